@@ -63,33 +63,42 @@ def middle(room: str) -> float:
 
 def arrow(svg: Svg, x: float, start: float, end: float) -> None:
     """A line upwards with a tip."""
-    svg.lines([[(x, start), (x, end + 6)]], stroke=PALE, stroke_width=1.6)
-    svg.areas([[(x, end), (x - 4.5, end + 8), (x + 4.5, end + 8)]], fill=PALE)
+    svg.add_lines([[(x, start), (x, end + 6)]], stroke=PALE, stroke_width=1.6)
+    svg.add_areas([[(x, end), (x - 4.5, end + 8), (x + 4.5, end + 8)]], fill=PALE)
 
 
 def architecture() -> str:
     """The whole picture."""
     svg = Svg()
-    svg.text(ROOM_LEFT, 28, "The packages", 15, fill=INK, font_weight="bold")
-    svg.text(ROOM_LEFT, 47, "each imports only from packages below it", 11, fill=PALE)
-    svg.text(VALUE_LEFT, 28, "The path of a value", 15, fill=INK, font_weight="bold")
-    svg.text(VALUE_LEFT, 47, "each is made from the one below it", 11, fill=PALE)
+    svg.add_text(ROOM_LEFT, 28, "The packages", 15, fill=INK, font_weight="bold")
+    svg.add_text(ROOM_LEFT, 47, "each imports only from packages below it", 11, fill=PALE)
+    svg.add_text(VALUE_LEFT, 28, "The path of a value", 15, fill=INK, font_weight="bold")
+    svg.add_text(VALUE_LEFT, 47, "each is made from the one below it", 11, fill=PALE)
     for name, text, fill in ROOMS:
         y = middle(name)
-        svg.add("rect", x=ROOM_LEFT, y=y - HEIGHT / 2, width=ROOM_WIDTH, height=HEIGHT, rx=4,
-                fill=fill, stroke="#c9ccd1", stroke_width=1)  # fmt: skip
-        svg.text(ROOM_LEFT + 12, y + 4.5, name, 13, fill=INK, font_weight="bold")
-        svg.text(ROOM_LEFT + 118, y + 4, text, 11.5, fill=PALE)
+        svg.add_element(
+            "rect",
+            x=ROOM_LEFT,
+            y=y - HEIGHT / 2,
+            width=ROOM_WIDTH,
+            height=HEIGHT,
+            rx=4,
+            fill=fill,
+            stroke="#c9ccd1",
+            stroke_width=1,
+        )
+        svg.add_text(ROOM_LEFT + 12, y + 4.5, name, 13, fill=INK, font_weight="bold")
+        svg.add_text(ROOM_LEFT + 118, y + 4, text, 11.5, fill=PALE)
     heights = np.linspace(middle("fpga"), middle("topology"), len(VALUES)).tolist()
     centre = VALUE_LEFT + VALUE_WIDTH / 2
     for (name, room, text), y in zip(VALUES, heights, strict=True):
         ends = [(ROOM_LEFT + ROOM_WIDTH, middle(room)), (VALUE_LEFT, y)]
-        svg.lines([ends], stroke=PALE, stroke_width=1, stroke_dasharray="3 3")
-        svg.add("rect", x=VALUE_LEFT, y=y - 21, width=VALUE_WIDTH, height=42, rx=21,
+        svg.add_lines([ends], stroke=PALE, stroke_width=1, stroke_dasharray="3 3")
+        svg.add_element("rect", x=VALUE_LEFT, y=y - 21, width=VALUE_WIDTH, height=42, rx=21,
                 fill="#ffffff", stroke=INK, stroke_width=1.4)  # fmt: skip
         bold = {"fill": INK, "text_anchor": "middle", "font_weight": "bold"}
-        svg.text(centre, y - 2.5, name, 13, **bold)
-        svg.text(centre, y + 12.5, text, 10.5, fill=PALE, text_anchor="middle")
+        svg.add_text(centre, y - 2.5, name, 13, **bold)
+        svg.add_text(centre, y + 12.5, text, 10.5, fill=PALE, text_anchor="middle")
     for upper, lower in pairwise(heights):
         arrow(svg, centre, lower - 21, upper + 21)
     height = TOP + len(ROOMS) * (HEIGHT + GAP) + 18

@@ -19,9 +19,9 @@ import paper_costs as costs
 from hardware_cycles import simulated_cycles
 
 import torusfabric as tf
-from torusfabric.algorithms.arrowhead.spanning_tree import best_packets
+from torusfabric.algorithms.arrowhead.spanning_tree import best_packet_count
 from torusfabric.analysis.cost import schedule_cost
-from torusfabric.cli.output import notices_shown, print_json, progress_bar
+from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.planning import PlanOptions
 from torusfabric.topology import Arrowhead
 
@@ -74,7 +74,7 @@ def cases(order, model):
     """The protocols of the paper on one order."""
     circuit, stored = model.circuit(), model.stored()
     times = stored["beta"], stored["tau"], stored["length"]
-    packets = best_packets(order, tf.Options(times=times))
+    packets = best_packet_count(order, tf.Options(times=times))
     floor = costs.store_and_forward_bound(order, **stored)
     for ports, equation in ((3, 8), (6, 9)):
         yield Case(
@@ -154,7 +154,7 @@ def main():
     model, found = Model(**arguments), []
     if not as_json:
         print(line(COLUMNS))
-    with notices_shown(), progress_bar("planning") as progress:
+    with print_notices(), progress_bar("planning") as progress:
         for cells in rows(orders, model, largest, progress):
             found.append(cells)
             if not as_json:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torusfabric as tf
-from torusfabric.analysis.volume import limit
+from torusfabric.analysis.volume import cycle_limit
 from torusfabric.toolchain import tools
 
 #: What is counted, by name.
@@ -159,7 +159,7 @@ def cycles_of(torus: str, collective: str, length: int) -> int:
 def limits() -> Counts:
     """The physical limit of the same cases."""
     return {
-        f"{torus} {collective} {length}": limit(
+        f"{torus} {collective} {length}": cycle_limit(
             tf.parse_topology(torus), tf.parse_collective(collective), length
         )
         for torus in TORI

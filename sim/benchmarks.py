@@ -30,7 +30,7 @@ import benchmark_times as times
 from rich.console import Console
 from rich.table import Table
 
-from torusfabric.cli.output import notices_shown, print_json, progress_bar
+from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.errors import InputError, TorusfabricError
 
 KEPT = Path(__file__).parent / "measured" / "counts.json"
@@ -307,7 +307,7 @@ def main() -> int:
     arguments = parse()
     sections = chosen_sections(arguments)
     kept, found = read_kept(KEPT), []
-    with notices_shown(), progress_bar("measuring") as progress:
+    with print_notices(), progress_bar("measuring") as progress:
         for section in sections:
             if section in COUNTED and arguments.against:
                 found += figures_against(section, arguments.against, progress)

@@ -27,7 +27,7 @@ from paper_costs import theorem_rounds
 
 import torusfabric as tf
 from torusfabric.analysis.bounds import spread_rounds
-from torusfabric.cli.output import notices_shown, print_json, progress_bar
+from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.errors import InputError
 from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.topology import parse_topology
@@ -146,7 +146,7 @@ def main():
     if not arguments.json:
         heads = ("bound", "theorem", "diagonal", "max-flow", "cycles", "cycles")
         print_line("torus", "ports", heads)
-    with notices_shown(), progress_bar("planning") as progress:
+    with print_notices(), progress_bar("planning") as progress:
         for one in rows(names, arguments.largest or (150 if longer else 50), progress):
             found.append(one)
             if not arguments.json:

@@ -30,7 +30,7 @@ from paper_costs import tau_large, tau_short
 
 import torusfabric as tf
 from torusfabric.analysis.cost import schedule_cost
-from torusfabric.cli.output import notices_shown, print_json, progress_bar
+from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.program.timing import DISTRIBUTION
 from torusfabric.topology import Torus
 
@@ -123,7 +123,7 @@ def main():
     deepest = PLANNED + arguments.long
     todo = [(i, large) for i in (1, 2, 3) for large in (False, True)]
     cases: list[dict[str, object]] = []
-    with notices_shown(), progress_bar("planning") as progress:
+    with print_notices(), progress_bar("planning") as progress:
         for i, large in todo:
             progress(len(cases), len(todo), f"{7**i}x{7**i}x{7**i}{', large' * large}")
             cases.append(case(i, large, deepest, arguments.largest, arguments.flits))

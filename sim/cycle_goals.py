@@ -25,7 +25,7 @@ from rich.table import Table
 
 import torusfabric as tf
 from torusfabric.analysis.volume import least_time
-from torusfabric.cli.output import notices_shown, print_json, progress_bar
+from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.errors import InputError, TorusfabricError
 
 #: What is granted of the flits of the busiest link, and the cycles of a run.
@@ -115,7 +115,7 @@ def count(arguments: argparse.Namespace, lengths: list[int]) -> list[Case]:
         for torus in arguments.tori.split(",")
     ]
     cases = []
-    with notices_shown(), progress_bar("counting cycles") as progress:
+    with print_notices(), progress_bar("counting cycles") as progress:
         for done, (torus, collective) in enumerate(names):
             progress(done, len(names), f"{torus} {collective}")
             for length in lengths:

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import torusfabric as tf
-from torusfabric.cli.output import notices_shown, print_json, progress_bar
+from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.errors import TorusfabricError
 
 WIDTH, TARGET, MOST = 32, "ecp5-85k", 16
@@ -97,7 +97,7 @@ def measured(engine: Engine) -> Row:
 def rows(engines: Sequence[Engine]) -> Iterator[Row]:
     """What each takes, and whether that is within what is granted."""
     longer = 0
-    with notices_shown(), progress_bar("synthesizing") as progress:
+    with print_notices(), progress_bar("synthesizing") as progress:
         for done, engine in enumerate(engines):
             progress(done, len(engines), f"{engine.torus} {','.join(engine.collectives)}")
             row = measured(engine)

@@ -39,7 +39,7 @@ from icarus_engine import Icarus
 from verilator_engine import Verilator
 
 import torusfabric as tf
-from torusfabric.cli.output import notices_shown, print_json, print_table, progress_bar
+from torusfabric.cli.output import print_json, print_notices, print_table, progress_bar
 from torusfabric.collective import random_messages
 from torusfabric.simulation.engines import ENGINES, CompiledEngine, Engine
 
@@ -216,7 +216,7 @@ def main():
     rows: list[dict[str, Any]] = []
     pairs: list[dict[str, Any]] = []
     late: list[tuple[str, str]] = []
-    with notices_shown(), progress_bar("measuring") as progress:
+    with print_notices(), progress_bar("measuring") as progress:
         for _ in range(arguments.times):
             found: list[dict[str, Any]] = []
             for sides, engine in todo:

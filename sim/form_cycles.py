@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 import torusfabric as tf
-from torusfabric.cli.output import notices_shown, print_json, progress_bar
+from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.errors import TorusfabricError
 
 #: Cycles that the choice at the start of a run, and all that it is among, may cost.
@@ -53,7 +53,7 @@ def alone(torus: str, collective: str, length: int) -> int:
 def rows_of(torus: str, arguments: argparse.Namespace) -> list[dict[str, object]]:
     """The cycles of each collective on a torus, in the engine and alone."""
     lengths = [length for length in LENGTHS if length <= arguments.most]
-    with notices_shown(), progress_bar(torus) as progress:
+    with print_notices(), progress_bar(torus) as progress:
         program = engine(torus, arguments.most, arguments.root)
         rows: list[dict[str, object]] = []
         for number, name in enumerate(counts.COLLECTIVES):

@@ -37,7 +37,7 @@ from torusfabric.adapters.boards.claims import prove_boards  # noqa: E402
 from torusfabric.adapters.boards.drive import simulate_boards  # noqa: E402
 from torusfabric.adapters.boards.files import emit_boards  # noqa: E402
 from torusfabric.adapters.boards.hardware import BoardSystem  # noqa: E402
-from torusfabric.adapters.loading.claims import held  # noqa: E402
+from torusfabric.adapters.loading.claims import with_constant_tables  # noqa: E402
 from torusfabric.cli.output import print_json, progress_bar  # noqa: E402
 from torusfabric.errors import InputError, WorkFailed  # noqa: E402
 from torusfabric.fabric.fabric import Top  # noqa: E402
@@ -164,7 +164,7 @@ def simulated(kind: str) -> list[Any]:
     whole = hardware(kind)
     if kind == "boards" or not whole.room:
         return [whole]
-    return [held(whole), tf.Fabric.holding(whole.image, empty=True)]
+    return [with_constant_tables(whole), tf.Fabric.holding(whole.image, empty=True)]
 
 
 @cache

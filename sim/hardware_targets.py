@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 import torusfabric as tf
-from torusfabric.cli.output import notices_shown, print_json, progress_bar
+from torusfabric.cli.output import print_json, print_notices, progress_bar
 
 WIDTH = 32
 TARGET = "ecp5-25k"
@@ -289,7 +289,7 @@ def main():
     arguments = parser.parse_args()
     engines, fabrics = ((), ()) if arguments.routers else (ENGINES, FABRICS)
     found = []
-    with notices_shown():
+    with print_notices():
         for case in (case for case in CASES if arguments.only in case.name):
             with progress_bar(case.name) as bar:
                 progress = lambda done, steps, text, b=bar, c=case: b(

@@ -20,7 +20,7 @@ import numpy as np
 
 import torusfabric as tf
 from torusfabric.algorithms.table.necklace.trees import Necklaces
-from torusfabric.cli.output import notices_shown, print_json, progress_bar
+from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.topology import Torus
 
 #: Table 4 as printed: n, k, nodes, nodes of nonfull necklaces, necklaces, smallest and largest
@@ -65,8 +65,8 @@ CASES = [(2, 3), (2, 4), (2, 5), (2, 6), (2, 7), (2, 8), (3, 2), (3, 3), (3, 4),
 def built(axes, side):
     """Necklaces of a torus, built: nodes in nonfull ones, how many, and sizes of subtrees."""
     necklaces = Necklaces(Torus((side,) * axes))
-    subtrees = np.bincount(necklaces.displacement[1:], minlength=necklaces.ports)
-    nonfull = int((necklaces.period < necklaces.ports).sum())
+    subtrees = np.bincount(necklaces.displacement[1:], minlength=necklaces.n_ports_used)
+    nonfull = int((necklaces.necklace_period < necklaces.n_ports_used).sum())
     return nonfull, len(necklaces.generators) + 1, int(subtrees.min()), int(subtrees.max())
 
 
@@ -151,7 +151,7 @@ def table_1(largest, progress):
         necklaces = Necklaces(torus)
         chunks = necklaces.even_chunks
         planned = {kind: tf.plan(torus, kind, algorithm="necklace").round_count for kind in KINDS}
-        printed = formulas(axes, side, chunks, necklaces.ports)
+        printed = formulas(axes, side, chunks, necklaces.n_ports_used)
         yield {"axes": axes, "side": side, "chunks": chunks, "printed": printed,
                "planned": planned}  # fmt: skip
 
@@ -176,7 +176,7 @@ def main():
     parser.add_argument("--largest", type=int, default=300, help="largest torus planned (Table 1)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    with notices_shown(), progress_bar("planning") as progress:
+    with print_notices(), progress_bar("planning") as progress:
         first = list(table_1(arguments.largest, progress))
         if not arguments.json:
             print_table_1(first)

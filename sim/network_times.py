@@ -16,9 +16,9 @@ import time
 
 import torusfabric as tf
 from torusfabric.analysis.cost import schedule_cost
-from torusfabric.analysis.link_use import link_use
-from torusfabric.analysis.volume import least_reach, least_time
-from torusfabric.cli.output import notices_shown, print_json, progress_bar
+from torusfabric.analysis.link_use import measure_link_use
+from torusfabric.analysis.volume import least_path_length, least_time
+from torusfabric.cli.output import print_json, print_notices, progress_bar
 
 #: One to three broken links, at one node and apart, one way, and broken nodes; and other networks.
 NETWORKS = (
@@ -44,14 +44,17 @@ def row(name: str, collective: str) -> dict[str, object]:
     seconds = time.process_time() - began
     tf.check(schedule)
     least = least_time(topology, schedule.collective)
-    times, busiest = schedule_cost(schedule).hardware_times, int(link_use(schedule).of_arc.max())
+    times, busiest = (
+        schedule_cost(schedule).hardware_times,
+        int(measure_link_use(schedule).of_arc.max()),
+    )
     return {
         "network": name,
         "collective": collective,
         "algorithm": schedule.algorithm,
         "chunks": schedule.chunks,
         "steps": schedule.round_count,
-        "late": schedule.round_count - busiest - least_reach(topology, schedule.collective),
+        "late": schedule.round_count - busiest - least_path_length(topology, schedule.collective),
         "bound": str(least),
         "times": round(float(times), 3),
         "above": round(float(times / least), 3),
@@ -74,7 +77,7 @@ def main():
     arguments = parser.parse_args()
     cases = [(name, kind) for name in arguments.networks for kind in arguments.collectives]
     rows: list[dict[str, object]] = []
-    with notices_shown(), progress_bar("networks") as progress:
+    with print_notices(), progress_bar("networks") as progress:
         for name, kind in cases:
             progress(len(rows), len(cases), f"{name} {kind}")
             rows.append(row(name, kind))

@@ -32,15 +32,15 @@ from paper_costs import time_dependent, time_hamiltonian, time_one_packet
 
 import torusfabric as tf
 from torusfabric.algorithms.oblivious.one_packet.plan import rod_feed
-from torusfabric.algorithms.oblivious.redistribute import Rectangle, forwarding
+from torusfabric.algorithms.oblivious.redistribute import Rectangle, forwarding_tables
 from torusfabric.analysis.cost import step_length
-from torusfabric.cli.output import notices_shown, print_json, progress_bar
+from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.collective import parse_collective
-from torusfabric.draw import contents
-from torusfabric.draw.page import paint
+from torusfabric.draw import make_picture
+from torusfabric.draw.page import paint_picture
 from torusfabric.errors import TorusfabricError
 from torusfabric.schedule import Pattern, Switching
-from torusfabric.toolchain.files import writable, write_file
+from torusfabric.toolchain.files import require_writable, write_text_file
 from torusfabric.topology import Torus
 
 ALLGATHER = parse_collective("allgather")
@@ -173,7 +173,7 @@ def pattern(sides, algorithm, feed, inject, count):
 
 def figure_1():
     """A Hamiltonian cycle on a 6x8 torus, black, and its complement, gray: one as well."""
-    picture = contents(tf.plan("6x8", ALLGATHER, algorithm="hamiltonian"))
+    picture = make_picture(tf.plan("6x8", ALLGATHER, algorithm="hamiltonian"))
     first, second = (key.colours[0] for key in picture.keys)
     paper = {first: "#202124", second: "#b8bcc2"}
     return recoloured(picture, lambda colour: paper[colour])
@@ -182,22 +182,22 @@ def figure_1():
 def figure_2():
     """Partial Hamiltonian cycles on a 6x7 torus; nodes of column 5 lie on one of them."""
     torus = Torus((6, 7))
-    feed, start = forwarding(torus, Rectangle.of(torus))
+    feed, start = forwarding_tables(torus, Rectangle.from_torus(torus))
     inject = start - 2 * np.arange(torus.nodes)[:, None]
     count = tf.plan(torus, ALLGATHER, algorithm="redistribute").steps
-    return contents(pattern((6, 7), "redistribute", feed, inject, count))
+    return make_picture(pattern((6, 7), "redistribute", feed, inject, count))
 
 
 def figure_3():
     """Two cycles, each of which comes within distance one of all nodes, on a 5x6 torus."""
     feed = rod_feed(5, 6)
     count = tf.plan("5x6", ALLGATHER, algorithm="one-packet").steps
-    return contents(pattern((5, 6), "one-packet", feed, np.zeros(feed.shape, int), count))
+    return make_picture(pattern((5, 6), "one-packet", feed, np.zeros(feed.shape, int), count))
 
 
 def figure_5():
     """All cycles of the one-packet algorithm on a 6x6x4 torus, without the copies."""
-    picture = contents(tf.plan("6x6x4", ALLGATHER, algorithm="one-packet"))
+    picture = make_picture(tf.plan("6x6x4", ALLGATHER, algorithm="one-packet"))
     return only(picture, [key.colours[0] for key in picture.keys if key.text.startswith("cycle")])
 
 
@@ -234,7 +234,9 @@ def figures(folder):
         picture = figure()
         words = (figure.__doc__ or "").split(".")[0]
         path = Path(folder) / f"figure-{number}.svg"
-        write_file(path, paint(replace(picture, title=f"Figure {number}", subtitle=words)))
+        write_text_file(
+            path, paint_picture(replace(picture, title=f"Figure {number}", subtitle=words))
+        )
         paths.append(path)
     return paths
 
@@ -254,10 +256,10 @@ def main():
     if arguments.output:
         try:
             Path(arguments.output).mkdir(parents=True, exist_ok=True)
-            writable(Path(arguments.output) / "figure-1.svg")
+            require_writable(Path(arguments.output) / "figure-1.svg")
         except (OSError, TorusfabricError) as error:
             parser.error(str(error))
-    with notices_shown(), progress_bar("planning") as progress:
+    with print_notices(), progress_bar("planning") as progress:
         found = steps(arguments.largest, progress)
         if arguments.json:
             print_json({"table_1": list(table_1()), "steps": list(found)})

@@ -27,8 +27,8 @@ import msccl_generators as generators
 from hardware_cycles import simulated_cycles
 
 import torusfabric as tf
-from torusfabric.cli.output import notices_shown, print_json, progress_bar
-from torusfabric.planning.foreign import best_plan
+from torusfabric.cli.output import print_json, print_notices, progress_bar
+from torusfabric.planning.foreign import best_own_schedule
 
 #: All-gathers of one chunk by TACOS: steps of its best try, how many tries, and seconds of each.
 TACOS = {
@@ -89,7 +89,7 @@ def published_row(torus, placement, text, flits):
         path.write_text(text)
         schedule = tf.import_schedule(path, torus, placement=placement)
     tf.check(schedule)
-    ours = best_plan(schedule)
+    ours = best_own_schedule(schedule)
     assert ours is not None
     # As many flits to a message as both cut into equal blocks.
     length = flits * max(schedule.chunks, ours.chunks)
@@ -131,7 +131,7 @@ def main():
     chosen = [case for case in TACOS.items() if nodes(case[0]) <= arguments.planned]
     cases = [case for case in PUBLISHED if nodes(case[0]) <= arguments.largest]
     total = len(chosen) + len(cases)
-    with notices_shown(), progress_bar("other planners") as progress:
+    with print_notices(), progress_bar("other planners") as progress:
         tacos: list[dict[str, object]] = []
         for name, figures in chosen:
             progress(len(tacos), total, name)

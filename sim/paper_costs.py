@@ -17,7 +17,7 @@ from math import ceil
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.arrowhead.spanning_tree import step_count
-from torusfabric.algorithms.circuit.circuits import clog
+from torusfabric.algorithms.circuit.circuits import ceil_log
 from torusfabric.analysis.cost import Number
 from torusfabric.schedule import Duplex
 from torusfabric.topology import Arrowhead
@@ -231,13 +231,13 @@ def theorem_rounds(sides: Sequence[int], ports: int) -> int | None:
     if not 1 <= ports <= 2 * dimensions:
         return None
     if len(set(sides)) == 1:
-        return dimensions * clog(shortest, ports)
+        return dimensions * ceil_log(shortest, ports)
     if ports <= 2:
-        return sum(clog(side, ports) for side in sides)
-    half, constant = clog(Fraction(shortest, 2), ports), shortest % 2
-    longer = sum(clog(Fraction((1 + ports % 2) * side, shortest), ports) for side in sides[1:])
+        return sum(ceil_log(side, ports) for side in sides)
+    half, constant = ceil_log(Fraction(shortest, 2), ports), shortest % 2
+    longer = sum(ceil_log(Fraction((1 + ports % 2) * side, shortest), ports) for side in sides[1:])
     if dimensions == 2:
-        return clog(shortest, ports) + half + longer + 1 + constant
+        return ceil_log(shortest, ports) + half + longer + 1 + constant
     if dimensions == 3:
         return 3 * half + longer + 2 + constant
     return None

@@ -19,13 +19,13 @@ Each name is imported when it is first used. Why: planning does not wait for the
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .toolchain.exports import exported
-from .toolchain.extras import extras_named
+from .toolchain.exports import lazy_exports
+from .toolchain.extras import name_missing_extra
 from .toolchain.version import __version__
 
 if TYPE_CHECKING:
     from .algorithms import Algorithm, Options
-    from .algorithms import register as register_algorithm
+    from .algorithms import register_algorithm as register_algorithm
     from .analysis.bounds import bound
     from .analysis.check import check
     from .analysis.cost import stream_time, time
@@ -137,11 +137,11 @@ __all__ = [
     "time",
 ]
 
-_exported = exported(__name__)
+_exported = lazy_exports(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    with extras_named():
+    with name_missing_extra():
         return _exported(name)
 
 
@@ -149,12 +149,12 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def _show_schedules() -> None:
+def _register_notebook_display() -> None:
     """Let a notebook show schedules, if this is one."""
     if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()):
-        from .draw.notebook import register
+        from .draw.notebook import register_display
 
-        register(shell)
+        register_display(shell)
 
 
-_show_schedules()
+_register_notebook_display()

@@ -50,7 +50,7 @@ def command_section(name: str) -> str:
     """Return the usage, examples, arguments and options of a command."""
     parser = parsers()[name]
     own = [action for action in parser._actions if not COMMON & {*action.option_strings}]
-    later = [action for action in parser._shown_later() if action in own]
+    later = [action for action in parser._hidden_options() if action in own]
     first = [action for action in own if action not in later]
     options = [action for action in first if action.option_strings]
     return "\n".join([
@@ -58,9 +58,9 @@ def command_section(name: str) -> str:
         _examples(parser),
         *_table("Arguments", "", name, [action for action in first if action not in options]),
         *_table("Options" if not later else "Options that most people need", "", name, options),
-        *(part for word in dict.fromkeys(map(parsing._word, later))
+        *(part for word in dict.fromkeys(map(parsing._group_word, later))
           for part in _table(_title(word), _capital(GROUPS.get(word, "")), name,
-                             [each for each in later if parsing._word(each) == word])),
+                             [each for each in later if parsing._group_word(each) == word])),
     ])  # fmt: skip
 
 

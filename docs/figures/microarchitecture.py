@@ -13,13 +13,13 @@ BLUE, GREEN, AMBER, PLAIN = "#eaf2fb", "#edf6ea", "#fdf3df", "#ffffff"
 def box(svg: Svg, place: Sequence[float], name: str, text: str = "", *, fill: str = PLAIN) -> None:
     """A part with its name, and a word below it: x, y, width and height."""
     x, y, width, height = place
-    svg.add("rect", x=x, y=y, width=width, height=height, rx=5, fill=fill, stroke=LINE,
+    svg.add_element("rect", x=x, y=y, width=width, height=height, rx=5, fill=fill, stroke=LINE,
             stroke_width=1.2)  # fmt: skip
     middle = y + height / 2 + (0 if text else 4.5)
     style = {"fill": INK, "text_anchor": "middle"}
-    svg.text(x + width / 2, middle - (2 if text else 0), name, 13, font_weight="bold", **style)
+    svg.add_text(x + width / 2, middle - (2 if text else 0), name, 13, font_weight="bold", **style)
     if text:
-        svg.text(x + width / 2, middle + 13, text, 10.5, fill=PALE, text_anchor="middle")
+        svg.add_text(x + width / 2, middle + 13, text, 10.5, fill=PALE, text_anchor="middle")
 
 
 def arrow(svg: Svg, *points: tuple[float, float], dashed: bool = False) -> None:
@@ -28,11 +28,11 @@ def arrow(svg: Svg, *points: tuple[float, float], dashed: bool = False) -> None:
     length = max(abs(x - x0), abs(y - y0))
     dx, dy = (x - x0) / length, (y - y0) / length
     end = (x - 7 * dx, y - 7 * dy)
-    svg.lines([[*points[:-1], end]], stroke=PALE, stroke_width=1.4,
+    svg.add_lines([[*points[:-1], end]], stroke=PALE, stroke_width=1.4,
               stroke_dasharray="4 3" if dashed else None)  # fmt: skip
     left = (end[0] - 4 * dy, end[1] + 4 * dx)
     right = (end[0] + 4 * dy, end[1] - 4 * dx)
-    svg.areas([[(x, y), left, right]], fill=PALE)
+    svg.add_areas([[(x, y), left, right]], fill=PALE)
 
 
 def fabric() -> str:
@@ -46,11 +46,11 @@ def fabric() -> str:
         for column, x in enumerate((370, 490, 610)):
             box(svg, (x, y, 84, 56), f"node {3 * row + column}", "router, endpoint", fill=BLUE)
             arrow(svg, (320 if not column else x - 36, y + 44), (x, y + 44), dashed=True)
-            svg.lines([[(x + 84, y + 16), (x + 120, y + 16)]], stroke="#1f6fb4", stroke_width=2)
-            svg.lines([[(x + 22, y + 56), (x + 22, y + 100)]], stroke="#1f6fb4", stroke_width=2)
+            svg.add_lines([[(x + 84, y + 16), (x + 120, y + 16)]], stroke="#1f6fb4", stroke_width=2)
+            svg.add_lines([[(x + 22, y + 56), (x + 22, y + 100)]], stroke="#1f6fb4", stroke_width=2)
     arrow(svg, (99, 86), (99, 230))
-    svg.text(110, 160, "idle or busy", 10.5, fill=PALE)
-    svg.text(
+    svg.add_text(110, 160, "idle or busy", 10.5, fill=PALE)
+    svg.add_text(
         370, 352, "blue: links, a word each way in every cycle; dashed: control", 11, fill=PALE
     )
     return svg.render(760, 370, "A fabric: one sequencer, a router and an endpoint at every node")
@@ -63,20 +63,20 @@ def router() -> str:
     buses = [150 + 14 * number for number in range(5)]
     for number, (port, x) in enumerate(zip((*ports, "inject"), buses, strict=True)):
         y = 46 + 22 * number
-        svg.text(24, y + 4, f"in {port}" if number < 4 else port, 12, fill=INK)
-        svg.lines([[(72, y), (x, y), (x, 392)]], stroke=PALE, stroke_width=1)
+        svg.add_text(24, y + 4, f"in {port}" if number < 4 else port, 12, fill=INK)
+        svg.add_lines([[(72, y), (x, y), (x, 392)]], stroke=PALE, stroke_width=1)
     for number, port in enumerate(ports):
         y = 166 + 58 * number
         box(svg, (270, y, 120, 40), "multiplexer", "the inputs in use", fill=BLUE)
         inputs = [k for k in range(5) if k != number]
         for place, k in enumerate(inputs):
             bus, pin = buses[k], y + 8 + 8 * place
-            svg.lines([[(bus, pin), (270, pin)]], stroke=PALE, stroke_width=1)
-            svg.add("circle", cx=bus, cy=pin, r=2.4, fill=PALE)
+            svg.add_lines([[(bus, pin), (270, pin)]], stroke=PALE, stroke_width=1)
+            svg.add_element("circle", cx=bus, cy=pin, r=2.4, fill=PALE)
         box(svg, (450, y, 90, 40), "register")
         arrow(svg, (390, y + 20), (450, y + 20))
         arrow(svg, (540, y + 20), (600, y + 20))
-        svg.text(608, y + 24, f"out {port}", 12, fill=INK)
+        svg.add_text(608, y + 24, f"out {port}", 12, fill=INK)
         arrow(svg, (330, 116 if not number else y - 18), (330, y), dashed=True)
     box(svg, (250, 62, 160, 54), "select registers", "from column or ROM", fill=AMBER)
     return svg.render(680, 412, "A router: a multiplexer and a register for each out-port")
@@ -89,21 +89,21 @@ def endpoint() -> str:
     box(svg, (150, 40, 150, 44), "send memory", "data of this node", fill=GREEN)
     for number, port in enumerate(ports):
         y = 108 + 60 * number
-        svg.text(24, y + 26, f"in {port}", 12, fill=INK)
+        svg.add_text(24, y + 26, f"in {port}", 12, fill=INK)
         arrow(svg, (66, y + 22), (150, y + 22))
         box(svg, (150, y, 150, 44), f"memory of {port}", "received words", fill=GREEN)
     for number in range(5):
         y = 62 + 60 * number + (8 if number else 0)
-        svg.lines([[(300, y), (350, y)]], stroke=PALE, stroke_width=1.2)
-    svg.lines([[(350, 62), (350, 310)]], stroke=PALE, stroke_width=1.2)
+        svg.add_lines([[(300, y), (350, y)]], stroke=PALE, stroke_width=1.2)
+    svg.add_lines([[(350, 62), (350, 310)]], stroke=PALE, stroke_width=1.2)
     box(svg, (410, 90, 130, 50), "readers", "for injection ports")
     arrow(svg, (350, 115), (410, 115))
     arrow(svg, (540, 115), (600, 115))
-    svg.text(608, 119, "inject, to the router", 12, fill=INK)
+    svg.add_text(608, 119, "inject, to the router", 12, fill=INK)
     box(svg, (410, 220, 130, 50), "memory port", "between runs")
     arrow(svg, (350, 245), (410, 245))
     arrow(svg, (540, 245), (600, 245))
-    svg.text(608, 249, "read data", 12, fill=INK)
+    svg.add_text(608, 249, "read data", 12, fill=INK)
     box(svg, (150, 370, 150, 50), "addresses", "base + flit * pitch", fill=AMBER)
     arrow(svg, (225, 370), (225, 332), dashed=True)
     return svg.render(760, 440, "An endpoint: a memory for each in-port, readers, a memory port")
@@ -124,13 +124,13 @@ def pipeline() -> str:
     for number, (cycle, first, second) in enumerate(stages):
         x = 24 + 118 * number
         fill = AMBER if number < 3 else GREEN if number == 3 else BLUE
-        svg.text(x + 50, 24, cycle, 11, fill=PALE, text_anchor="middle")
+        svg.add_text(x + 50, 24, cycle, 11, fill=PALE, text_anchor="middle")
         box(svg, (x, 34, 100, 50), "", fill=fill)
         for line, text in enumerate((first, second)):
-            svg.text(x + 50, 56 + 15 * line, text, 11, fill=INK, text_anchor="middle")
+            svg.add_text(x + 50, 56 + 15 * line, text, 11, fill=INK, text_anchor="middle")
         if number:
             arrow(svg, (x - 18, 59), (x, 59))
-    svg.text(
+    svg.add_text(
         24,
         108,
         "cycles after the slot; the next row or flit follows one cycle later",

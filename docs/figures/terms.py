@@ -12,7 +12,7 @@ ROSE = "#fbe9e7"
 
 def label(svg: Svg, x: float, y: float, text: str, size: float = 12, **style: str) -> None:
     """A line of text, pale unless its style says otherwise."""
-    svg.text(x, y, text, size, **{"fill": PALE, **style})
+    svg.add_text(x, y, text, size, **{"fill": PALE, **style})
 
 
 def torus() -> str:
@@ -22,14 +22,14 @@ def torus() -> str:
     for row, y in enumerate(ys):
         for column, x in enumerate(xs):
             right, below = 4 * row + (column + 1) % 4, 4 * ((row + 1) % 3) + column
-            svg.lines([[(x + size, y + 20), (x + 84, y + 20)]], stroke=LINK, stroke_width=2)
-            svg.lines([[(x + 20, y + size), (x + 20, y + 80)]], stroke=LINK, stroke_width=2)
+            svg.add_lines([[(x + size, y + 20), (x + 84, y + 20)]], stroke=LINK, stroke_width=2)
+            svg.add_lines([[(x + 20, y + size), (x + 20, y + 80)]], stroke=LINK, stroke_width=2)
             if column == 3:
-                svg.lines([[(48, y + 20), (84, y + 20)]], stroke=LINK, stroke_width=2)
+                svg.add_lines([[(48, y + 20), (84, y + 20)]], stroke=LINK, stroke_width=2)
                 label(svg, 424, y + 24, f"{right}", 11)
                 label(svg, 36, y + 24, f"{4 * row + 3}", 11, text_anchor="middle")
             if row == 2:
-                svg.lines([[(x + 20, 52), (x + 20, 84)]], stroke=LINK, stroke_width=2)
+                svg.add_lines([[(x + 20, 52), (x + 20, 84)]], stroke=LINK, stroke_width=2)
                 label(svg, x + 20, 338, f"{below}", 11, text_anchor="middle")
                 label(svg, x + 20, 46, f"{8 + column}", 11, text_anchor="middle")
     for row, y in enumerate(ys):
@@ -47,15 +47,16 @@ def torus() -> str:
     box(svg, (480, 84, 110, 200), "node 5", fill=AMBER)
     box(svg, (750, 84, 110, 200), "node 6", fill=AMBER)
     for x in (580, 740):
-        svg.add("rect", x=x, y=146, width=20, height=76, rx=3, fill=PLAIN, stroke=LINK,
-                stroke_width=1.6)  # fmt: skip
+        svg.add_element(
+            "rect", x=x, y=146, width=20, height=76, rx=3, fill=PLAIN, stroke=LINK, stroke_width=1.6
+        )
     label(svg, 596, 138, "port +1 of node 5", fill=INK)
     label(svg, 744, 240, "port -1 of node 6", fill=INK, text_anchor="end")
     arrow(svg, (600, 166), (740, 166))
     arrow(svg, (740, 202), (600, 202))
     label(svg, 670, 158, "arc 5:+1", fill=INK, text_anchor="middle")
     label(svg, 670, 218, "arc 6:-1", fill=INK, text_anchor="middle")
-    svg.lines([[(606, 262), (606, 268), (734, 268), (734, 262)]], stroke=PALE, stroke_width=1.2)
+    svg.add_lines([[(606, 262), (606, 268), (734, 268), (734, 262)]], stroke=PALE, stroke_width=1.2)
     label(svg, 670, 284, "one link: two arcs", text_anchor="middle")
     arrow(svg, (535, 84), (535, 62))
     label(svg, 543, 68, "port -0")
@@ -78,14 +79,30 @@ def message() -> str:
         label(svg, 24, y + 23, name, 13, fill=INK, font_weight="bold")
         width = 8 * cell / parts
         for k in range(parts):
-            svg.add("rect", x=left + k * width, y=y, width=width - gap, height=36, rx=5, fill=fill,
-                    stroke="#9aa0a6", stroke_width=1.2)  # fmt: skip
-            svg.text(left + k * width + (width - gap) / 2, y + 23, text(k), 12, fill=INK,
-                     text_anchor="middle")  # fmt: skip
-    svg.lines(
+            svg.add_element(
+                "rect",
+                x=left + k * width,
+                y=y,
+                width=width - gap,
+                height=36,
+                rx=5,
+                fill=fill,
+                stroke="#9aa0a6",
+                stroke_width=1.2,
+            )
+            svg.add_text(
+                left + k * width + (width - gap) / 2,
+                y + 23,
+                text(k),
+                12,
+                fill=INK,
+                text_anchor="middle",
+            )
+    svg.add_lines(
         [[(left, 230), (left, 236), (left + cell - gap, 236), (left + cell - gap, 230)]],
-        stroke=PALE, stroke_width=1.2,
-    )  # fmt: skip
+        stroke=PALE,
+        stroke_width=1.2,
+    )
     label(svg, left, 254, "one flit: W bits (--width), one cycle on a link")
     label(svg, left + 4 * cell, 254, "a block crosses a link in 4 cycles, flit after flit")
     return svg.render(780, 272, "A message is cut into chunks; a block is sent flit by flit")
@@ -94,12 +111,25 @@ def message() -> str:
 def program_rows() -> str:
     """The rows of a program with two modes, of which one has two forms."""
     svg = Svg()
-    columns = ((24, 90, "row"), (114, 130, "mode"), (244, 196, "form"), (440, 130, "step"),
-               (570, 266, "settings of all nodes"))  # fmt: skip
+    columns = (
+        (24, 90, "row"),
+        (114, 130, "mode"),
+        (244, 196, "form"),
+        (440, 130, "step"),
+        (570, 266, "settings of all nodes"),
+    )
     for x, width, name in columns:
-        svg.add("rect", x=x, y=24, width=width, height=30, fill="#eceff1", stroke="#9aa0a6",
-                stroke_width=1.2)  # fmt: skip
-        svg.text(x + 10, 44, name, 12.5, fill=INK, font_weight="bold")
+        svg.add_element(
+            "rect",
+            x=x,
+            y=24,
+            width=width,
+            height=30,
+            fill="#eceff1",
+            stroke="#9aa0a6",
+            stroke_width=1.2,
+        )
+        svg.add_text(x + 10, 44, name, 12.5, fill=INK, font_weight="bold")
     groups = (
         (BLUE, "0: all-gather", "0: bufferless", (("0", "1"), ("..", ".."), ("3", "4"))),
         (GREEN, "", "1: matching", (("4", "1"), ("..", ".."), ("18", "15"))),
@@ -110,26 +140,57 @@ def program_rows() -> str:
         for number, (row, step) in enumerate(rows):
             texts = (row, mode if not number else "", form if not number else "", step, "")
             for (x, width, _), text in zip(columns, texts, strict=True):
-                svg.add("rect", x=x, y=y, width=width, height=26, fill=fill, stroke="#c4c9ce",
-                        stroke_width=0.8)  # fmt: skip
-                svg.text(x + 10, y + 18, text, 12, fill=INK)
+                svg.add_element(
+                    "rect",
+                    x=x,
+                    y=y,
+                    width=width,
+                    height=26,
+                    fill=fill,
+                    stroke="#c4c9ce",
+                    stroke_width=0.8,
+                )
+                svg.add_text(x + 10, y + 18, text, 12, fill=INK)
             if row != "..":
                 for k, part in enumerate(("selects", "reads", "writes")):
-                    svg.add("rect", x=580 + 84 * k, y=y + 4, width=78, height=18, rx=3, fill=PLAIN,
-                            stroke="#c4c9ce", stroke_width=0.8)  # fmt: skip
-                    svg.text(619 + 84 * k, y + 17, part, 10.5, fill=PALE, text_anchor="middle")
+                    svg.add_element(
+                        "rect",
+                        x=580 + 84 * k,
+                        y=y + 4,
+                        width=78,
+                        height=18,
+                        rx=3,
+                        fill=PLAIN,
+                        stroke="#c4c9ce",
+                        stroke_width=0.8,
+                    )
+                    svg.add_text(619 + 84 * k, y + 17, part, 10.5, fill=PALE, text_anchor="middle")
             y += 26
-    label(svg, 24, y + 22, "A run executes the rows of one form. Its mode and length, given with "
-          "start, choose the form.")  # fmt: skip
+    label(
+        svg,
+        24,
+        y + 22,
+        "A run executes the rows of one form. Its mode and length, given with "
+        "start, choose the form.",
+    )
     return svg.render(860, y + 38, "A program: rows, grouped by mode and form")
 
 
 def adapters() -> str:
     """The core of a fabric and the adapters around it."""
     svg = Svg()
-    svg.add("rect", x=270, y=104, width=320, height=170, rx=8, fill=BLUE, stroke="#9aa0a6",
-            stroke_width=1.6)  # fmt: skip
-    svg.text(430, 128, "core", 15, fill=INK, font_weight="bold", text_anchor="middle")
+    svg.add_element(
+        "rect",
+        x=270,
+        y=104,
+        width=320,
+        height=170,
+        rx=8,
+        fill=BLUE,
+        stroke="#9aa0a6",
+        stroke_width=1.6,
+    )
+    svg.add_text(430, 128, "core", 15, fill=INK, font_weight="bold", text_anchor="middle")
     box(svg, (290, 142, 130, 50), "sequencer", "rows of the program", fill=AMBER)
     box(svg, (440, 142, 130, 50), "routers", "crossbars")
     box(svg, (290, 206, 130, 50), "endpoints", "memories, addresses")
@@ -148,16 +209,25 @@ def adapters() -> str:
     arrow(svg, (590, 154), (686, 154))
     arrow(svg, (590, 234), (686, 234))
     arrow(svg, (686, 246), (590, 246))
-    label(svg, 24, 312, "green: adapters. A fabric is the core and the adapters that you choose "
-          "(--bus, --top, --tables, --boards); host port by default.")  # fmt: skip
+    label(
+        svg,
+        24,
+        312,
+        "green: adapters. A fabric is the core and the adapters that you choose "
+        "(--bus, --top, --tables, --boards); host port by default.",
+    )
     return svg.render(860, 328, "A fabric: the core, and the adapters around it")
 
 
 def chain() -> str:
     """From topology and collective to hardware; beneath, a node."""
     svg = Svg()
-    svg.lines([[(566, 128), (396, 196)], [(686, 128), (840, 196)]], stroke="#c4c9ce",
-              stroke_width=1, stroke_dasharray="4 3")  # fmt: skip
+    svg.add_lines(
+        [[(566, 128), (396, 196)], [(686, 128), (840, 196)]],
+        stroke="#c4c9ce",
+        stroke_width=1,
+        stroke_dasharray="4 3",
+    )
     box(svg, (20, 30, 116, 50), "topology", "4x4", fill=AMBER)
     box(svg, (20, 106, 116, 50), "collective", "allgather", fill=AMBER)
     box(svg, (186, 58, 140, 70), "schedule", "which block, which link,", fill=BLUE)
@@ -165,15 +235,22 @@ def chain() -> str:
     box(svg, (376, 58, 140, 70), "program", "settings of each router", fill=BLUE)
     label(svg, 446, 120, "and memory, row by row", 10.5, text_anchor="middle")
     box(svg, (566, 58, 120, 70), "fabric", "core and adapters", fill=BLUE)
-    svg.lines([[(136, 55), (160, 55), (160, 93)], [(136, 131), (160, 131), (160, 93)]],
-              stroke=PALE, stroke_width=1.4)  # fmt: skip
+    svg.add_lines(
+        [[(136, 55), (160, 55), (160, 93)], [(136, 131), (160, 131), (160, 93)]],
+        stroke=PALE,
+        stroke_width=1.4,
+    )
     arrow(svg, (160, 93), (186, 93))
     arrow(svg, (326, 93), (376, 93))
     arrow(svg, (516, 93), (566, 93))
-    for number, (name, text) in enumerate((
-        ("Verilog", "torusfabric verilog"), ("simulation", "torusfabric simulate"),
-        ("proof", "torusfabric prove"), ("bitstream", "torusfabric build"),
-    )):  # fmt: skip
+    for number, (name, text) in enumerate(
+        (
+            ("Verilog", "torusfabric verilog"),
+            ("simulation", "torusfabric simulate"),
+            ("proof", "torusfabric prove"),
+            ("bitstream", "torusfabric build"),
+        )
+    ):
         y = 8 + 45 * number
         box(svg, (736, y, 120, 39), name, text, fill=GREEN)
         arrow(svg, (686, 93), (711, 93), (711, y + 19.5), (736, y + 19.5))
@@ -181,14 +258,28 @@ def chain() -> str:
         label(svg, x, 148, name, 10.5, text_anchor="middle")
     # A node.
     label(svg, 20, 222, "One node of the fabric", 14, fill=INK, font_weight="bold")
-    for number, text in enumerate((
-        "router: a register and a selector at each", "out-port; no buffer, no arbiter, no header",
-        "endpoint: memories for what the node sends", "and what it receives, with address counters",
-        "sequencer: one for all nodes; it presents", "the rows of the program, one by one",
-    )):  # fmt: skip
+    for number, text in enumerate(
+        (
+            "router: a register and a selector at each",
+            "out-port; no buffer, no arbiter, no header",
+            "endpoint: memories for what the node sends",
+            "and what it receives, with address counters",
+            "sequencer: one for all nodes; it presents",
+            "the rows of the program, one by one",
+        )
+    ):
         label(svg, 20, 250 + 20 * number + 6 * (number // 2), text, 11.5)
-    svg.add("rect", x=396, y=196, width=444, height=200, rx=8, fill="#fafbfc", stroke="#9aa0a6",
-            stroke_width=1.4)  # fmt: skip
+    svg.add_element(
+        "rect",
+        x=396,
+        y=196,
+        width=444,
+        height=200,
+        rx=8,
+        fill="#fafbfc",
+        stroke="#9aa0a6",
+        stroke_width=1.4,
+    )
     box(svg, (420, 214, 130, 46), "sequencer", "row by row", fill=AMBER)
     box(svg, (420, 312, 130, 60), "endpoint", "memories", fill=GREEN)
     box(svg, (640, 270, 130, 70), "router", "crossbar, registers", fill=BLUE)

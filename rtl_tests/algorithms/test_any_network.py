@@ -17,14 +17,14 @@ from torusfabric.algorithms.network import plan as network_plan
 from torusfabric.algorithms.network.plan import ANY_NETWORK
 from torusfabric.algorithms.network.shared_trees import shared_trees
 from torusfabric.algorithms.network.trees import disjoint_trees_from
-from torusfabric.analysis.congestion import THROUGH_MEMORY
+from torusfabric.analysis.congestion import MEMORY_CYCLES
 from torusfabric.analysis.cuts import worst_cut
 from torusfabric.analysis.facts import schedule_facts
 from torusfabric.analysis.partitions import worst_partition
-from torusfabric.analysis.volume import least_reach, least_time
+from torusfabric.analysis.volume import least_path_length, least_time
 from torusfabric.collective import parse_collective
-from torusfabric.program.timing import round_pause
-from torusfabric.schedule.sum_trees import sum_trees
+from torusfabric.program.timing import round_pause_cycles
+from torusfabric.schedule.sum_trees import find_sum_trees
 from torusfabric.topology import Graph, parse_topology
 
 #: Exchanges and halos need offsets, which tori with broken links have, too.
@@ -78,7 +78,7 @@ def test_all_gathers_meet_the_cut(name, chunks, steps):
         schedule = plan(name, kind, chunks=chunks)
         assert schedule.round_count == steps == tf.bound(schedule)
     topology = parse_topology(name)
-    assert cut_of(topology, parse_collective("allgather")).time * chunks == steps
+    assert cut_of(topology, parse_collective("allgather")).message_times * chunks == steps
 
 
 @pytest.mark.parametrize("topology", ["4x4!5:-1,10", "mesh:3x4", ONE_WAY, CLIQUES], ids=str)
@@ -163,7 +163,7 @@ def test_hub_of_many_ports(tmp_path):
 def test_total_exchange_on_a_large_graph():
     """Of more nodes than have their cuts searched, the bound is that of the least joined node."""
     graph = Graph(nx.star_graph(600))
-    assert cut_of(graph, parse_collective("alltoall")).time == 600
+    assert cut_of(graph, parse_collective("alltoall")).message_times == 600
 
 
 def test_the_cut_between_cliques():
@@ -212,9 +212,9 @@ def test_rounds_follow_one_another_without_a_pause(kind):
     least, steps = program.loop.least, schedule.round_count
     assert [program.cycles(length) - program.cycles(least) for length in (1, least + 2)] == [
         0,
-        2 * program.loop.rows,
+        2 * program.loop.n_rows,
     ]
-    assert steps <= program.loop.rows <= steps + (kind == "reduce-scatter")
+    assert steps <= program.loop.n_rows <= steps + (kind == "reduce-scatter")
     assert tf.simulate(tf.Fabric(program, width=8)).passed
     hasty = replace(program.form, loop=replace(program.loop, least=least - 1))
     wrong = replace(program, forms=(hasty,))
@@ -224,7 +224,7 @@ def test_rounds_follow_one_another_without_a_pause(kind):
 def test_planners_know_how_long_what_comes_waits():
     """They may not ask the rooms that compile; a word that has come over a link is stored first."""
     links = np.array([1, 4])
-    assert (THROUGH_MEMORY + links == 1 + round_pause(links)).all()
+    assert (MEMORY_CYCLES + links == 1 + round_pause_cycles(links)).all()
 
 
 def test_short_sums_go_up_a_tree_and_down():
@@ -250,7 +250,7 @@ def test_sums_go_along_trees_that_share_arcs(name):
     assert most_on_an_arc(trees) == trees.most
     copies = -(-40 // trees.most)
     schedule = plan(topology, "allreduce", trees=len(trees.up), chunks=copies * len(trees.up))
-    there_and_back = least_reach(topology, schedule.collective)
+    there_and_back = least_path_length(topology, schedule.collective)
     assert schedule.round_count <= copies * trees.most + there_and_back + 4
 
 
@@ -262,7 +262,7 @@ def most_on_an_arc(trees):
 def test_trees_that_share_no_link_are_shallow():
     """Other starts are searched where the first leaves them 11 deep, with no link to spare."""
     schedule = plan("8x8!9", "allreduce")
-    assert schedule.round_count <= least_reach(schedule.topology, schedule.collective) + 5
+    assert schedule.round_count <= least_path_length(schedule.topology, schedule.collective) + 5
 
 
 @pytest.mark.long
@@ -281,7 +281,7 @@ def test_sums_of_shared_trees_in_hardware():
     for topology, trees, chunks in (("mesh:2x3", 5, 10), (ONE_WAY, 8, 8)):
         schedule = plan(topology, "allreduce", trees=trees, chunks=chunks)
         program = tf.compile(schedule, max_flits=3 * chunks)
-        assert program.loop.rows == schedule.round_count
+        assert program.loop.n_rows == schedule.round_count
         assert tf.simulate(tf.Fabric(program, width=8)).passed
     schedule = plan("mesh:4x4", "allreduce", trees=8, chunks=256)
     assert tf.compile(schedule, flits=1024).cycles() < 690
@@ -291,9 +291,9 @@ def test_sums_of_shared_trees_in_hardware():
 def test_sums_go_up_and_down_trees_that_share_no_link(name):
     """As many as links allow, within 5 % of what no all-reduce can beat; as hardware it streams."""
     schedule = plan(name, "allreduce")
-    topology, trees = schedule.topology, sum_trees(schedule)
+    topology, trees = schedule.topology, find_sum_trees(schedule)
     assert trees is not None
-    least = worst_partition(topology).time
+    least = worst_partition(topology).message_times
     assert len(trees.up) == schedule.chunks == int(1 / least)
     assert least == least_time(topology, schedule.collective)
     assert schedule_facts(schedule)["cut"].startswith(f"{2 * (topology.nodes - 1)} messages over ")
@@ -313,7 +313,7 @@ def test_partitions_are_the_worst():
             if max(parts) and set(parts) == {*range(max(parts) + 1)}
             if (crossing := sum(parts[a] != parts[b] for a, b in graph.edges))
         )
-        assert worst_partition(Graph(graph)).time == least
+        assert worst_partition(Graph(graph)).message_times == least
 
 
 def test_saved_and_loaded(tmp_path):
@@ -341,7 +341,7 @@ def test_faults_at_random(seed):
     faults += [str(random.integers(sides.prod()))] * (seed % 2)
     topology = parse_topology(f"{sides[0]}x{sides[1]}!{','.join(faults)}")
     schedule = plan(topology, "allgather")
-    least = cut_of(topology, schedule.collective).time * schedule.chunks
+    least = cut_of(topology, schedule.collective).message_times * schedule.chunks
     assert schedule.round_count <= max(1.03 * least, ceil(least) + 1)
 
 
@@ -361,7 +361,7 @@ def test_an_algorithm_of_a_user_says_that_it_plans_on_any_network(topology):
     reason = mine.why_not(network, collective, options)
     assert reason
     assert reason.endswith("its Algorithm lacks any_network=True")
-    other = tf.algorithms.find("matching").why_not(network, collective, options)
+    other = tf.algorithms.find_algorithm("matching").why_not(network, collective, options)
     assert other
     assert "any_network" not in other
     able = replace(mine, any_network=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from planners import planner
 
 from torusfabric.algorithms import Options
-from torusfabric.algorithms.table.bufferless import BUFFERLESS, search, snake
+from torusfabric.algorithms.table.bufferless import BUFFERLESS, search_offsets, snake_offsets
 from torusfabric.algorithms.table.matching.plan import MATCHING
 from torusfabric.analysis.check import check
 from torusfabric.analysis.distance_bounds import bufferless_steps
@@ -89,7 +89,7 @@ def test_excess_on_larger_tori():
 def test_snake_is_optimal_on_odd_squares(side):
     table = plan((side, side))
     assert table.round_count == (side * side - 1) // 4
-    assert (table.offset == snake(table.topology)).all()
+    assert (table.offset == snake_offsets(table.topology)).all()
     assert is_bufferless(table)
     check(table)
 
@@ -98,7 +98,7 @@ def test_snake_is_optimal_on_odd_squares(side):
 def test_snakes_turn_together(side):
     """In a step, every in-port feeds the out-port straight on, or left of it, or right of it."""
     torus = Torus((side, side))
-    heads = snake(torus)
+    heads = snake_offsets(torus)
     clockwise = [0, 2, 1, 3]
     for before, now in pairwise(heads):
         sent = torus.subtract(now, torus.generators)
@@ -112,7 +112,7 @@ def test_snakes_turn_together(side):
 
 def test_even_snakes_leave_a_cross():
     torus = Torus((8, 8))
-    visited = set(snake(torus).ravel().tolist()) | {0}
+    visited = set(snake_offsets(torus).ravel().tolist()) | {0}
     rows, columns = torus.coordinates(sorted(set(range(64)) - visited))
     assert ((rows == 4) | (columns == 4)).all()
     assert len(rows) == 15
@@ -139,8 +139,8 @@ def test_chunks_follow_one_another():
 
 def test_search_can_finish_from_a_start():
     torus = Torus((6, 6))
-    start = snake(torus)
-    found = search(torus, 0, start[:2])
+    start = snake_offsets(torus)
+    found = search_offsets(torus, 0, start[:2])
     assert len(found) == 10
 
 

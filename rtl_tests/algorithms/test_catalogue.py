@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import torusfabric as tf
-from torusfabric.algorithms import CATALOGUE, Catalogue, Options, choose, find
+from torusfabric.algorithms import CATALOGUE, Catalogue, Options, choose_algorithm, find_algorithm
 from torusfabric.collective import COLLECTIVES, parse_collective
 from torusfabric.errors import InputError
 from torusfabric.topology import parse_topology
 
 #: What the entry point of a test names.
-MINE = replace(find("matching"), name="mine")
+MINE = replace(find_algorithm("matching"), name="mine")
 NO_ALGORITHM = "matching"
 
 
@@ -26,17 +26,17 @@ def test_names_are_unique_and_collectives_known():
     assert len(set(names(CATALOGUE))) == len(CATALOGUE)
     for algorithm in CATALOGUE:
         assert set(algorithm.collectives) <= set(COLLECTIVES)
-        assert find(algorithm.name) is algorithm
+        assert find_algorithm(algorithm.name) is algorithm
 
 
 def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(InputError, match=r"^Algorithm must be one of .*, not 'neclace' \(did"):
-        find("neclace")
+        find_algorithm("neclace")
 
 
 def test_what_is_no_name_is_refused():
     with pytest.raises(InputError, match=r"^Algorithm must be one of "):
-        find(np.array(["matching", "necklace"]))  # type: ignore[arg-type]
+        find_algorithm(np.array(["matching", "necklace"]))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("planned", [None, 7])
@@ -60,11 +60,11 @@ def test_choice_names_what_each_algorithm_needs():
         InputError,
         match=r"^No algorithm fits 3x3 allreduce: spanning-tree needs --ports 4, .*; matc",
     ):
-        choose(torus, collective, Options(ports=3))
+        choose_algorithm(torus, collective, Options(ports=3))
 
 
 def test_a_registered_algorithm_comes_last_or_where_it_is_put():
-    catalogue = Catalogue([find("hamiltonian"), find("matching")])
+    catalogue = Catalogue([find_algorithm("hamiltonian"), find_algorithm("matching")])
     catalogue.register(MINE)
     catalogue.register(replace(MINE, name="first"), before="hamiltonian")
     assert names(catalogue) == ["first", "hamiltonian", "matching", "mine"]
@@ -87,7 +87,7 @@ def entry(value):
 
 def test_entry_points_are_read_when_the_catalogue_is(monkeypatch):
     monkeypatch.setattr("importlib.metadata.entry_points", entry("MINE"))
-    catalogue = Catalogue([find("matching")], group="some.group")
+    catalogue = Catalogue([find_algorithm("matching")], group="some.group")
     assert catalogue.find("mine").name == "mine"
     assert names(catalogue) == ["matching", "mine"]
 

@@ -11,16 +11,16 @@ from paper_costs import theorem_rounds
 from planners import planner
 
 from torusfabric.algorithms.circuit.circuits import (
-    Circuits,
-    Grid,
-    axis_rounds,
-    clog,
-    square_rounds,
+    CircuitRounds,
+    LevelGrid,
+    ceil_log,
+    inform_axis_by_axis,
+    inform_square_grid,
 )
 from torusfabric.algorithms.circuit.diagonal.plan import (
     DIAGONAL,
+    candidate_builds,
     diagonal_rounds,
-    ways,
 )
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
@@ -52,17 +52,17 @@ def test_equal_sides_take_k_clog_n_rounds(dimensions, top):
     for side in range(2, top):
         topology = Torus([side] * dimensions)
         for alpha in range(1, 2 * dimensions + 1):
-            circuits = Circuits(topology)
-            square_rounds(circuits, Grid(topology.sides), alpha)
-            assert checked(topology, circuits, alpha) == dimensions * clog(side, alpha)
+            circuits = CircuitRounds(topology)
+            inform_square_grid(circuits, LevelGrid(topology.sides), alpha)
+            assert checked(topology, circuits, alpha) == dimensions * ceil_log(side, alpha)
 
 
 @pytest.mark.parametrize("sides", [(3, 4), (7, 2, 5), (9, 10, 3), (2, 3, 2, 5)])
 @pytest.mark.parametrize("alpha", [1, 2])
 def test_axes_one_after_another(sides, alpha):
-    circuits = Circuits(Torus(sides))
-    axis_rounds(circuits, Grid(sides), alpha)
-    assert checked(Torus(sides), circuits, alpha) == sum(clog(side, alpha) for side in sides)
+    circuits = CircuitRounds(Torus(sides))
+    inform_axis_by_axis(circuits, LevelGrid(sides), alpha)
+    assert checked(Torus(sides), circuits, alpha) == sum(ceil_log(side, alpha) for side in sides)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_axes_one_after_another(sides, alpha):
 def test_examples_in_two_dimensions(sides, ports, counts):
     """Lower bound, theorem, and what is reached."""
     report = check(plan(sides, ports=ports))
-    assert (clog(prod(sides), ports), theorem_rounds(sides, ports), report.rounds) == counts
+    assert (ceil_log(prod(sides), ports), theorem_rounds(sides, ports), report.rounds) == counts
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def every_way(sides):
     """Check each way to broadcast, not the best alone."""
     topology = Torus(sides)
     for ports in range(1, topology.ports + 1):
-        for count, build in ways(sides, ports):
-            circuits = Circuits(topology)
+        for count, build in candidate_builds(sides, ports):
+            circuits = CircuitRounds(topology)
             build(circuits)
             rounds = checked(topology, circuits, ports)
             assert len(sides) > 3 or rounds == count, (sides, ports)

@@ -8,7 +8,7 @@ import pytest
 from helpers import few, plan
 
 import torusfabric as tf
-from torusfabric.algorithms import Options, find
+from torusfabric.algorithms import Options, find_algorithm
 from torusfabric.analysis.volume import least_time
 from torusfabric.collective import parse_collective
 from torusfabric.program.fields import Order
@@ -29,7 +29,7 @@ A_STEP_MORE = {(3, 3), (2, 3, 3), (3, 2, 3), (3, 3, 2)}
 def planned(sides, kind="scatter", chunks=None, root=0):
     torus = Torus(sides)
     collective = replace(parse_collective(kind), root=root)
-    return find("farthest-first")(torus, collective, Options(chunks=chunks))
+    return find_algorithm("farthest-first")(torus, collective, Options(chunks=chunks))
 
 
 @pytest.mark.parametrize("sides", few(38, [*SIDES], tuples=True), ids=str)
@@ -51,7 +51,7 @@ def test_steps(sides):
 def test_what_a_router_selects_never_changes(sides):
     """Of a scatter every out-port but the root's is fed by one in-port."""
     program = tf.compile(planned(sides))
-    others = program.loop.select[:, np.delete(program.variant_of, 0)]
+    others = program.loop.selected_sources[:, np.delete(program.variant_of, 0)]
     assert ((others < 0) | (others == others.max(axis=0))).all()
 
 

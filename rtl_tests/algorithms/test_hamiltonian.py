@@ -12,7 +12,7 @@ from planners import node_classes
 from torusfabric.algorithms.oblivious.hamiltonian.plan import (
     HAMILTONIAN,
     colour_links,
-    decomposable,
+    is_decomposable,
 )
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
@@ -170,7 +170,7 @@ def test_misfits_have_no_hamiltonian_cycles_to_find(sides, exists):
             for cycle in cycles
             if (np.subtract(rest, cycle) >= 0).all()
         }
-    assert any(rest in cycles for rest in left) == exists == decomposable(sides)
+    assert any(rest in cycles for rest in left) == exists == is_decomposable(sides)
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -178,7 +178,7 @@ def test_misfits_have_no_hamiltonian_cycles_to_find(sides, exists):
 def test_each_colour_is_one_cycle(sides):
     colours = colour_links(sides)
     torus, axes = Torus(sides), range(len(sides))
-    one_cycle = axes if decomposable(sides) else [0]
+    one_cycle = axes if is_decomposable(sides) else [0]
     for colour in one_cycle:
         beside: list[list[int]] = [[] for _ in range(torus.nodes)]
         for node, axis in zip(*np.nonzero(colours == colour), strict=True):
@@ -199,7 +199,7 @@ def test_each_colour_is_one_cycle(sides):
     "sides",
     [
         *product(range(3, 9), repeat=3),
-        *filter(decomposable, combinations_with_replacement(range(2, 13), 3)),
+        *filter(is_decomposable, combinations_with_replacement(range(2, 13), 3)),
         *combinations_with_replacement(range(2, 6), 4),
         (8, 8, 8, 8), (2,) * 6, (2,) * 7, (3,) * 6,
     ],

@@ -7,7 +7,7 @@ import pytest
 from paper_costs import tau_large, tau_short
 from planners import planner
 
-from torusfabric.algorithms.circuit.circuits import clog
+from torusfabric.algorithms.circuit.circuits import ceil_log
 from torusfabric.algorithms.circuit.lee_code import (
     LEE_CODE,
     lee_code_quotient,
@@ -95,7 +95,7 @@ def test_closed_forms_solve_the_recurrences(closed, large):
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("i", [1, 2, 3])
 def test_nodes_of_a_label_have_one_program(i, large):
-    feeds = quotient(i, large).feeds()
+    feeds = quotient(i, large).port_feeds()
     programs = np.unique(feeds.transpose(1, 0, 2).reshape(7**i, -1), axis=0)
     assert len(programs) == 7**i
 
@@ -103,7 +103,7 @@ def test_nodes_of_a_label_have_one_program(i, large):
 @pytest.mark.parametrize("large", [False, True])
 def test_feeds_are_those_of_the_listed_paths(large):
     schedule = quotient(1, large)
-    topology, feeds = schedule.topology, schedule.feeds()
+    topology, feeds = schedule.topology, schedule.port_feeds()
     for feed, transfers in zip(feeds, schedule.rounds(), strict=True):
         listed_feed = np.full((topology.nodes, 6), -1)
         nodes = transfers.walk(topology)
@@ -163,7 +163,7 @@ def test_broadcast_meets_the_lower_bound(sides, rounds):
     nodes = int(np.prod(sides))
     schedule = plan(sides, "broadcast", root=nodes * 2 // 3)
     report = check(schedule)
-    assert report.rounds == rounds == clog(nodes, 2 * len(sides))
+    assert report.rounds == rounds == ceil_log(nodes, 2 * len(sides))
     assert (report.transfers, report.duplicates) == (nodes - 1, 0)
 
 

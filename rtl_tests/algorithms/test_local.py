@@ -8,7 +8,7 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.analysis.check import check_rounds
-from torusfabric.analysis.volume import limit
+from torusfabric.analysis.volume import cycle_limit
 from torusfabric.collective import parse_collective, split_names
 from torusfabric.schedule import Rounds
 from torusfabric.topology import parse_topology
@@ -28,7 +28,7 @@ def test_neighbours_take_one_step(name, kind):
         assert tf.compile(schedule, flits=flits).cycles() == flits + 5
     torus, collective = schedule.topology, schedule.collective
     if min(getattr(torus, "sides", [3])) > 2:
-        assert limit(torus, collective, 8) == 8
+        assert cycle_limit(torus, collective, 8) == 8
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_missing_neighbours(name, kind, steps):
     targets = schedule.collective.targets(schedule.topology)
     assert (
         report.words_checked
-        == 2 * schedule.collective.groups(schedule.topology).count * (targets >= 0).sum()
+        == 2 * schedule.collective.groups(schedule.topology).n_groups * (targets >= 0).sum()
     )
 
 

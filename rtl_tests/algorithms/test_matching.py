@@ -16,7 +16,7 @@ from torusfabric.algorithms.table.matching.plan import MATCHING, port_trees
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.distance_bounds import delivery_steps
 from torusfabric.collective import COLLECTIVES
-from torusfabric.topology import Torus, cayley, parse_topology
+from torusfabric.topology import Torus, parse_topology, require_cayley_graph
 
 plan = planner(MATCHING)
 
@@ -105,7 +105,7 @@ def test_scatter_meets_the_bound_on_all_tori(kind, nodes, most):
 
 def test_scatter_trees_share_no_arc():
     for name in ("4x4", "2x2x3", "5x6", "arrowhead:3"):
-        topology = cayley(parse_topology(name))
+        topology = require_cayley_graph(parse_topology(name))
         last = port_trees(topology).entry.T
         for node in range(1, topology.nodes):
             arcs = last[node][last[node] >= 0]
@@ -140,7 +140,7 @@ def test_alltoall_meets_the_bound_on_all_tori(nodes, most):
 
 def test_routes_are_shortest():
     for name in ("4x6", "2x3x4", "arrowhead:3"):
-        topology = cayley(parse_topology(name))
+        topology = require_cayley_graph(parse_topology(name))
         routes = balanced_routes(topology, 2)
         assert (routes.sum(axis=1) == np.repeat(topology.distances, 2)).all()
         for block, hops in enumerate(routes):
@@ -154,7 +154,7 @@ def test_routes_are_shortest():
                                   "arrowhead:2"])  # fmt: skip
 @pytest.mark.parametrize("kind", ["reduce-scatter", "allreduce"])
 def test_reductions_add_every_contribution_once(name, kind):
-    topology = cayley(parse_topology(name))
+    topology = require_cayley_graph(parse_topology(name))
     schedule = plan(topology, kind)
     halves = 2 if kind == "allreduce" else 1
     assert schedule.round_count == halves * delivery_steps(topology)
@@ -220,7 +220,7 @@ def test_any_torus(sides, chunks, kind, data):
 def test_arrowhead(order, gather, exchange):
     # The exchange is within 7/6 of a sixth of all hops, which ties between routes cannot share
     # evenly: 4, 33 and 265 for orders 2 to 4.
-    topology = cayley(parse_topology(f"arrowhead:{order}"))
+    topology = require_cayley_graph(parse_topology(f"arrowhead:{order}"))
     for kind in ("allgather", "scatter", "gather"):
         schedule = plan(topology, kind)
         assert schedule.round_count == gather == delivery_steps(topology)

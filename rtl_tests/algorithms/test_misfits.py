@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from torusfabric.algorithms import Options, find
+from torusfabric.algorithms import Options, find_algorithm
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
 from torusfabric.topology import parse_topology
@@ -137,7 +137,7 @@ REFUSED: dict[str, list[tuple[str, str, dict[str, Any], str]]] = {
 def test_misfits(name, topology, kind, options, needs):
     network, collective = parse_topology(topology), parse_collective(kind)
     with pytest.raises(InputError) as error:
-        find(name)(network, collective, Options(**options))
+        find_algorithm(name)(network, collective, Options(**options))
     verb = "has" if needs.startswith("no option") else "needs"
     assert str(error.value).startswith(f"Algorithm {name} {verb} {needs}")
     assert "\n" not in str(error.value)

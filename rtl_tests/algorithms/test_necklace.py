@@ -48,16 +48,16 @@ def test_rotations_of_the_paper():
     torus = cube(3, 4)
     necklaces = Necklaces(torus)
     for before, after in [("321", "332"), ("012", "201")]:
-        assert label(torus, necklaces.rotate[node(torus, before)]) == after
-    assert necklaces.period[node(torus, "131")] == 2
+        assert label(torus, necklaces.rotated_node[node(torus, before)]) == after
+    assert necklaces.necklace_period[node(torus, "131")] == 2
     six = cube(6, 4)
-    assert Necklaces(six).period[node(six, "311331")] == 4
+    assert Necklaces(six).necklace_period[node(six, "311331")] == 4
 
 
 def test_rotated_arcs_of_the_paper():
     """The example below Lemma 3: 01 -> 31, 30 -> 33, 03 -> 13, 10 -> 11."""
     torus = cube(2, 4)
-    heads, ports = Necklaces(torus).images(node(torus, "31"), torus.port("-0"))
+    heads, ports = Necklaces(torus).rotated_arcs(node(torus, "31"), torus.port("-0"))
     assert [label(torus, head) for head in heads] == ["31", "33", "13", "11"]
     assert [torus.port_names[port] for port in ports] == ["-0", "-1", "+0", "+1"]
     tails = torus.neighbours[heads, torus.opposite[ports]]
@@ -68,9 +68,9 @@ def test_necklaces_of_table_2():
     torus = cube(3, 3)
     necklaces = Necklaces(torus)
     written = {
-        tuple(label(torus, image) for image in necklaces.images(generator, 0)[0][:period])
+        tuple(label(torus, image) for image in necklaces.rotated_arcs(generator, 0)[0][:period])
         for generator in necklaces.generators
-        for period in [necklaces.period[generator]]
+        for period in [necklaces.necklace_period[generator]]
     }
     assert written == {
         ("200", "020", "002", "100", "010", "001"),
@@ -93,7 +93,7 @@ def test_necklaces_of_table_2():
 )  # fmt: skip
 def test_table_4(axes, side, nonfull, count, least, most):
     necklaces = Necklaces(cube(axes, side))
-    assert (necklaces.period < 2 * axes).sum() == nonfull
+    assert (necklaces.necklace_period < 2 * axes).sum() == nonfull
     assert len(necklaces.generators) + 1 == count
     subtrees = np.bincount(necklaces.displacement[1:], minlength=2 * axes)
     assert (subtrees.min(), subtrees.max()) == (least, most)
@@ -118,17 +118,18 @@ def test_tables_of_the_paper_are_recomputed():
 def test_trees(axes, side):
     torus = cube(axes, side)
     necklaces = Necklaces(torus)
-    parent, port = necklaces.parents
+    parent, port = necklaces.tree_parents
     distances = torus.distances
     for generator in necklaces.generators:
         tail = parent[generator]
         assert torus.neighbours[tail, port[generator]] == generator
         assert distances[tail] == distances[generator] - 1
         assert tail == 0 or (
-            necklaces.displacement[tail] == 0 and necklaces.period[tail] == necklaces.ports
+            necklaces.displacement[tail] == 0
+            and necklaces.necklace_period[tail] == necklaces.n_ports_used
         )
-        _, ports = necklaces.images(generator, port[generator])
-        assert len(set(ports)) == necklaces.ports
+        _, ports = necklaces.rotated_arcs(generator, port[generator])
+        assert len(set(ports)) == necklaces.n_ports_used
     tails, ports = necklaces.spanning_tree
     assert tails[0] == -1
     others = np.arange(1, torus.nodes)
@@ -190,7 +191,7 @@ def test_broadcast_and_reduce(axes, side, chunks):
 def test_tables_meet_the_formulas(axes, side, factor):
     torus = cube(axes, side)
     necklaces = Necklaces(torus)
-    chunks, ports = factor * necklaces.even_chunks, necklaces.ports
+    chunks, ports = factor * necklaces.even_chunks, necklaces.n_ports_used
     schedule = plan(torus, "allgather", chunks=chunks)
     assert schedule.round_count * ports == chunks * (torus.nodes - 1)
     assert check(schedule).transfers == chunks * (torus.nodes - 1) * torus.nodes
@@ -204,7 +205,7 @@ def test_tables_meet_the_formulas(axes, side, factor):
 def test_scatter_and_gather(axes, side, kind):
     torus = cube(axes, side)
     necklaces = Necklaces(torus)
-    chunks, ports = necklaces.even_chunks, necklaces.ports
+    chunks, ports = necklaces.even_chunks, necklaces.n_ports_used
     schedule = plan(torus, kind, root=torus.nodes // 2)
     assert schedule.round_count * ports == chunks * (torus.nodes - 1)
     assert check(schedule).transfers == chunks * hops(axes, side)
@@ -243,7 +244,10 @@ def test_any_number_of_chunks(dims, chunks, kind):
     schedule = plan(torus, kind, root=root, chunks=chunks)
     check(schedule)
     if kind in ("allgather", "reduce-scatter"):
-        slots = [ceil(chunks * necklaces.period[v] / necklaces.ports) for v in necklaces.generators]
+        slots = [
+            ceil(chunks * necklaces.necklace_period[v] / necklaces.n_ports_used)
+            for v in necklaces.generators
+        ]
         assert schedule.round_count == sum(slots)
 
 

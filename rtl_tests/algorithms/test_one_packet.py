@@ -9,7 +9,7 @@ from helpers import few
 from planners import node_classes
 
 from torusfabric.algorithms.oblivious.one_packet.plan import ONE_PACKET, rod_feed
-from torusfabric.algorithms.oblivious.one_packet.rods import completion, roles_3d
+from torusfabric.algorithms.oblivious.one_packet.rods import axis_orders_3d, completion_steps
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.topology import Torus
@@ -41,7 +41,7 @@ def test_figure_3_of_the_paper():
 def test_columns_even_in_one_order_of_axes(columns):
     for rows, counted in enumerate(COUNTED[columns], 2):
         torus = Torus((rows, columns))
-        assert completion(torus, rod_feed(rows, columns)) == counted
+        assert completion_steps(torus, rod_feed(rows, columns)) == counted
         assert counted <= (columns * rows + 2 * columns + 2 * rows + 8) // 4
 
 
@@ -133,7 +133,7 @@ def test_axes_in_any_order(sides):
 
 def test_three_axes_with_two_multiples_of_three_always_fit():
     for n1, n2 in combinations_with_replacement(range(3, 100, 3), 2):
-        assert any(roles_3d((n1, n2, 4)))
+        assert any(axis_orders_3d((n1, n2, 4)))
 
 
 @pytest.mark.long

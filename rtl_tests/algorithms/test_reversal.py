@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from torusfabric.algorithms import Options, find
-from torusfabric.algorithms.reversal import reverse
+from torusfabric.algorithms import Options, find_algorithm
+from torusfabric.algorithms.reversal import reverse_schedule
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective, parse_collective
 from torusfabric.schedule import ALL, Grouped, Listed, Rounds, Switching, Transfers
@@ -16,7 +16,7 @@ from torusfabric.topology import Torus, parse_topology
 def forward(topology, kind, algorithm, **options):
     topology = parse_topology(topology)
     collective = parse_collective(kind, root=1, topology=topology)
-    return find(algorithm)(topology, collective, Options(**options))
+    return find_algorithm(algorithm)(topology, collective, Options(**options))
 
 
 def ring_broadcast(payloads, chunks):
@@ -46,19 +46,19 @@ def ring_broadcast(payloads, chunks):
 )  # fmt: skip
 def test_broadcasts_run_backwards(topology, algorithm, options, kind):
     schedule = forward(topology, "broadcast", algorithm, **options)
-    report, back = check(schedule), check(reverse(schedule, kind))
+    report, back = check(schedule), check(reverse_schedule(schedule, kind))
     assert (back.rounds, back.round_hops) == (report.rounds, report.round_hops[::-1])
     assert (back.arcs_used, back.duplicates) == (report.arcs_used, 0)
 
 
 def test_gather_brings_whole_subtrees():
-    schedule = reverse(forward("7x7x7", "broadcast", "lee-code"), "gather")
+    schedule = reverse_schedule(forward("7x7x7", "broadcast", "lee-code"), "gather")
     assert check(schedule).round_blocks == (1, 7, 49)
 
 
 def test_paths_go_back_over_opposite_arcs():
     schedule = forward("5x5", "broadcast", "lee-code")
-    there, back = list(schedule.rounds()), list(reverse(schedule, "reduce").rounds())
+    there, back = list(schedule.rounds()), list(reverse_schedule(schedule, "reduce").rounds())
     for one, other in zip(there, back[::-1], strict=True):
         nodes, reached = one.walk(schedule.topology), other.walk(schedule.topology)
         for path, hops, way in zip(nodes, one.lengths, reached, strict=True):
@@ -68,7 +68,7 @@ def test_paths_go_back_over_opposite_arcs():
 @pytest.mark.parametrize("kind", ["gather", "reduce"])
 def test_what_arrives_twice_is_left_out(kind):
     """Node 1 hears three times, node 2 twice: only their first receipts count."""
-    back = reverse(ring_broadcast([ALL, ALL, ALL, ALL], 1), kind)
+    back = reverse_schedule(ring_broadcast([ALL, ALL, ALL, ALL], 1), kind)
     assert [len(transfers) for transfers in back.rounds()] == [0, 0, 1, 1]
     assert check(back).duplicates == 0
 
@@ -80,7 +80,7 @@ def test_what_arrives_twice_at_once_is_left_out(kind):
     rounds = Transfers(np.array([0, 0]), both), Transfers(np.array([1, 3]), both)
     schedule = replace(ring_broadcast([ALL] * 4, 1), topology=Torus([4]), transfers=rounds)
     assert check(schedule).duplicates == 1
-    back = reverse(schedule, kind)
+    back = reverse_schedule(schedule, kind)
     assert [len(transfers) for transfers in back.rounds()] == [1, 2]
     assert check(back).duplicates == 0
 
@@ -95,7 +95,7 @@ def test_each_chunk_has_its_own_tree(kind):
     ):
         schedule = ring_broadcast(payloads, 2)
         check(schedule)
-        back = reverse(schedule, kind)
+        back = reverse_schedule(schedule, kind)
         check(back)
         carried = sum(len(transfers) for transfers in back.rounds())
         assert carried <= 4
@@ -103,7 +103,7 @@ def test_each_chunk_has_its_own_tree(kind):
 
 def test_scatter_runs_backwards():
     schedule = forward("4x5", "scatter", "matching")
-    back = reverse(schedule, "gather")
+    back = reverse_schedule(schedule, "gather")
     report = check(back)
     assert report.rounds == schedule.round_count
     assert report.duplicates == 0

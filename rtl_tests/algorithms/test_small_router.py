@@ -9,14 +9,14 @@ import pytest
 import torusfabric as tf
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balanced_routes
-from torusfabric.algorithms.table.matching.exchange import exchange
-from torusfabric.algorithms.table.matching.heads import few_heads
+from torusfabric.algorithms.table.matching.exchange import plan_exchange
+from torusfabric.algorithms.table.matching.heads import plan_few_heads
 from torusfabric.algorithms.table.matching.plan import MATCHING
 from torusfabric.analysis.check import check
 from torusfabric.analysis.distance_bounds import delivery_steps
 from torusfabric.collective import parse_collective
 from torusfabric.program import Action
-from torusfabric.topology import cayley, parse_topology
+from torusfabric.topology import parse_topology, require_cayley_graph
 
 NAMES = ("4x4", "5x5", "4x6", "8x8", "3x3x3", "4x4x4")
 
@@ -37,7 +37,7 @@ def program_of(schedule, flits):
 
 def inputs(program):
     """The number of inputs of each out-port."""
-    columns = program.loop.select[:, 0].T
+    columns = program.loop.selected_sources[:, 0].T
     return [len(np.unique(column[column >= 0])) for column in columns]
 
 
@@ -113,7 +113,7 @@ def test_words_past_memories_take_few_tables(name, kind, most):
 @pytest.mark.parametrize("name", ["4x4", "5x5", "4x6", "8x8"])
 def test_blocks_of_an_all_gather_need_not_rest(name):
     program, (received, _) = program_of(schedule_of(name, "allgather"), 1)
-    read = np.stack([field.values for field in program.loop.of(Action.MEMORY)])
+    read = np.stack([field.values for field in program.loop.fields_of_action(Action.MEMORY)])
     assert not ((read >= 0) & (read < received)).any()
 
 
@@ -143,14 +143,14 @@ def test_arrowheads_have_small_routers():
 
 def test_as_many_steps_where_no_small_router_is_found():
     # No schedule is known that sends on one of two chunks by in-port on sides of 5 and 2.
-    topology = cayley(parse_topology("5x2"))
-    assert few_heads(topology, 2, 3, delivery_steps(topology, 2, 3)) is None
+    topology = require_cayley_graph(parse_topology("5x2"))
+    assert plan_few_heads(topology, 2, 3, delivery_steps(topology, 2, 3)) is None
     schedule = schedule_of("5x2", "allgather", 3, chunks=2)
     check(schedule)
     assert schedule.round_count <= delivery_steps(topology, 2, 3) + 1
 
 
 def test_too_few_steps_are_not_met():
-    topology = cayley(parse_topology("4x4"))
-    assert few_heads(topology, 1, 1, 3) is None
-    assert exchange(topology, balanced_routes(topology), 1, 7) is None
+    topology = require_cayley_graph(parse_topology("4x4"))
+    assert plan_few_heads(topology, 1, 1, 3) is None
+    assert plan_exchange(topology, balanced_routes(topology), 1, 7) is None

@@ -15,9 +15,9 @@ from planners import planner, program_count
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.arrowhead.spanning_tree import (
     SPANNING_TREE,
-    best_packets,
+    best_packet_count,
+    build_tree,
     step_count,
-    tree,
 )
 from torusfabric.algorithms.arrowhead.wormhole_forest import WORMHOLE_FOREST
 from torusfabric.analysis.check import check
@@ -32,7 +32,7 @@ plan = planner(SPANNING_TREE, "broadcast")
 def test_tree_of_order_2():
     """Depths and parents in the first tree: 1, 2, 3 hang on the root, 4 on 1, its triad on 4."""
     topology = Arrowhead(2)
-    port, depth = tree(topology)
+    port, depth = build_tree(topology)
     assert depth.tolist() == [0, 1, 1, 1, 2, 3, 3, 3, 2, 3, 3, 3, 2, 3, 3, 3]
     parent = topology.subtract(np.arange(16), topology.generators[port])
     assert parent[[1, 2, 3, 4, 5, 6, 7, 8, 12]].tolist() == [0, 0, 0, 1, 4, 4, 4, 2, 3]
@@ -43,7 +43,7 @@ def test_tree_of_order_2():
 def test_trees(order, index):
     """Each is a spanning tree of depth 2^n - 1, each node one deeper than its parent (Lemma 6)."""
     topology = Arrowhead(order)
-    port, depth = tree(topology, index)
+    port, depth = build_tree(topology, index)
     assert depth.max() == 2**order - 1
     child = np.arange(1, topology.nodes)
     parent = topology.subtract(child, topology.generators[port[child]])
@@ -154,7 +154,7 @@ def test_best_packets(order, beta, tau, length, trees, duplex):
     """No number of packets is cheaper, and none that costs the same is smaller."""
     model = {"beta": beta, "tau": tau, "length": length}
     options = Options(trees=trees, duplex=duplex, times=(beta, tau, length))
-    best = best_packets(order, options)
+    best = best_packet_count(order, options)
 
     def cost(packets):
         return costs.tree_cost(order, trees=trees, packets=packets, duplex=duplex, **model)
@@ -167,16 +167,16 @@ def test_best_packets(order, beta, tau, length, trees, duplex):
 
 def test_best_packets_of_order_6():
     """Where the message takes a hundred start-ups to send: sqrt(62 * 100 / 2) = 55.7."""
-    assert best_packets(6, Options(times=(1, 1, 100))) == 56
+    assert best_packet_count(6, Options(times=(1, 1, 100))) == 56
 
 
 @pytest.mark.parametrize("beta", [0, -1, math.inf, math.nan])
 def test_best_packets_needs_a_start_up_time(beta):
     """Without one there is no best number."""
     with pytest.raises(InputError, match=r"^Start-up time beta must be finite and more than 0, "):
-        best_packets(3, Options(times=(beta, 1, 10)))
+        best_packet_count(3, Options(times=(beta, 1, 10)))
     with pytest.raises(InputError, match=r"^Length times tau must be finite and not negative, "):
-        best_packets(3, Options(times=(1, 1, -10)))
+        best_packet_count(3, Options(times=(1, 1, -10)))
 
 
 MODEL = {"alpha": 7, "delta": 2, "tau": 3, "length": 120}
@@ -247,4 +247,4 @@ def test_packets_for_given_times(order, times, trees):
     """Given the times of the cost model, the best number of packets is taken."""
     options = Options(trees=trees, times=times)
     schedule = SPANNING_TREE(Arrowhead(order), parse_collective("broadcast"), options)
-    assert schedule.chunks == trees * best_packets(order, options)
+    assert schedule.chunks == trees * best_packet_count(order, options)

@@ -7,15 +7,15 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.algorithms.oblivious.shallow_trees import shallower
+from torusfabric.algorithms.oblivious.shallow_trees import make_shallower
 from torusfabric.algorithms.oblivious.spanning_trees import (
+    bounded_disjoint_trees,
     disjoint_trees,
     link_disjoint_trees,
-    nearer_trees,
-    shallow_trees,
-    shortest_tree,
+    shallow_disjoint_trees,
+    shortest_path_tree,
 )
-from torusfabric.topology import Torus, cayley, parse_topology
+from torusfabric.topology import Torus, parse_topology, require_cayley_graph
 
 SIDES = [
     *((n,) for n in range(2, 9)),
@@ -51,7 +51,7 @@ def test_trees_share_no_arc(sides):
 def test_nearer_trees_share_no_arc(sides):
     """They go no farther than half way around all axes, and on around one of them."""
     torus = Torus(sides)
-    trees = nearer_trees(torus)
+    trees = bounded_disjoint_trees(torus)
     assert len(trees.entry) == torus.ports
     check_trees(torus, trees)
     assert trees.height <= torus.diameter + max(sides) // 2 + 1
@@ -61,14 +61,14 @@ def test_nearer_trees_share_no_arc(sides):
 def test_larger_tori_have_trees_of_at_most_half_a_side_more_than_the_diameter(sides):
     """Those are searched from, where that finds shallower ones than the others."""
     torus = Torus(sides)
-    assert shallow_trees(torus).height < torus.diameter + sides[0] // 2
+    assert shallow_disjoint_trees(torus).height < torus.diameter + sides[0] // 2
 
 
 @pytest.mark.parametrize("sides", SIDES[::3], ids=str)
 def test_shallow_trees_share_no_arc(sides):
     """As many trees, none deeper than before."""
     torus = Torus(sides)
-    trees = shallow_trees(torus)
+    trees = shallow_disjoint_trees(torus)
     assert len(trees.entry) == torus.ports
     check_trees(torus, trees)
     assert trees.height <= disjoint_trees(torus).height
@@ -98,7 +98,7 @@ def test_trees_share_no_link(sides):
     check_link_trees(torus, trees)
     most = max(-(-side // 2) + sum(s - 1 for s in sides) - (side - 1) for side in sides)
     assert trees.height <= most
-    found = shallower(torus, trees, links=True, least=torus.diameter)
+    found = make_shallower(torus, trees, links=True, least=torus.diameter)
     check_link_trees(torus, found)
     assert (found.depth == 0).tolist() == (trees.depth == 0).tolist()
     assert torus.diameter <= found.height <= trees.height
@@ -118,9 +118,9 @@ def test_trees_share_no_link(sides):
 def test_heights(name, arcs, links):
     """The diameter and one where arcs are shared, and mostly the diameter where links are."""
     torus = Torus(*map(int, name.split("x")))
-    assert shallow_trees(torus)[1].max() <= arcs
+    assert shallow_disjoint_trees(torus)[1].max() <= arcs
     trees = link_disjoint_trees(torus)
-    assert shallower(torus, trees, links=True, least=torus.diameter).height <= links
+    assert make_shallower(torus, trees, links=True, least=torus.diameter).height <= links
 
 
 @pytest.mark.parametrize("sides", SIDES[::4], ids=str)
@@ -154,8 +154,8 @@ def test_allreduce_is_near_the_limit(name, flits):
 @pytest.mark.parametrize("name", ["2", "7", "4x4", "3x5", "2x3x4", "3x3x3x3", "arrowhead:2"])
 def test_shortest_tree(name):
     """A tree of shortest paths."""
-    topology = cayley(parse_topology(name))
-    trees = shortest_tree(topology)
+    topology = require_cayley_graph(parse_topology(name))
+    trees = shortest_path_tree(topology)
     check_trees(topology, trees)
     assert (trees.depth[0] == topology.distances).all()
 

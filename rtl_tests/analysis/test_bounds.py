@@ -17,18 +17,18 @@ from scipy.sparse.csgraph import maximum_flow
 
 import torusfabric as tf
 from torusfabric.algorithms import Options
-from torusfabric.algorithms.circuit.max_flow import Network
+from torusfabric.algorithms.circuit.max_flow import FlowNetwork
 from torusfabric.algorithms.table.bufferless import BUFFERLESS
 from torusfabric.algorithms.table.matching.plan import MATCHING
 from torusfabric.analysis.bounds import (
     all_pairs_rounds,
-    arc_load,
     bound,
+    busiest_arc_load,
     lower_bound,
     spread_rounds,
 )
 from torusfabric.analysis.check import check
-from torusfabric.analysis.facts import facts_together, in_words, schedule_facts
+from torusfabric.analysis.facts import facts_text, merge_facts, schedule_facts
 from torusfabric.collective import Collective
 from torusfabric.schedule import Listed, Switching, Transfers
 from torusfabric.topology import Faulty, Torus
@@ -56,7 +56,7 @@ def test_gossip_on_cubes_of_seven(i, rounds):
     """Delmas and Perennes, section 4, without the relaxation."""
     assert all_pairs_rounds(Torus([7**i] * 3)) == rounds
     assert least([7**i] * 3, "allgather", CIRCUIT) == rounds
-    assert arc_load(Torus([7**i] * 3)) == Fraction(7 ** (2 * i) * (49**i // 4), 2)
+    assert busiest_arc_load(Torus([7**i] * 3)) == Fraction(7 ** (2 * i) * (49**i // 4), 2)
 
 
 def test_fourth_cube_of_seven():
@@ -116,7 +116,7 @@ def test_reversals_share_their_bound(kind, reversal, switching, sides, chunks):
 def optimum(topology, kind, chunks, ports):
     """The fewest steps of one block an arc, by trying all; more copies never hurt."""
     blocks = collective(kind).blocks(topology, chunks)
-    ids = np.arange(blocks.count)
+    ids = np.arange(blocks.n_blocks)
     start = tuple(
         frozenset(ids[blocks.precondition(ids) == v].tolist()) for v in range(topology.nodes)
     )  # fmt: skip
@@ -253,7 +253,7 @@ def fewest_circuits(topology, ports):
 
     In a round any set of nodes that a flow from the informed nodes serves can be reached.
     """
-    network = Network(topology)
+    network = FlowNetwork(topology)
     nodes, states, rounds = np.arange(topology.nodes), {frozenset([0])}, 0
     while not any(len(state) == len(nodes) for state in states):
         reached = set()
@@ -262,7 +262,7 @@ def fewest_circuits(topology, ports):
             for count in range(1, 1 << int((~informed).sum())):
                 picked = [v for k, v in enumerate(nodes[~informed].tolist()) if count >> k & 1]
                 demand = np.isin(nodes, picked).astype(np.int32)
-                capacities = network.capacities(ports * informed.astype(np.int32), demand)
+                capacities = network.capacity_matrix(ports * informed.astype(np.int32), demand)
                 flow = maximum_flow(capacities, network.source, network.sink)
                 if flow.flow_value == len(picked):
                     reached.add(state | frozenset(picked))
@@ -306,7 +306,7 @@ def test_a_root_with_one_link_left(kind, axes, root):
 def test_several_collectives_say_where_their_bounds_hold():
     """As one does."""
     plans = [tf.plan("6x6", "allgather", algorithm="bufferless"), tf.plan("6x6", "broadcast")]
-    words = in_words(facts_together([schedule_facts(plan) for plan in plans]))
+    words = facts_text(merge_facts([schedule_facts(plan) for plan in plans]))
     assert "bound 10, where no block rests" in words["mode 0"]
     assert "where" not in words["mode 1"]
 

@@ -171,7 +171,7 @@ def test_several_passes_find_the_same(monkeypatch):
     whole = check(schedule)
     broken = replace(schedule, transfers=schedule.transfers[:3])
     monkeypatch.setattr("torusfabric.analysis.check.follow.BLOCK_BUDGET", 343 * 8 * 2)
-    monkeypatch.setattr("torusfabric.analysis.check.follow.CHUNK", 1)
+    monkeypatch.setattr("torusfabric.analysis.check.follow.CELLS_AT_ONCE", 1)
     assert check(schedule) == whole
     with pytest.raises(
         ScheduleError, match=r"^After 3 rounds: node 1 \(0,0,1\) ends without block \("

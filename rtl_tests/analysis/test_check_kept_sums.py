@@ -180,7 +180,7 @@ def test_a_complete_sum_replaces_partial_sums_in_each_group():
     part = Rounds(
         topology=Torus(3), collective=Collective("allreduce"), transfers=(gather, deliver)
     )
-    lifted = Lifted.of(part, Torus(3, 2), tf.parse_collective("allreduce@0"))
+    lifted = Lifted.from_group(part, Torus(3, 2), tf.parse_collective("allreduce@0"))
     assert check(part).transfers == 4
     assert check(lifted).transfers == check_rounds(lifted).transfers == 8
     assert tf.simulate(tf.Fabric(tf.compile(lifted, flits=2), width=8)).passed

@@ -102,7 +102,7 @@ def test_labels_are_sums_of_weights_and_coordinates(labelling):
     quotient = schedule(labelling, [])
     coordinates = quotient.topology.coordinates(np.arange(quotient.topology.nodes))
     assert np.array_equal(quotient.labels, labelling[1] @ coordinates % labelling[2])
-    for label, nodes in enumerate(quotient.nodes_of):
+    for label, nodes in enumerate(quotient.nodes_by_label):
         assert np.array_equal(nodes, np.flatnonzero(quotient.labels == label))
 
 

@@ -41,7 +41,7 @@ def played(draw):
 
 def random_round(random, model, store):
     """Some transfers that keep most rules."""
-    topology, count = model.topology, model.blocks.count
+    topology, count = model.topology, model.blocks.n_blocks
     form = random.choice(["all", "listed", "grouped"])
     modulus = random.choice([1, 2, max(1, count // topology.nodes)])
     steps: list[tuple] = []
@@ -116,7 +116,7 @@ def summing_round(random, model):
     topology, kind = model.topology, model.schedule.collective.kind
     arcs = [(v, p) for v in range(topology.nodes) for p in range(topology.ports)]
     steps, arrived = [], set()
-    keys = sorted({model.key(b) for b in range(model.blocks.count)})
+    keys = sorted({model.key(b) for b in range(model.blocks.n_blocks)})
     gone = set()
     for node, port in random.sample(arcs, len(arcs)):
         key, there = random.choice(keys), int(topology.neighbours[node, port])
@@ -140,8 +140,8 @@ def test_reductions(case):
     schedule, random = case
     traffic = check(schedule)
     assert traffic.duplicates == 0
-    keys = schedule.blocks.count // schedule.topology.nodes
-    group = np.arange(schedule.blocks.count) % keys
+    keys = schedule.blocks.n_blocks // schedule.topology.nodes
+    group = np.arange(schedule.blocks.n_blocks) % keys
     grouped = replace(schedule, transfers=tuple(
         Transfers(t.source, t.hops, Grouped(group, group[t.payload.ids[t.payload.indptr[:-1]]]))
         for t in schedule.transfers
@@ -182,7 +182,7 @@ def damaged(random, transfers, schedule):
             source[k] = random.randrange(schedule.topology.nodes)
         case "payload" if isinstance(payload, Listed):
             ids = payload.ids.copy()
-            ids[random.randrange(len(ids))] = random.randrange(schedule.blocks.count)
+            ids[random.randrange(len(ids))] = random.randrange(schedule.blocks.n_blocks)
             payload = Listed(payload.indptr, ids)
         case "payload" if isinstance(payload, Grouped):
             wanted = payload.wanted.copy()

@@ -125,4 +125,4 @@ def test_malformed_table_of_which_one_root_counts():
     exchange = greedy_table((2, 3), "alltoall")
     broken = replace(exchange, destination=np.where(exchange.destination == 1, -1, 2))
     with pytest.raises(ScheduleError, match=r"^Round 1: .* a block whose destination does not"):
-        check(Masked.of(broken, Collective("scatter", 0)))
+        check(Masked.for_root(broken, Collective("scatter", 0)))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import torusfabric as tf
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.cost import ScheduleCost, schedule_cost
-from torusfabric.analysis.facts import in_words, schedule_facts
-from torusfabric.analysis.link_use import busy_arcs, link_use
+from torusfabric.analysis.facts import facts_text, schedule_facts
+from torusfabric.analysis.link_use import busy_arcs, measure_link_use
 from torusfabric.cli import main
 from torusfabric.collective import Collective
 from torusfabric.draw import heat_map
@@ -187,12 +187,12 @@ def test_all_forms(topology, collective, algorithm, form):
     schedule = tf.plan(topology, collective, algorithm=algorithm)
     assert schedule.form == form
     rounds = list(counted(schedule))
-    use = link_use(schedule)
+    use = measure_link_use(schedule)
     assert use.of_round.tolist() == [len(arcs) for arcs in rounds]
     total: Counter[tuple[int, int]] = sum(rounds, Counter())
     assert {arc: int(use.of_arc[arc]) for arc in total} == dict(total)
     assert use.of_arc.sum() == sum(total.values())
-    assert use.unused == use.of_arc.size - len(total)
+    assert use.n_unused_arcs == use.of_arc.size - len(total)
     for busy, arcs in zip(busy_arcs(schedule), rounds, strict=True):
         assert set(zip(*map(np.ndarray.tolist, np.nonzero(busy)), strict=True)) == set(arcs)
 
@@ -200,13 +200,13 @@ def test_all_forms(topology, collective, algorithm, form):
 def test_in_words():
     """What stands in the report."""
     schedule = tf.plan("4x4", "reduce-scatter", algorithm="matching")
-    facts = schedule_facts(schedule) | {"links": link_use(schedule).to_json()}
+    facts = schedule_facts(schedule) | {"links": measure_link_use(schedule).to_json()}
     assert facts["links"]["by_round"] == [48, 64, 64, 64]
-    assert in_words(facts)["links"] == "93.8 % of their time used, most idle in step 1: 16 arcs"
+    assert facts_text(facts)["links"] == "93.8 % of their time used, most idle in step 1: 16 arcs"
     schedule = tf.plan("3x4", "alltoall@1", algorithm="matching")
-    facts = schedule_facts(schedule) | {"links": link_use(schedule).to_json()}
+    facts = schedule_facts(schedule) | {"links": measure_link_use(schedule).to_json()}
     assert facts["links"]["use"] == 0.3333
-    assert ", 24 of 48 arcs never" in in_words(facts)["links"]
+    assert ", 24 of 48 arcs never" in facts_text(facts)["links"]
 
 
 def test_heat_map(tmp_path, capsys):

@@ -11,7 +11,7 @@ import torusfabric as tf
 from torusfabric.algorithms import CATALOGUE, Options
 from torusfabric.analysis.bounds import bound, find_bound
 from torusfabric.analysis.cost import StepLength, step_length
-from torusfabric.analysis.facts import in_words, schedule_facts
+from torusfabric.analysis.facts import facts_text, schedule_facts
 from torusfabric.analysis.volume import least_time
 from torusfabric.collective import COLLECTIVES, parse_collective
 from torusfabric.schedule import Switching, Transfers
@@ -136,7 +136,7 @@ def test_a_restricted_bound_says_for_what(topology, collective, algorithm, found
     ],
 )  # fmt: skip
 def test_in_words(topology, collective, algorithm, steps, limit):
-    words = in_words(schedule_facts(tf.plan(topology, collective, algorithm=algorithm)))
+    words = facts_text(schedule_facts(tf.plan(topology, collective, algorithm=algorithm)))
     assert words[steps[0]] == steps[1]
     assert words["bound"] == limit
     assert not {"unit", "bound_where", "tau_bound", "rounds"} - {steps[0]} & words.keys()

@@ -13,8 +13,8 @@ from torusfabric.cli import make_parser
 from torusfabric.contract import adapter as protocol
 from torusfabric.contract.options import option_names
 from torusfabric.errors import InputError
-from torusfabric.fabric import adapted
-from torusfabric.fabric.adapted import chosen_adapter
+from torusfabric.fabric import adapter_access
+from torusfabric.fabric.adapter_access import select_adapter
 
 #: The functions of each part, and their parameters, as the table of the protocol has them.
 FUNCTIONS = [
@@ -35,7 +35,7 @@ EACH = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def with_apb(monkeypatch):
     """The list has the adapter of the recipe, too."""
-    monkeypatch.setattr(adapted, "ADAPTERS", (*ADAPTERS, apb.options.ADAPTER))
+    monkeypatch.setattr(adapter_access, "ADAPTERS", (*ADAPTERS, apb.options.ADAPTER))
 
 
 def commands():
@@ -58,7 +58,7 @@ def test_parts_have_the_functions_of_the_protocol(adapter):
     for name, function, parameters in FUNCTIONS:
         part = name or part
         if part in needed:
-            found = getattr(adapter.part(part), function)
+            found = getattr(adapter.import_part(part), function)
             inspect.signature(found).bind_partial(**dict.fromkeys(parameters))
 
 
@@ -80,10 +80,10 @@ def test_options_are_those_of_their_commands(adapter):
 @EACH
 def test_an_adapter_is_chosen_by_its_name(adapter):
     command = adapter.options[0].commands[0]
-    assert chosen_adapter(command, [adapter.name]) is adapter
-    assert chosen_adapter(command, ["width"]) is None
+    assert select_adapter(command, [adapter.name]) is adapter
+    assert select_adapter(command, ["width"]) is None
 
 
 def test_two_adapters_exclude_each_other():
     with pytest.raises(InputError, match=r"^--apb and --boards exclude each other; leave"):
-        chosen_adapter("verilog", ["apb", "boards"])
+        select_adapter("verilog", ["apb", "boards"])

@@ -9,7 +9,7 @@ import pytest
 from helpers import few
 
 from torusfabric.cli import main
-from torusfabric.cli.output import printable
+from torusfabric.cli.output import printable_text
 
 
 @pytest.fixture
@@ -64,4 +64,4 @@ def test_bytes_in_names_that_get_into_files(plan, monkeypatch, tmp_path):
     [("a b\té\n", "a b\té\n"), ("\x00\r\x9b", r"\x00\r\x9b"), ("\u202e\ud800", r"\u202e\ud800")],
 )
 def test_printable(text, shown):
-    assert printable(text) == shown
+    assert printable_text(text) == shown

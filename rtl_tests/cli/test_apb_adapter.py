@@ -12,7 +12,7 @@ from helpers import check_refused, run_command
 from make_bench import have_bench, run_bench
 
 from torusfabric.adapters import ADAPTERS
-from torusfabric.fabric import adapted
+from torusfabric.fabric import adapter_access
 
 ROOT = Path(__file__).parents[2]
 RECIPE = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## An adapter\n")[2]
@@ -22,7 +22,7 @@ RECIPE = RECIPE.partition("\n## ")[0]
 @pytest.fixture(autouse=True)
 def with_apb(monkeypatch):
     """The entry in the list of adapters."""
-    monkeypatch.setattr(adapted, "ADAPTERS", (*ADAPTERS, apb.options.ADAPTER))
+    monkeypatch.setattr(adapter_access, "ADAPTERS", (*ADAPTERS, apb.options.ADAPTER))
 
 
 def write(capsys, folder, *words):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torusfabric.cli import main
-from torusfabric.cli.streams import FAMILIES, INTERRUPTED, MACHINE, PAGE, TOOL, page_of
+from torusfabric.cli.failures import FAMILIES, INTERRUPTED, MACHINE, PAGE, TOOL, page_of
 from torusfabric.errors import MissingTool
 from torusfabric.rtl.run_choices import RunError
 

@@ -14,16 +14,16 @@ from torusfabric.cli import main, make_parser
 
 #: A value that an option takes, by the function that reads it.
 VALUES = {
-    "natural": "1",
-    "positive": "1",
-    "real": "1",
-    "share": "0.1",
-    "node_or_any": "1",
-    "positive_or_auto": "1",
-    "lengths": "1",
-    "constants": "alpha=1",
+    "parse_non_negative_int": "1",
+    "parse_positive_int": "1",
+    "parse_number": "1",
+    "parse_probability": "0.1",
+    "parse_node_or_any": "1",
+    "parse_positive_or_auto": "1",
+    "parse_lengths": "1",
+    "parse_constants": "alpha=1",
     "node_pair": "0:1",
-    "folder": "out",
+    "folder_argument": "out",
 }
 
 #: Digits of other scripts: full width, Arabic, Devanagari, superscript.
@@ -97,11 +97,15 @@ def test_flags_say_the_same_again():
 def test_numbers_are_of_ascii_digits(digit):
     """So they are to every option that takes a number, alone and beside a plain digit."""
     for command, action in command_actions(_parser()):
-        if action.type is None or not action.option_strings or action.type.__name__ == "folder":
+        if (
+            action.type is None
+            or not action.option_strings
+            or action.type.__name__ == "folder_argument"
+        ):
             continue
         for text in (digit, f"1{digit}"):
             value = VALUES[action.type.__name__].replace("1", text)
-            if action.type.__name__ == "constants":
+            if action.type.__name__ == "parse_constants":
                 continue  # values of constants are read where the model is known
             message = _error([command, action.option_strings[-1], *[value] * (action.nargs or 1)])
             assert message, (command, action.option_strings, value)

@@ -12,7 +12,7 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.cli import main, make_parser
-from torusfabric.fabric.choose import PlanFor, choose_schedules
+from torusfabric.fabric.choose import PlanPurpose, choose_schedules
 from torusfabric.fabric.options import fabric_options
 
 #: Selections with choices of every kind.
@@ -47,7 +47,7 @@ def test_a_manifest_makes_its_fabric_again(line, tmp_path, capsys):
     command = json.loads((tmp_path / "manifest.json").read_text())["command"]
     again, made = tf.FabricSpec.parse(command).make(), tf.FabricSpec.parse(line).make()
     assert again.fabric.digest == made.fabric.digest
-    decided = made.spec.replace(**made.decided())
+    decided = made.spec.replace(**made.decided_choices())
     assert decided.make().fabric.digest == made.fabric.digest
     assert (again.system is None) == (made.system is None) == ("--boards" not in line)
 
@@ -142,7 +142,7 @@ def test_wrong_words_are_refused(text, message):
 def test_modes_are_planned_for_any_length():
     """Several collectives are planned for runs of any length, one collective for its length."""
     alone, engine = (
-        choose_schedules(tf.FabricSpec("2x3", names), PlanFor(7))[0].schedule
+        choose_schedules(tf.FabricSpec("2x3", names), PlanPurpose(7))[0].schedule
         for names in ("allgather", "allgather,broadcast")
     )
     assert (alone.chunks, engine.chunks) == (7, 4)

@@ -62,7 +62,8 @@ def imported(words: Iterable[str], folder: Path) -> set[str]:
         "import sys; from torusfabric.cli import main\n"
         f"try: status = main({[*words]!r})\n"
         "except SystemExit as end: status = end.code\n"
-        "there = [name for name, each in sys.modules.items() if type(each).__name__ != '_Later']\n"
+        "there = [name for name, each in sys.modules.items()"
+        " if type(each).__name__ != '_LazyLibrary']\n"
         "print(*there, file=sys.stderr); sys.exit(status)"
     )
     command = [sys.executable, "-c", script]

@@ -81,7 +81,7 @@ def test_packages_of_other_systems_are_left_out(monkeypatch, system, wanted):
              "c; (sys_platform == 'win32') and extra == 'hardware'"]  # fmt: skip
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(importlib.metadata, "requires", lambda _: lines)
-    assert [found.name for found in installation.packages_found()] == ["a", wanted]
+    assert [found.name for found in installation.find_packages()] == ["a", wanted]
 
 
 def test_doctor_fails_without_what_is_required(monkeypatch, capsys):

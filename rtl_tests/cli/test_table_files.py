@@ -10,8 +10,8 @@ import pytest
 from helpers import few
 
 from torusfabric.cli import main
-from torusfabric.cli.table_files import latex
-from torusfabric.sweep.work import work
+from torusfabric.cli.table_files import latex_table
+from torusfabric.sweep.work import compute_row
 
 COMMANDS = {
     "compare 4x4 allgather": ("algorithm", "by"),
@@ -70,7 +70,7 @@ SPECIAL = "a_b & 5 % of #1 {x} $y ~ ^ \\"
 
 def test_special_characters():
     """What LaTeX takes for more is written as itself."""
-    text = latex(["name", "n"], [[SPECIAL, "12"], ["plain", "-"]])
+    text = latex_table(["name", "n"], [[SPECIAL, "12"], ["plain", "-"]])
     assert r"a\_b \& 5 \% of \#1 \{x\} \$y \textasciitilde{} \textasciicircum{}" in text
     assert r"\begin{tabular}{lr}" in text
 
@@ -78,7 +78,7 @@ def test_special_characters():
 @pytest.mark.parametrize("first", ["[x] a", "*", "<b>|", "a\nb"])
 def test_cells_stay_text(first):
     """The end of a row takes a star or a bracket for its own, and old encodings have no < there."""
-    text = latex(["name", "share"], [["a", "5.0 %"], [first, "-"]])
+    text = latex_table(["name", "share"], [["a", "5.0 %"], [first, "-"]])
     *_, row, _, _ = text.splitlines()
     shown = {"[x] a": "{[}x] a", "*": "{*}", "a\nb": r"a\textbackslash{}nb"}
     assert row == shown.get(first, r"\textless{}b\textgreater{}\textbar{}") + r" & - \\"
@@ -102,7 +102,7 @@ def test_units_stand_in_the_heads_of_papers(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
 def test_latex_reads_it(tmp_path):
-    body = latex(["name", "n"], [[SPECIAL, "12"]])
+    body = latex_table(["name", "n"], [[SPECIAL, "12"]])
     document = (
         rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{body}\end{{document}}"
     )
@@ -172,5 +172,5 @@ def test_compare(capsys):
 def test_sweep():
     """Rows of a sweep have the unit and the time."""
     point = {"step": "plan", "topology": "4x4", "collective": "allgather", "algorithm": "best"}
-    row = work(point)["result"]
+    row = compute_row(point)["result"]
     assert (row["unit"], row["tau"], row["tau_bound"]) == ("steps of 1/2 message", 4, 3.75)

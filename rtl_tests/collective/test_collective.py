@@ -110,11 +110,11 @@ def test_another_root(kind):
 def test_conditions(kind):
     """Every block starts at its origin, and its destination is that of the collective."""
     blocks = parse_collective(kind).blocks(TORUS, 2)
-    for block in range(blocks.count):
-        name = blocks.name(block)
-        assert blocks.parse(list(name)) == block
+    for block in range(blocks.n_blocks):
+        name = blocks.block_entry(block)
+        assert blocks.parse_entry(list(name)) == block
         assert blocks.precondition(block) == name[0]
-        node, same = blocks.final(np.array([block]))
+        node, same = blocks.required_copies(np.array([block]))
         assert set(same.tolist()) == {block}
         if blocks.collective.local:
             goals = [goal for goal in NODES for k, at in enumerate(_sources(goal))
@@ -131,7 +131,7 @@ def test_received_blocks_are_those_that_must_be_delivered():
         layout = parse_collective(kind).layout(TORUS, 2)
         for node in NODES:
             found = layout.received_block(node, np.arange(layout.recv_blocks)).tolist()
-            goal = layout.blocks.postcondition(np.arange(layout.blocks.count))
+            goal = layout.blocks.postcondition(np.arange(layout.blocks.n_blocks))
             assert found == np.flatnonzero((goal == node) | (goal == EVERY_NODE)).tolist()
 
 

@@ -15,7 +15,7 @@ from helpers import check_run, expected_words, fabric_of, few, plan
 
 import torusfabric as tf
 from torusfabric import Fabric
-from torusfabric.algorithms import CATALOGUE, Options, find
+from torusfabric.algorithms import CATALOGUE, Options, find_algorithm
 from torusfabric.analysis.check import check
 from torusfabric.collective import COLLECTIVES, parse_collective
 from torusfabric.schedule.file import load, save
@@ -34,9 +34,9 @@ GROUPS = (("2x3x3", "0+2"), ("3x4", "1"))
 OTHERS = [
     *(("5x5", kind, "lee-code") for kind in ("broadcast", "gather", "reduce")),
     ("7x7x7", "allgather", "lee-code"),
-    *(("mesh:2x3", kind, "any-network") for kind in find("any-network").collectives),
+    *(("mesh:2x3", kind, "any-network") for kind in find_algorithm("any-network").collectives),
     ("3x3!0:+0", "exchange", "any-network"),
-    *(("2x3!0:+1=3", kind, "any-network") for kind in find("any-network").collectives),
+    *(("2x3!0:+1=3", kind, "any-network") for kind in find_algorithm("any-network").collectives),
 ]
 
 
@@ -142,7 +142,7 @@ def engine_marks(name, form):
     """What an engine needs, and whether it takes long to build."""
     if name == "amaranth":
         return []
-    marks = [pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")]
+    marks = [pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")]
     if form not in ("table", "rounds"):
         marks.append(pytest.mark.long)
     return marks
@@ -161,7 +161,7 @@ def transfers(schedule):
     """What moves in each round: (source, path, blocks) of each transfer, in any order."""
     held = HeldBlocks(schedule.topology, schedule.blocks)
     for moved in schedule.rounds():
-        listed = held.carry_out(moved)
+        listed = held.execute(moved)
         ids, bounds = listed.payload.ids.tolist(), listed.payload.indptr.tolist()
         yield sorted(
             (source, hops, sorted(ids[first:end]))
@@ -206,7 +206,7 @@ def fabric_of_form(form, **settings):
 
 def some_root(form, fabric):
     """A root of a run, where it is chosen at the start."""
-    return fabric.program.groups.size - 2 if form.startswith("any-root") else None
+    return fabric.program.groups.group_size - 2 if form.startswith("any-root") else None
 
 
 @pytest.mark.parametrize(

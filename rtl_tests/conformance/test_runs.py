@@ -195,7 +195,7 @@ def test_runs(topology, collectives, options):
     """Every word is right, in the cycles predicted, whichever run was before."""
     options = dict(options)
     engine = options.pop("engine", "amaranth")
-    if engine == "compiled" and not cxx.have_compiler():
+    if engine == "compiled" and not cxx.has_compiler():
         pytest.skip("no C++ compiler")
     check_fabric(build_fabric(topology, collectives, **options), engine)
 

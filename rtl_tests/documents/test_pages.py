@@ -78,10 +78,10 @@ def test_commands_that_take_long(tmp_path, monkeypatch, capsys):
 
 def test_grid(tmp_path):
     """The sweep is one."""
-    from torusfabric.sweep.grid import load, points
+    from torusfabric.sweep.grid import grid_points, read_sweep
 
     (tmp_path / "grid.toml").write_text(BLOCKS["grid.toml"])
-    assert len(points(load(tmp_path / "grid.toml"))) == 6
+    assert len(grid_points(read_sweep(tmp_path / "grid.toml"))) == 6
 
 
 STREAMS = (DOCS / "how-to/use-streams.md").read_text(encoding="utf-8")

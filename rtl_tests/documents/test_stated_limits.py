@@ -11,7 +11,12 @@ from hardware_targets import CASES
 from hardware_targets import rows as measure
 
 import torusfabric as tf
-from torusfabric.adapters.boards.hardware.link_plan import CABLE, CROSSING, START, LinkPlan
+from torusfabric.adapters.boards.hardware.link_plan import (
+    CABLE_CYCLES,
+    CROSSING_CYCLES,
+    START_SKEW_CYCLES,
+    LinkPlan,
+)
 from torusfabric.cli import main
 from torusfabric.topology.boards import Boards
 
@@ -59,15 +64,15 @@ def test_a_latency_serves_the_flight_that_the_page_says(boards):
     formula = re.search(r"F = \(L - ([\d.]+) - ([\d.]+) D - d\) / \(1 \+ D\) cycles", text)
     assert formula
     crossing, start = map(float, formula.groups())
-    assert (crossing, start) == (CROSSING - CABLE, START - CABLE)
+    assert (crossing, start) == (CROSSING_CYCLES - CABLE_CYCLES, START_SKEW_CYCLES - CABLE_CYCLES)
     ring = tf.Torus(16, link_latency=40)
     plan = LinkPlan(Boards.parse(boards, ring), 32, {}, longest=100, ppm=100, retries=1)
     flight = lambda latency: (
-        (latency - crossing - start * plan.levels - plan.drift) / (1 + plan.levels)
+        (latency - crossing - start * plan.tree_depth - plan.drift_words) / (1 + plan.tree_depth)
     )
     # What the least latency serves, and one cycle less does not, is what is allowed for.
-    assert flight(plan.least_latency - 1) < CABLE <= flight(plan.least_latency)
-    assert math.isclose(flight(20) - flight(19), 1 / (1 + plan.levels))
+    assert flight(plan.least_latency - 1) < CABLE_CYCLES <= flight(plan.least_latency)
+    assert math.isclose(flight(20) - flight(19), 1 / (1 + plan.tree_depth))
 
 
 MEASURED = Path(__file__).parents[2] / "sim" / "measured"

@@ -7,7 +7,7 @@ import pytest
 from helpers import check_refused, few, program_of
 
 from torusfabric.cli import main
-from torusfabric.draw.animate import animation
+from torusfabric.draw.animate import animation_page
 from torusfabric.errors import InputError
 
 
@@ -28,7 +28,7 @@ def data_of(text):
 def test_a_replay_ends_with_all_that_is_to_be_received(topology, kind, algorithm):
     program = program_of(topology, kind, algorithm)
     chunks, nodes = program.schedule.chunks, program.topology.nodes
-    data = data_of(animation(program))
+    data = data_of(animation_page(program))
     assert len(data["nodes"]) == len(data["names"]) == nodes
     assert len(data["rounds"]) == len(data["cycles"]) == program.schedule.round_count
     held = [set(ids) for ids in data["start"]]
@@ -52,7 +52,7 @@ def test_a_replay_ends_with_all_that_is_to_be_received(topology, kind, algorithm
 def test_blocks_of_groups_are_those_of_their_nodes():
     """A page knows no groups: origins and destinations are nodes, and no block leaves its row."""
     program = program_of("3x4", "alltoall@1", "matching")
-    data = data_of(animation(program))
+    data = data_of(animation_page(program))
     assert len(data["blocks"]) == 3 * 4 * 4
     held = [set(ids) for ids in data["start"]]
     for moves in data["rounds"]:
@@ -67,7 +67,7 @@ def test_blocks_of_groups_are_those_of_their_nodes():
 
 
 def test_page_needs_nothing_else():
-    text = animation(program_of("3x3", "allgather"))
+    text = animation_page(program_of("3x3", "allgather"))
     assert text.startswith("<!doctype html>")
     assert not re.search("@[A-Z]+@", text)
     assert not re.search(r"https?:|src=|@import|url\(", text)
@@ -79,11 +79,11 @@ def test_too_much_to_show(monkeypatch):
     with pytest.raises(
         InputError, match=r"^Animation must have at most 8 nodes, not 9; choose a smaller network$"
     ):
-        animation(program_of("3x3", "allgather"))
+        animation_page(program_of("3x3", "allgather"))
     monkeypatch.setattr("torusfabric.draw.frame.MAX_NODES", 9)
     monkeypatch.setattr("torusfabric.draw.animate.MAX_BLOCKS", 100)
     with pytest.raises(InputError, match=r"^An animation moves at most 100 blocks"):
-        animation(program_of("3x3", "allgather"))
+        animation_page(program_of("3x3", "allgather"))
 
 
 def test_command(tmp_path, capsys):

@@ -9,9 +9,9 @@ from drawn import SPACE, circuits, forest, rods_pattern, rows_pattern, trees, wo
 from helpers import few
 
 from torusfabric.collective import Collective
-from torusfabric.draw import contents, draw
+from torusfabric.draw import draw, make_picture
 from torusfabric.draw.layout import arrowhead_layout, hexagon_layout, torus_layout
-from torusfabric.draw.svg import Svg, mix, ramp
+from torusfabric.draw.svg import Svg, colour_at, mix_colours
 from torusfabric.errors import InputError
 from torusfabric.planning import plan
 from torusfabric.schedule import Lifted, Listed, Rounds, Switching, Table, Transfers
@@ -39,7 +39,7 @@ def test_document(schedule):
     heading = f"{schedule.topology} {schedule.collective}, {schedule.algorithm}"
     assert heading in found
     assert any(word.startswith(f"{schedule.round_count} ") for word in found if word)
-    panels = len(contents(schedule).panels)
+    panels = len(make_picture(schedule).panels)
     for node in range(schedule.topology.nodes):
         assert found.count(str(node)) >= panels
     names = [element.text for element in ElementTree.fromstring(text).iter(f"{SPACE}title")]
@@ -70,7 +70,7 @@ def test_a_broadcast_by_a_pattern_shows_its_trees():
     """A panel for each tree, and both folded to a hexagon; no node is in the colour of no cycle."""
     schedule = plan("arrowhead:2", "broadcast", algorithm="spanning-tree")
     assert schedule.form == "pattern"
-    picture = contents(schedule)
+    picture = make_picture(schedule)
     titles = [panel.title for panel in picture.panels]
     assert titles == ["tree 1: chunk 0", "tree 2: chunk 1", "both, folded to a hexagon"]
     assert [len(panel.strokes) for panel in picture.panels] == [15, 15, 30]
@@ -80,7 +80,7 @@ def test_a_broadcast_by_a_pattern_shows_its_trees():
 def test_rounds_on_a_torus():
     """One panel and colour a round; a node takes the colour of the round that reaches it."""
     schedule = circuits(Torus((3, 3)), [[(0, [0, 2])], [(0, [3]), (4, [2])]])
-    picture = contents(schedule)
+    picture = make_picture(schedule)
     assert [panel.title for panel in picture.panels] == ["round 1", "round 2"]
     first, second = picture.panels
     assert first.fills[4] == first.strokes[0].colour
@@ -96,7 +96,7 @@ def test_rounds_on_a_torus():
 def test_many_rounds_share_a_panel():
     """More rounds than panels: each arc has the colour of its first use."""
     rounds = [[(node, [2])] for node in range(9)] + [[(0, [2, 2])], [(0, [0])]] * 2
-    picture = contents(circuits(Torus((3, 3)), rounds, kind="allgather"))
+    picture = make_picture(circuits(Torus((3, 3)), rounds, kind="allgather"))
     (panel,) = picture.panels
     assert len(panel.strokes) == 10
     assert (picture.keys[0].first, picture.keys[0].last) == ("round 1", "round 13")
@@ -114,7 +114,7 @@ def test_table_is_drawn_as_the_tree_of_node_0():
         offset=np.array([[1, 4], [2, 3]]),
         chunk=np.zeros((2, 2), int),
     )
-    picture = contents(table)
+    picture = make_picture(table)
     (panel,) = picture.panels
     arcs = [(stroke.node, stroke.ports) for stroke in panel.strokes]
     assert arcs == [(0, (0,)), (0, (1,)), (1, (0,)), (4, (1,))]
@@ -131,7 +131,7 @@ def test_torus_layout(sides):
     gaps = layout.positions[:, :, None] - layout.positions[:, None, :]
     apart = np.hypot(*gaps) + 9 * np.eye(torus.nodes)
     assert apart.min() >= 1 - 1e-9
-    lines = layout.joined.sum(axis=0)
+    lines = layout.is_line.sum(axis=0)
     rows = (1, *sides)[-2]
     for port in range(torus.ports):
         side = sides[port // 2]
@@ -192,15 +192,17 @@ def test_groups_are_drawn_alike(collective, algorithm):
     schedule = plan("3x4", collective, algorithm=algorithm, check=False)
     assert isinstance(schedule, Lifted)
     groups = schedule.blocks.groups
-    whole, part = contents(schedule), contents(schedule.part)
+    whole, part = make_picture(schedule), make_picture(schedule.part)
     assert whole.title == f"3x4 {collective}, {algorithm}"
-    assert whole.subtitle == f"{part.subtitle}; in each of {groups.count} groups"
+    assert whole.subtitle == f"{part.subtitle}; in each of {groups.n_groups} groups"
     for panel, alone in zip(whole.panels, part.panels, strict=True):
-        assert len(panel.strokes) == groups.count * len(alone.strokes)
-        assert {port for stroke in panel.strokes for port in stroke.ports} <= set(groups.ports)
+        assert len(panel.strokes) == groups.n_groups * len(alone.strokes)
+        assert {port for stroke in panel.strokes for port in stroke.ports} <= set(
+            groups.port_in_topology
+        )
         starts = {(stroke.node, tuple(stroke.ports)) for stroke in panel.strokes}
         for stroke in alone.strokes:
-            ports = tuple(groups.ports[list(stroke.ports)])
+            ports = tuple(groups.port_in_topology[list(stroke.ports)])
             assert {(node, ports) for node in groups.members[:, stroke.node]} <= starts
         for members in groups.members:
             assert [panel.fills[node] for node in members] == alone.fills
@@ -209,15 +211,15 @@ def test_groups_are_drawn_alike(collective, algorithm):
 
 def test_colours():
     """Colours between colours."""
-    assert mix("#000000", "#ff8000", 0.5) == "#804000"
-    assert ramp(("#000000", "#ffffff", "#ff0000"), 1) == "#ff0000"
-    assert ramp(("#000000", "#ffffff", "#ff0000"), 0.25) == "#808080"
+    assert mix_colours("#000000", "#ff8000", 0.5) == "#804000"
+    assert colour_at(("#000000", "#ffffff", "#ff0000"), 1) == "#ff0000"
+    assert colour_at(("#000000", "#ffffff", "#ff0000"), 0.25) == "#808080"
 
 
 def test_text_is_escaped():
     """Names cannot break the document."""
     svg = Svg()
-    svg.text(1, 2, "a < b & c", 12)
+    svg.add_text(1, 2, "a < b & c", 12)
     assert words(svg.render(10, 10, '"<>"')) == ["a < b & c"]
 
 
@@ -226,7 +228,7 @@ def test_arrowhead_needs_no_stubs_for_its_tree(order):
     """In the arrowhead as it is built, both trees, one turned, are drawn with unbroken lines."""
     topology = Arrowhead(order)
     for turned, part in ((False, trees(order, trees=1)), (True, trees(order, trees=2))):
-        joined = arrowhead_layout(topology, turned=turned).joined
+        joined = arrowhead_layout(topology, turned=turned).is_line
         for transfers in part.rounds():
             mine = transfers.payload.ids == int(turned)
             assert joined[transfers.source[mine], transfers.hops[mine, 0]].all()
@@ -258,7 +260,7 @@ def test_hexagon_has_no_holes(order):
     across = layout.steps.T @ layout.positions
     assert across.max() <= 2**order / 2 + 1e-9
     # the only links that are no lines are those across the border: fewer than along a whole side
-    assert (~layout.joined).sum() <= 12 * 2**order
+    assert (~layout.is_line).sum() <= 12 * 2**order
 
 
 def test_nine_triangles():
@@ -278,7 +280,7 @@ def test_nine_triangles():
 
 def test_forest_panels():
     """The two halves on the arrowhead and the arrowhead turned, and both on the hexagon."""
-    picture = contents(forest(3))
+    picture = make_picture(forest(3))
     assert [panel.title for panel in picture.panels] == [
         "first half: N, SW, SE",
         "second half: S, NE, NW",
@@ -297,7 +299,7 @@ def test_forest_panels():
 
 def test_forest_on_three_ports():
     """One half, two pictures."""
-    titles = [panel.title for panel in contents(forest(2, ports=3)).panels]
+    titles = [panel.title for panel in make_picture(forest(2, ports=3)).panels]
     assert titles == ["all rounds: N, SW, SE", "folded to a hexagon"]
 
 
@@ -308,9 +310,12 @@ def test_hops_across_the_border_of_the_hexagon():
     discs = len(ElementTree.fromstring(text).findall(f".//{SPACE}circle"))
     hexagon = hexagon_layout(schedule.topology)
     beyond = set()
-    for stroke in contents(schedule).panels[2].strokes:
-        if not hexagon.joined[stroke.node, stroke.ports[0]]:
-            place = hexagon.positions[:, stroke.node] + hexagon.hops[stroke.node, stroke.ports[0]]
+    for stroke in make_picture(schedule).panels[2].strokes:
+        if not hexagon.is_line[stroke.node, stroke.ports[0]]:
+            place = (
+                hexagon.positions[:, stroke.node]
+                + hexagon.hop_vectors[stroke.node, stroke.ports[0]]
+            )
             beyond.add(tuple(place.round(3)))
     assert beyond
     assert discs == 3 * 16 + len(beyond)
@@ -319,7 +324,7 @@ def test_hops_across_the_border_of_the_hexagon():
 @pytest.mark.parametrize("packets", [1, 4])
 def test_tree_panels(packets):
     """Packets that follow one another are one tree; a tree has as many lines as it has arcs."""
-    picture = contents(trees(3, packets=packets))
+    picture = make_picture(trees(3, packets=packets))
     assert [len(panel.strokes) for panel in picture.panels] == [63, 63, 126]
     assert [key.text for key in picture.keys] == ["tree 1:", "tree 2:"]
     assert picture.keys[0].last == "step 7"

@@ -10,8 +10,8 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.draw import draw, heat_map
-from torusfabric.draw.animate import animation
-from torusfabric.draw.graph_layout import MOST_LINKED, graph_layout, layout_of
+from torusfabric.draw.animate import animation_page
+from torusfabric.draw.graph_layout import MOST_SPRING_NODES, graph_layout, layout_of
 from torusfabric.draw.moving import moving_picture
 
 UNIT = np.eye(5, dtype=int).tolist()
@@ -32,30 +32,30 @@ GRAPHS = [
 def test_layouts_show_every_link_once(topology):
     """As one line between its ends, or as a stub at either."""
     layout = layout_of(topology)
-    nodes, joined = np.arange(topology.nodes)[:, None], layout.joined
+    nodes, joined = np.arange(topology.nodes)[:, None], layout.is_line
     places = np.round(layout.positions.T, 6)
     assert len(np.unique(places, axis=0)) == topology.nodes
     assert (joined == joined[topology.neighbours, topology.opposite]).all()
     assert not (joined & (topology.neighbours == nodes)).any(), "loops are stubs"
     lines = {frozenset((v, int(topology.neighbours[v, p]))) for v, p in np.argwhere(joined)}
-    shown = layout.links.tolist()
+    shown = layout.drawn_links.tolist()
     assert len(lines) == sum(joined[v, p] for v, p in shown), "no line covers another"
     stubs = [(v, p) for v, p in shown if not joined[v, p]]
     assert len(stubs) == (~joined).sum()
-    assert (np.hypot(*np.moveaxis(layout.hops, 2, 0)) > 0.8).all()
+    assert (np.hypot(*np.moveaxis(layout.hop_vectors, 2, 0)) > 0.8).all()
 
 
 def test_circles_and_springs_draw_lines():
     """Only what would lie on another line, or leads back to its node, is a stub."""
     for topology in (GRAPHS[0], GRAPHS[4]):
-        assert graph_layout(topology).joined.all()
-    assert (~graph_layout(GRAPHS[6]).joined).sum() == 6 * 2 + 6
+        assert graph_layout(topology).is_line.all()
+    assert (~graph_layout(GRAPHS[6]).is_line).sum() == 6 * 2 + 6
 
 
 def test_grids_draw_what_passes_no_node():
     """A hop of two along an axis would lie on the node between."""
     layout = graph_layout(AnyGraph((5, 6), [(0, 1), (0, -1), (2, 0), (-2, 0), (2, 1), (-2, -1)]))
-    joined = layout.joined.sum(axis=0).tolist()
+    joined = layout.is_line.sum(axis=0).tolist()
     assert joined == [25, 25, 0, 0, 15, 15]
 
 
@@ -74,7 +74,7 @@ def test_any_topology_is_drawn(topology, collective):
     moving = moving_picture(program, 0)
     assert "<animate" in moving
     assert "nan" not in moving
-    found = re.search(r'id="data"[^>]*>(.*?)</script>', animation(program), re.S)
+    found = re.search(r'id="data"[^>]*>(.*?)</script>', animation_page(program), re.S)
     data = json.loads(found[1])
     assert len(data["nodes"]) == topology.nodes
     assert len(data["steps"]) in (1, topology.nodes)
@@ -84,13 +84,13 @@ def test_any_topology_is_drawn(topology, collective):
 def test_a_page_of_a_torus_has_one_row_of_steps():
     """The player takes a row for all nodes, or one for each."""
     program = tf.compile(tf.plan("3x4", "allgather"))
-    data = json.loads(re.search(r'id="data"[^>]*>(.*?)</script>', animation(program), re.S)[1])
+    data = json.loads(re.search(r'id="data"[^>]*>(.*?)</script>', animation_page(program), re.S)[1])
     assert data["steps"] == [[[0, 1], [0, -1], [1, 0], [-1, 0]]]
 
 
 def test_very_many_nodes_stand_on_a_circle():
     """Springs of them would take minutes."""
     topology = AnyGraph((2,) * 11, np.eye(11, dtype=int).tolist())
-    assert topology.nodes > MOST_LINKED
+    assert topology.nodes > MOST_SPRING_NODES
     radius = np.hypot(*graph_layout(topology).positions)
     assert np.ptp(radius) < 1e-6

@@ -7,7 +7,7 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.cli import main
-from torusfabric.draw.boards import CUT, with_boards
+from torusfabric.draw.boards import BAR_COLOUR, with_boards
 from torusfabric.draw.layout import torus_layout
 from torusfabric.topology.boards import Boards
 
@@ -21,21 +21,21 @@ def test_frames_hold_the_nodes_of_their_board_and_no_others(sides, counts, centr
     boards, layout = Boards.parse(counts, torus), torus_layout(torus, centre=centre)
     shown = with_boards(layout, boards)
     names = [text for _, _, text in shown.captions[len(layout.captions) :]]
-    frames = [region for region in shown.regions if region.fill != CUT]
+    frames = [region for region in shown.regions if region.fill != BAR_COLOUR]
     assert len(names) == len(frames)
-    found = [set() for _ in range(boards.number)]
+    found = [set() for _ in range(boards.n_boards)]
     for name, frame in zip(names, frames, strict=True):
         low, high = frame.corners.min(axis=1), frame.corners.max(axis=1)
         inside = (layout.positions > low[:, None]) & (layout.positions < high[:, None])
         found[int(name[1:])] |= {*np.flatnonzero(inside.all(axis=0)).tolist()}
-    assert [sorted(nodes) for nodes in found] == np.sort(boards.nodes).tolist()
+    assert [sorted(nodes) for nodes in found] == np.sort(boards.nodes_by_board).tolist()
 
 
 def test_each_cut_link_has_a_bar():
     """A line has one, and a link that is two stubs has one on each."""
     torus = tf.Torus(4, 4)
     shown = with_boards(torus_layout(torus), Boards.parse("2x1", torus))
-    bars = [region.corners.mean(axis=1) for region in shown.regions if region.fill == CUT]
+    bars = [region.corners.mean(axis=1) for region in shown.regions if region.fill == BAR_COLOUR]
     assert sorted(map(tuple, np.round(bars, 6).tolist())) == sorted(
         (x, y) for x in range(4) for y in (-0.5, 1.5, 3.5)
     )
@@ -47,7 +47,7 @@ def test_the_commands_draw_them(tmp_path, capsys):
     assert main(["animate", "4x4", "allgather", "--boards", "2x1", "-o", page]) == 0
     for file in (picture, page):
         text = Path(file).read_text(encoding="utf-8")
-        assert CUT in text
+        assert BAR_COLOUR in text
         assert "B1" in text
     capsys.readouterr()
     words = ["draw", "4x4", "allgather", "--boards", "2x1", "--links", "-o", picture]

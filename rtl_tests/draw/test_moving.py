@@ -11,11 +11,11 @@ from helpers import program_of
 
 import torusfabric as tf
 from torusfabric.cli import main
-from torusfabric.draw import contents
+from torusfabric.draw import make_picture
 from torusfabric.draw.cycles import number_cycles
 from torusfabric.draw.moving import moving_picture
 from torusfabric.errors import InputError
-from torusfabric.program.trace import arrivals
+from torusfabric.program.trace import list_arrivals
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -49,8 +49,8 @@ def test_hops_are_those_of_the_schedule(selection, node):
     blocks = program.blocks
     moves = [
         move
-        for move in arrivals(program)
-        for group in [int(blocks.groups.group[move.path[0]])]
+        for move in list_arrivals(program)
+        for group in [int(blocks.groups.group_of_node[move.path[0]])]
         if node in {int(blocks.groups.members[group][blocks.origin(id)]) for id in move.blocks}
     ]
     found = list(shown(moving_picture(program, node)))
@@ -86,7 +86,7 @@ def test_cycles_of_rows():
     assert number[:, 2].tolist() == number[:, 3].tolist() == np.repeat([0, 1, 2], 4).tolist()
     assert on_cycle[:, 2:].all()
     assert not on_cycle[:, :2].any()
-    picture = contents(pattern)
+    picture = make_picture(pattern)
     (panel,) = picture.panels
     assert len(panel.strokes) == 12
     assert not any(stroke.arrow for stroke in panel.strokes)
@@ -101,7 +101,7 @@ def test_cycles_one_way():
     feed, inject = pattern.feed.copy(), pattern.inject.copy()
     feed[:, 3] = inject[:, 3] = -1
     pattern = replace(pattern, feed=feed, inject=inject)
-    picture = contents(pattern)
+    picture = make_picture(pattern)
     assert [key.text for key in picture.keys] == ["cycle 1: 5 links, one way",
                                                   "cycle 2: 5 links, one way"]  # fmt: skip
     assert all(stroke.arrow for stroke in picture.panels[0].strokes)
@@ -114,7 +114,7 @@ def test_cycles_with_copies():
     assert count == 2
     # each of the two cycles has n1 n2 / 2 + n1 links and is run both ways
     assert on_cycle.sum() == 2 * 2 * (6 * 8 // 2 + 6)
-    keys = [key.text for key in contents(pattern).keys]
+    keys = [key.text for key in make_picture(pattern).keys]
     assert keys[:2] == ["cycle 1: 30 links, both ways", "cycle 2: 30 links, both ways"]
     assert keys[2].startswith("thin arrows")
     below = np.arange(48) >= 12
@@ -147,7 +147,7 @@ def test_cycles_that_only_share_links(cycles):
     for cycle in cycles:
         assert len({number[arc] for arc in cycle}) == 1
         assert all(on_cycle[arc] for arc in cycle)
-    lengths = sorted(key.text.partition(": ")[2] for key in contents(pattern).keys)
+    lengths = sorted(key.text.partition(": ")[2] for key in make_picture(pattern).keys)
     assert lengths == ["4 links, one way"] + ["6 links, one way"] * (len(cycles) - 1)
 
 
@@ -156,4 +156,4 @@ def test_injection_only():
     pattern = rows_pattern(3, 3)
     inject = pattern.inject.copy()
     inject[:, 0] = 0
-    assert contents(replace(pattern, inject=inject)).keys[-1].text == "grey: fed by no cycle"
+    assert make_picture(replace(pattern, inject=inject)).keys[-1].text == "grey: fed by no cycle"

@@ -12,9 +12,9 @@ from helpers import few, program_of
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.draw import draw
-from torusfabric.draw.animate import animation
+from torusfabric.draw.animate import animation_page
 from torusfabric.draw.notebook import schedule_html
-from torusfabric.rtl.word_path import code_of, word_path
+from torusfabric.rtl.word_path import stage_code, word_path
 
 sync_api = pytest.importorskip(
     "playwright.sync_api", reason="no Playwright: pip install playwright (extra test)"
@@ -39,7 +39,7 @@ def opened(browser, tmp_path):
 
     def open_page(program, *, address="", width=1100, height=800, stages=()):
         path = tmp_path / "play.html"
-        text = animation(program, stages, code_of(stages))
+        text = animation_page(program, stages, stage_code(stages))
         path.write_text(text, encoding="utf-8")
         page = browser.new_page(viewport={"width": width, "height": height})
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -372,7 +372,7 @@ def test_names_in_pictures_and_notebooks_are_text(browser, tmp_path):
 def test_the_page_admits_nothing_but_its_own_script(browser, tmp_path):
     """Markup that got into the page all the same would run nothing and fetch nothing."""
     path, planted = tmp_path / "play.html", "<img src=x onerror=alert(1)><script>alert(2)</script>"
-    text = animation(program_of("3x3", "allgather"))
+    text = animation_page(program_of("3x3", "allgather"))
     path.write_text(text.replace("<main>", f"<main>{planted}<style>body {{ color: red }}</style>"))
     page, dialogs, requests = browser.new_page(), [], []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))

@@ -6,7 +6,7 @@ from board_systems import board_system
 
 import torusfabric as tf
 from torusfabric.adapters.boards.hardware import Block
-from torusfabric.adapters.boards.hardware.system import link_port
+from torusfabric.adapters.boards.hardware.system import link_port_name
 from torusfabric.errors import WorkFailed
 
 
@@ -21,7 +21,7 @@ def test_a_block_runs_alone():
     report = board.run(repeat=2)
     assert report.passed
     assert report.words_checked == 2 * made.layout.recv_words
-    assert report.cycles == made.system.plan.cycles(made.system.fabric.predicted_cycles)
+    assert report.cycles == made.system.link_plan.total_cycles(made.system.fabric.predicted_cycles)
     assert board.carry([[17, 4]])[0].tolist() == [[17, 4, 17, 4]]
 
 
@@ -36,17 +36,24 @@ def test_words_of_which_nothing_is_known_are_not_checked():
 
 def crossed(close, board, m, design):
     """Each link port leads back to itself, as if cables were swapped."""
-    m.d.comb += design.net("board").eq(board.number)
-    for link in range(board.system.plan.links):
-        rx = [design.net(link_port(link, f"rx_{name}")) for name in ("clk", "word", "frame")]
-        word, frame = (design.net(link_port(link, f"tx_{name}")) for name in ("word", "frame"))
+    m.d.comb += design.signal_of_net("board").eq(board.number)
+    for link in range(board.system.link_plan.n_links):
+        rx = [
+            design.signal_of_net(link_port_name(link, f"rx_{name}"))
+            for name in ("clk", "word", "frame")
+        ]
+        word, frame = (
+            design.signal_of_net(link_port_name(link, f"tx_{name}")) for name in ("word", "frame")
+        )
         m.d.comb += Cat(rx).eq(Cat(ClockSignal(), word, frame))
 
 
 def flipped(close, board, m, design):
     """Another word comes than is sent."""
     close(board, m, design, None)
-    m.d.comb += design.net(link_port(0, "rx_word")).eq(design.net(link_port(1, "tx_word")) ^ 4)
+    m.d.comb += design.signal_of_net(link_port_name(0, "rx_word")).eq(
+        design.signal_of_net(link_port_name(1, "tx_word")) ^ 4
+    )
 
 
 @pytest.mark.parametrize("closed", [crossed, flipped])

@@ -15,7 +15,7 @@ from helpers import fabric_of, few
 from torusfabric.cli import main
 from torusfabric.errors import MissingTool, WorkFailed
 from torusfabric.fpga.board import (
-    Built,
+    BuildResult,
     build,
     find_board,
     flash,
@@ -23,7 +23,7 @@ from torusfabric.fpga.board import (
     load_boards,
 )
 from torusfabric.fpga.board.plan import plan_build
-from torusfabric.fpga.board.run import stage
+from torusfabric.fpga.board.run import build_stage
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache, RenewingCache
 
@@ -130,9 +130,9 @@ class _Context:
 )
 def test_stages_of_a_build(tmp_path, said, number, text):
     """What a build is doing is read off the logs of its tools."""
-    assert stage(tmp_path, "fabric", "fabric.bin") == (0, "synthesis")
+    assert build_stage(tmp_path, "fabric", "fabric.bin") == (0, "synthesis")
     (tmp_path / "fabric.tim").write_text(said)
-    assert stage(tmp_path, "fabric", "fabric.bin") == (number, text)
+    assert build_stage(tmp_path, "fabric", "fabric.bin") == (number, text)
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def built(tmp_path):
     """A build that is done."""
     (tmp_path / "fabric.bin").write_bytes(b"bits")
     digest = hashlib.sha256(b"bits").hexdigest()
-    return Built(tmp_path, {"bitstream": "fabric.bin", "sha256": digest}, True)
+    return BuildResult(tmp_path, {"bitstream": "fabric.bin", "sha256": digest}, True)
 
 
 def programmer(folder, monkeypatch, script):

@@ -9,7 +9,14 @@ from helpers import fabric_of
 
 import torusfabric as tf
 from torusfabric.cli import main, make_parser
-from torusfabric.fpga.board import Built, Step, find_board, lamp_meanings, load_boards, steps_of
+from torusfabric.fpga.board import (
+    BuildResult,
+    Step,
+    find_board,
+    led_meanings,
+    load_boards,
+    next_steps,
+)
 from torusfabric.fpga.board.build import fabric_facts
 
 
@@ -24,7 +31,7 @@ from torusfabric.fpga.board.build import fabric_facts
 )
 def test_lamps(board, meanings):
     """A lamp is named as its platform does, with its colour where that is known."""
-    assert lamp_meanings(find_board(board)) == meanings
+    assert led_meanings(find_board(board)) == meanings
 
 
 def test_list_of_boards_says_lamps_and_ports(capsys):
@@ -33,7 +40,7 @@ def test_list_of_boards_says_lamps_and_ports(capsys):
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["boards"]}
     assert all(row["port"].startswith("/dev/tty") for row in rows.values())
     assert rows["icebreaker"]["clock_mhz"] == 12
-    assert rows["icebreaker"]["lamps"] == lamp_meanings(find_board("icebreaker"))
+    assert rows["icebreaker"]["lamps"] == led_meanings(find_board("icebreaker"))
     assert set(rows) == set(load_boards())
     assert main(["boards"]) == 0
     said = capsys.readouterr().out
@@ -46,7 +53,7 @@ def test_steps_are_commands_that_there_are(tmp_path, monkeypatch):
     """Each command parses, and the data that one of them makes are right for the fabric."""
     fabric = fabric_of("3x3", "alltoall", width=8)
     load = Step("torusfabric flash --board icebreaker 2x2 allgather", "load it (iceprog x)")
-    steps = steps_of([load], "--board icebreaker --baud 9600", fabric_facts(fabric))
+    steps = next_steps([load], "--board icebreaker --baud 9600", fabric_facts(fabric))
     assert steps[0] == load
     for step in steps:
         program, *words = shlex.split(step.command)
@@ -71,7 +78,7 @@ def built(monkeypatch, tmp_path):
             "baud": baud, "uart": board.pins, "bitstream": "fabric.bin", "sha256": "0",
             "command": command,
         }  # fmt: skip
-        return Built(folder, report, False)
+        return BuildResult(folder, report, False)
 
     monkeypatch.setattr("torusfabric.fpga.board.build", build)
     monkeypatch.setattr("torusfabric.fpga.board.flash", lambda *_: None)

@@ -9,7 +9,7 @@ from helpers import fabric_of, few
 from torusfabric.cli import main
 from torusfabric.fpga.board import (
     Attempt,
-    Built,
+    BuildResult,
     Limit,
     Misfit,
     find_board,
@@ -17,7 +17,7 @@ from torusfabric.fpga.board import (
     load_boards,
 )
 from torusfabric.fpga.board.needs import largest_sides
-from torusfabric.fpga.board.run import over_capacity
+from torusfabric.fpga.board.run import over_capacity_message
 
 BOARDS = sorted(load_boards())
 
@@ -43,7 +43,7 @@ Info: \t        ICESTORM_RAM:     1/   16    6%
 
 def message(log, fabric, board):
     """The message of a misfit, or nothing."""
-    return over_capacity(log, fabric.program.topology, board) or ""
+    return over_capacity_message(log, fabric.program.topology, board) or ""
 
 
 def test_message_of_a_fabric_that_is_too_large():
@@ -114,7 +114,7 @@ def test_measured_board(monkeypatch, capsys):
         if fabric.nodes > 9:
             raise Misfit("Fabric must fit into it (log: somewhere)")
         used = {"ICESTORM_LC": {"used": 7, "available": 9}, "NONE": {"used": 1, "available": 0}}
-        return Built(folder, {"resources": used, "fmax_mhz": 50.0}, False)
+        return BuildResult(folder, {"resources": used, "fmax_mhz": 50.0}, False)
 
     monkeypatch.setattr("torusfabric.fpga.board.limits.build", built)
     what = ["boards", "--measure", "icestick", "--width", "2"]

@@ -11,12 +11,12 @@ from torusfabric.cli import main
 from torusfabric.collective import parse_collective
 from torusfabric.fpga.board import Limit, Misfit, build, check_selection, find_board, load_boards
 from torusfabric.fpga.board.needs import (
-    BRAMS,
-    Needs,
+    BRAM_SHAPES,
+    ResourceNeeds,
+    build_minutes,
     check_fabric,
-    duration,
+    fabric_needs,
     least_needs,
-    needs_of,
     target_of,
 )
 from torusfabric.fpga.synthesis.target import Target
@@ -48,17 +48,19 @@ def test_device_of_every_board(name):
 )
 def test_flip_flops_that_memories_need(memories, flip_flops, monkeypatch):
     """What block RAMs cannot hold, however they are used, takes flip-flops."""
-    monkeypatch.setitem(BRAMS, "small", (64, 8))
-    needs = Needs(10, Counter(memories))
-    assert needs.flip_flops(SMALL) == flip_flops
-    assert needs.flip_flops(replace(SMALL, capacity=SMALL.capacity | {"lutrams": 10**5})) == 10
-    assert needs.bits == 10 + sum(w * d * n for (w, d), n in memories.items())
+    monkeypatch.setitem(BRAM_SHAPES, "small", (64, 8))
+    needs = ResourceNeeds(10, Counter(memories))
+    assert needs.least_flip_flops(SMALL) == flip_flops
+    assert (
+        needs.least_flip_flops(replace(SMALL, capacity=SMALL.capacity | {"lutrams": 10**5})) == 10
+    )
+    assert needs.total_bits == 10 + sum(w * d * n for (w, d), n in memories.items())
 
 
 def test_needs_of_a_fabric():
     """They grow with nodes and width, and are never below what is known without a plan."""
     found = {
-        (sides, width): needs_of(fabric_of(sides, "allgather", "hamiltonian", width=width))
+        (sides, width): fabric_needs(fabric_of(sides, "allgather", "hamiltonian", width=width))
         for sides in ("3x3", "4x4")
         for width in (8, 16)
     }
@@ -66,8 +68,8 @@ def test_needs_of_a_fabric():
         topology, collective = parse_topology(sides), parse_collective("allgather")
         least = least_needs(topology, collective, flits=2, width=width)
         assert least.registers < needs.registers
-        assert least.bits < needs.bits
-        assert needs.bits < found["4x4", 16].bits or (sides, width) == ("4x4", 16)
+        assert least.total_bits < needs.total_bits
+        assert needs.total_bits < found["4x4", 16].total_bits or (sides, width) == ("4x4", 16)
 
 
 @pytest.mark.parametrize(
@@ -120,5 +122,5 @@ def test_expected_duration():
     small = fabric_of("2x2", "allgather", width=2)
     large = fabric_of("6x6", "allgather", width=8)
     board = find_board("icebreaker")
-    assert duration(board, small) == 1
-    assert duration(board, large) == 4
+    assert build_minutes(board, small) == 1
+    assert build_minutes(board, large) == 4

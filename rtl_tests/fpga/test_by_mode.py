@@ -8,7 +8,7 @@ import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.cli import main
 from torusfabric.fpga.synthesis import synthesize as synthesis
-from torusfabric.fpga.synthesis.by_mode import count_words
+from torusfabric.fpga.synthesis.by_mode import count_memory_words
 from torusfabric.fpga.synthesis.report import SynthesisReport
 from torusfabric.program.counts import count_inputs
 from torusfabric.rtl.inventory import take_inventory
@@ -23,7 +23,9 @@ def fabric_of(topology, *names, root=None, **options):
 
 def inputs_of(fabric):
     """The inputs of all crossbars, as they are built."""
-    routers = (fabric.netlist.modules[r.module]() for r in fabric.netlist.having(Role.ROUTER))
+    routers = (
+        fabric.netlist.modules[r.module]() for r in fabric.netlist.instances_with_role(Role.ROUTER)
+    )
     choices = (choice for router in routers for choice in router.choices if choice)
     return sum(len(choice.words) + choice.idles for choice in choices)
 
@@ -59,8 +61,8 @@ def test_inputs_of_any_root():
 def test_words_are_those_of_the_memories(names, maps):
     """What a mode alone sends is sent by all of them, too, and shared where it lies alike."""
     fabric = fabric_of("3x3", *names)
-    words = count_words(fabric.program)
-    parts = [count_words(fabric.program.part(mode)) for mode in range(2)]
+    words = count_memory_words(fabric.program)
+    parts = [count_memory_words(fabric.program.part(mode)) for mode in range(2)]
     assert words.send_maps == maps
     assert words.sent == (sum if maps == 2 else max)(part.sent for part in parts)
     assert max(part.received for part in parts) <= words.received

@@ -12,7 +12,7 @@ from board_systems import board_system
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.adapters.boards.bridge.linked import Cables, SimulatedPins, pair_domain
+from torusfabric.adapters.boards.bridge.linked import CableSignals, SimulatedPins, pair_domain
 from torusfabric.adapters.boards.drive import simulate_boards
 from torusfabric.adapters.boards.drive.compiled import CompiledBoards
 from torusfabric.adapters.boards.hardware import Block
@@ -21,7 +21,7 @@ from torusfabric.adapters.boards.pairs import PairLinks, pair_links
 from torusfabric.adapters.boards.pairs.lvds import LvdsLayer
 from torusfabric.adapters.boards.pairs.words import (
     TRUSTED,
-    Bits,
+    BitEncoding,
     PairReceiver,
     PairSender,
     WordTimer,
@@ -31,12 +31,12 @@ from torusfabric.fpga.board import find_board
 from torusfabric.fpga.board.plan import plan_build
 from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess
-from torusfabric.fpga.bridge.simulated import PERIOD, SimulatedPort
+from torusfabric.fpga.bridge.simulated import CYCLE_SECONDS, SimulatedPort
 from torusfabric.rtl.run_choices import RunError
 
 #: Cycles in which four bits of a word go on a pair, 600 Mbit/s at 25 MHz.
 CYCLES = 6
-GEAR = Bits.gear
+GEAR = BitEncoding.gear
 
 
 class Line:
@@ -58,7 +58,7 @@ class Line:
     def __init__(self, late, *, noise=range(0), slips=None, words=400, seed=1):
         m, self._random = Module(), random.Random(seed)
         self._noise, self._slips = noise, slips
-        units = Bits(CYCLES)
+        units = BitEncoding(CYCLES)
         m.submodules.sender, m.submodules.receiver = PairSender(units), PairReceiver(units)
         m.submodules.timer = WordTimer(CYCLES)
         m.d.comb += m.submodules.sender.load.eq(m.submodules.timer.load)
@@ -125,29 +125,31 @@ def test_boards_run_on_pairs():
     with CompiledBoards(pair(), seed=1, link_errors=0.0) as boards:
         for cable in boards.cables:
             cable.late = 14
-        boards.collect(tf.Job(length=3))
-        assert boards.said("error") == [RunError.LINK] * 2
+        boards.start_and_wait(tf.Job(length=3))
+        assert boards.output_values("error") == [RunError.LINK] * 2
 
 
 class OwnPins(SimulatedPins):
     """Those of a board that is the only one."""
 
-    def begin(self, m, platform):
-        m.domains += ClockDomain(self.sending(0), reset_less=True)
+    def add_common_hardware(self, m, platform):
+        m.domains += ClockDomain(self.sending_domain(0), reset_less=True)
 
 
 def test_a_block_runs_over_pairs(monkeypatch):
     """The link ports of an image, each on a pair of its own, which are not equally late."""
     # A block alone, whose pairs lead back to it.
-    alone = property(lambda board: replace(board.system.plan, boards=board.system.boards.alone))
-    monkeypatch.setattr(Block, "plan", alone)
+    alone = property(
+        lambda board: replace(board.system.link_plan, boards=board.system.boards.looped_back)
+    )
+    monkeypatch.setattr(Block, "link_plan", alone)
     system = pair(max_flits=None, flits=2, width=16)
     platform = find_board("ulx3s-85f").make_platform()
-    own = OwnPins(LvdsLayer(platform), 1, [(1, 0)], Cables(), [3, 17])
+    own = OwnPins(LvdsLayer(platform), 1, [(1, 0)], CableSignals(), [3, 17])
     pairs = PairLinks(system, 1, own, platform)
     block = Block(system, 1, links=pairs)
     port = SimulatedPort(block)
-    port._simulator.add_clock(PERIOD / pairs.units.cycles, domain=pair_domain(1))  # noqa: SLF001
+    port._simulator.add_clock(CYCLE_SECONDS / pairs.units.cycles, domain=pair_domain(1))  # noqa: SLF001
     for _ in range(4):  # until it is known where words begin
         port.read(1)
     report = ConnectedBoard(block, BusAccess(port)).run()

@@ -9,7 +9,7 @@ import pytest
 from fuzzing.calls import SLOW, CallFuzzer, wrong_values
 
 import torusfabric as tf
-from torusfabric.algorithms import find
+from torusfabric.algorithms import find_algorithm
 from torusfabric.algorithms.catalogue import BUILT_IN, Catalogue
 from torusfabric.analysis.facts import schedule_facts
 from torusfabric.planning import choice
@@ -92,8 +92,11 @@ REFUSED = [
     (lambda: schedule_facts(3), "Schedule must be a schedule, as tf.plan"),
     (lambda: small().program.delivered(3), "Words must be integers of shape"),
     (lambda: tf.load("a\0b"), "must be a path without a byte of 0"),
-    (lambda: tf.register_algorithm(replace(find("matching"), name=5)), "name of Algorithm must be"),
-]  # fmt: skip
+    (
+        lambda: tf.register_algorithm(replace(find_algorithm("matching"), name=5)),
+        "name of Algorithm must be",
+    ),
+]
 
 
 @pytest.mark.parametrize(("call", "message"), REFUSED, ids=[text for _, text in REFUSED])
@@ -133,7 +136,7 @@ def test_an_algorithm_that_raises(part, monkeypatch, caplog):
     def fail(*_):
         raise KeyError("boom")
 
-    bad = replace(find("matching"), name="bad", **{part: fail})
+    bad = replace(find_algorithm("matching"), name="bad", **{part: fail})
     monkeypatch.setattr(choice, "CATALOGUE", Catalogue([bad, *BUILT_IN]))
     for options in ({}, {"flits": 8}, {"objective": "time", "costs": {"alpha": 1}}):
         assert (tf.plan("3x3", "alltoall", **options).algorithm != "bad") or part == "variants"

@@ -9,12 +9,12 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.analysis.cost import schedule_cost
-from torusfabric.analysis.volume import limit
+from torusfabric.analysis.volume import cycle_limit
 from torusfabric.cli import main
 from torusfabric.errors import InputError
-from torusfabric.planning import choice, resolve, select
-from torusfabric.planning.planned import planned as planned_one
-from torusfabric.program.counts import estimated_luts
+from torusfabric.planning import choice, make_selection, resolve
+from torusfabric.planning.selection_schedule import schedule_of_selection as planned_one
+from torusfabric.program.counts import estimate_luts
 
 KINDS = ("broadcast", "reduce", "scatter", "gather", "allgather", "reduce-scatter", "allreduce")
 
@@ -31,7 +31,7 @@ def test_nothing_takes_fewer_cycles(topology, collective, flits):
     assert [row.cycles for row in rows] == sorted(row.cycles for row in rows)
     for row in rows:
         assert row.cycles >= row.limit
-        assert row.limit == limit(schedule.topology, schedule.collective, flits)
+        assert row.limit == cycle_limit(schedule.topology, schedule.collective, flits)
         assert tf.compile(row.schedule, flits=flits).cycles() == row.cycles
 
 
@@ -58,7 +58,7 @@ def test_of_nearly_as_fast_ones_the_smaller_is_taken(collective):
     """It is estimated as a mean of all nodes: memories of a root are not those of others."""
     chosen, faster = chosen_and_faster(collective)
     assert (chosen.cycles(), faster.cycles()) == (261, 257)
-    assert estimated_luts(chosen) * 1.5 < estimated_luts(faster)
+    assert estimate_luts(chosen) * 1.5 < estimate_luts(faster)
 
 
 @pytest.mark.long
@@ -87,7 +87,7 @@ def test_without_a_length():
     assert tf.plan("7x7x7", "allgather").algorithm == "hamiltonian"
     assert tf.plan("7x7x7", "allgather", flits=64).algorithm == "matching"
     assert tf.plan("4x4", "allgather").algorithm == "hamiltonian"
-    chosen = resolve(select("8x8", "broadcast"), flits=64)
+    chosen = resolve(make_selection("8x8", "broadcast"), flits=64)
     assert chosen.why.startswith("29 cycles for 64 flits")
     assert tf.plan("8x8", "allreduce").algorithm == "spanning-tree"
     assert tf.plan("4~4x8", "alltoall").steps == 22
@@ -96,7 +96,9 @@ def test_without_a_length():
 def test_no_more_chunks_are_planned_than_are_of_use(monkeypatch):
     """What is best for long messages takes long to plan, and is chosen for none of few flits."""
     planned = []
-    monkeypatch.setattr(choice, "planned", lambda one: planned.append(one) or planned_one(one))
+    monkeypatch.setattr(
+        choice, "schedule_of_selection", lambda one: planned.append(one) or planned_one(one)
+    )
     tf.plan("mesh:3x3", "allreduce", flits=4)
     assert [one.options.chunks for one in planned] == [None, 3]
     assert planned[0].options.trees == 1
@@ -111,7 +113,7 @@ def test_lengths_that_are_none(flits):
 
 def test_reasons_name_the_chunks_of_short_messages():
     """No two candidates of a plan have the same name."""
-    why = choice.choose_by_cycles(select("3x3", "reduce-scatter"), 2).why
+    why = choice.choose_by_cycles(make_selection("3x3", "reduce-scatter"), 2).why
     names = [one.rsplit(" ", 1)[0] for one in why.split("; ", 1)[1].split(", ")]
     assert len(names) == len({*names}) > 1
 

@@ -7,15 +7,21 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.cli import main
-from torusfabric.planning import plan_any_root, plan_selection, resolve, resolve_forms, select
-from torusfabric.planning.forms import ONE_FORM, SEVERAL_FORMS, worth_their_luts
-from torusfabric.program.counts import estimated_luts, hardware_parts, joint_luts
+from torusfabric.planning import (
+    make_selection,
+    plan_any_root,
+    plan_selection,
+    resolve,
+    resolve_forms,
+)
+from torusfabric.planning.forms import ONE_FORM, SEVERAL_FORMS, choose_forms_greedily
+from torusfabric.program.counts import estimate_joint_luts, estimate_luts, estimate_parts
 from torusfabric.schedule import Lifted
 
 
 def chosen(network, collective, most, root=None):
     """The algorithm and chunks of each form."""
-    forms = resolve_forms(select(network, collective), most, root=root)
+    forms = resolve_forms(make_selection(network, collective), most, root=root)
     return [(form.algorithm.name, form.planned.chunks) for form in forms]
 
 
@@ -25,7 +31,9 @@ def test_a_form_pays_for_its_tables():
     def forms(saved, more):
         cycles = {(0,): 1.0, (1,): 2.0, (0, 1): 1 - saved}
         luts = {(0,): 1000, (1,): 1000, (0, 1): round(1000 * (1 + more))}
-        return worth_their_luts(lambda each: cycles[tuple(each)], lambda each: luts[tuple(each)], 2)
+        return choose_forms_greedily(
+            lambda each: cycles[tuple(each)], lambda each: luts[tuple(each)], 2
+        )
 
     assert forms(0.02, 0.3) == [0, 1]
     assert forms(0.02, 0.6) == [0]
@@ -61,7 +69,7 @@ def test_there_is_no_cliff():
 
     def luts(most):
         plans = tf.plan_forms("8x8", "allreduce", max_flits=most, check=False)
-        return estimated_luts(tf.compile([plans], max_flits=most))
+        return estimate_luts(tf.compile([plans], max_flits=most))
 
     assert luts(64) <= 1.2 * luts(63)
 
@@ -69,10 +77,10 @@ def test_there_is_no_cliff():
 def test_forms_share_memories_and_pay_for_their_choice():
     plans = [tf.plan("4x4", "allgather", algorithm=name) for name in ("matching", "bufferless")]
     programs = [tf.compile(plan, max_flits=64) for plan in plans]
-    parts = [hardware_parts(program) for program in programs]
-    assert [joint_luts([part]) for part in parts] == [*map(estimated_luts, programs)]
-    assert max(map(estimated_luts, programs)) < joint_luts(parts)
-    assert joint_luts(parts) < sum(map(estimated_luts, programs))
+    parts = [estimate_parts(program) for program in programs]
+    assert [estimate_joint_luts([part]) for part in parts] == [*map(estimate_luts, programs)]
+    assert max(map(estimate_luts, programs)) < estimate_joint_luts(parts)
+    assert estimate_joint_luts(parts) < sum(map(estimate_luts, programs))
 
 
 def test_the_choice_is_said(capsys, tmp_path):
@@ -114,13 +122,13 @@ def test_the_quicker_is_chosen(topology, collective, flits):
 
     def price(schedule):
         program = tf.compile(schedule, flits=flits, root="any")
-        return program.cycles(), estimated_luts(program)
+        return program.cycles(), estimate_luts(program)
 
-    selection, schedule = plan_any_root(select(topology, collective), flits=flits)
+    selection, schedule = plan_any_root(make_selection(topology, collective), flits=flits)
     assert schedule.algorithm == selection.algorithm.name
     assert schedule.collective == selection.collective
     tf.check(schedule)
-    chosen = resolve(select(topology, collective), flits=flits, root="any")
+    chosen = resolve(make_selection(topology, collective), flits=flits, root="any")
     rooted = plan_selection(chosen)
     assert price(schedule) <= price(rooted)
     if form(schedule) != "masked":
@@ -129,16 +137,16 @@ def test_the_quicker_is_chosen(topology, collective, flits):
 
 def test_both_are_chosen():
     """A long reduction is that of an all-reduce; the gather of a torus from fixed ports is not."""
-    assert form(plan_any_root(select("4x4", "reduce@0"), flits=16)[1]) == "masked"
-    assert form(plan_any_root(select("4x4", "reduce"), flits=1)[1]) == "rounds"
-    assert form(plan_any_root(select("4x4", "broadcast"))[1]) == "pattern"
+    assert form(plan_any_root(make_selection("4x4", "reduce@0"), flits=16)[1]) == "masked"
+    assert form(plan_any_root(make_selection("4x4", "reduce"), flits=1)[1]) == "rounds"
+    assert form(plan_any_root(make_selection("4x4", "broadcast"))[1]) == "pattern"
 
 
 def test_a_named_algorithm_is_kept():
     """A name restricts what is chosen from, and names again what it gave."""
-    by_flow = select("4x4", "reduce", algorithm="max-flow")
+    by_flow = make_selection("4x4", "reduce", algorithm="max-flow")
     assert plan_any_root(by_flow, flits=16)[1].algorithm == "max-flow"
-    by_table = select("4x4", "reduce", algorithm="matching")
+    by_table = make_selection("4x4", "reduce", algorithm="matching")
     assert form(plan_any_root(by_table, flits=1)[1]) == "masked"
     with pytest.raises(tf.InputError, match=r"^Algorithm bufferless"):
-        plan_any_root(select("4x4", "scatter", algorithm="bufferless"))
+        plan_any_root(make_selection("4x4", "scatter", algorithm="bufferless"))

@@ -3,9 +3,8 @@
 import pytest
 
 import torusfabric as tf
-from torusfabric.planning import planned as planning_planned
-from torusfabric.planning import select
-from torusfabric.planning.planned import planned
+from torusfabric.planning import make_selection, selection_schedule
+from torusfabric.planning.selection_schedule import schedule_of_selection
 from torusfabric.toolchain.cache import Cache
 
 
@@ -13,13 +12,15 @@ from torusfabric.toolchain.cache import Cache
 def folder(tmp_path, monkeypatch):
     """All networks count as large, and the cache is empty."""
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(planning_planned, "LARGE", 0)
+    monkeypatch.setattr(selection_schedule, "LARGE_NETWORK_CELLS", 0)
     return tmp_path / "cache"
 
 
 def plan(collective="allgather", topology="4x4!0:+0", **options):
     """By the planner for any network."""
-    return planned(select(topology, collective, algorithm="any-network", **options))
+    return schedule_of_selection(
+        make_selection(topology, collective, algorithm="any-network", **options)
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_others_are_planned(folder, monkeypatch):
     monkeypatch.setattr(Cache, "put", lambda self, key, *_: written.append(key))
     for options in ({}, {"seed": 1}, {"chunks": 2}, {"topology": "4x4!0:+1"}):
         plan(**options)
-    monkeypatch.setattr(planning_planned, "MOST_BLOCKS", 10)
+    monkeypatch.setattr(selection_schedule, "MOST_BLOCKS", 10)
     plan()
     assert len(set(written)) == len(written) == 4
 

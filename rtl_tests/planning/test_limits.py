@@ -9,8 +9,8 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.cli import main
-from torusfabric.planning import limits, require_hardware, select
-from torusfabric.planning.limits import plan_memory, require_memory
+from torusfabric.planning import limits, make_selection, require_hardware_memory
+from torusfabric.planning.limits import memory_arguments, require_memory
 from torusfabric.toolchain import resources
 from torusfabric.toolchain.notices import LOGGER
 
@@ -64,14 +64,14 @@ def test_beyond_memory(line: str, advice: str, capsys: pytest.CaptureFixture[str
 def test_long_work_is_announced(caplog: pytest.LogCaptureFixture) -> None:
     """What may take long says so before it starts; what takes seconds does not."""
     caplog.set_level(logging.INFO, LOGGER.name)
-    limits.announce("Simulating", 204)
-    limits.announce_plan("Planning", tf.parse_topology("256x256"), tf.Options())
-    limits.announce_plan("Planning", tf.parse_topology("4x4"), tf.Options(chunks=10**6))
+    limits.log_duration("Simulating", 204)
+    limits.log_long_plan("Planning", tf.parse_topology("256x256"), tf.Options())
+    limits.log_long_plan("Planning", tf.parse_topology("4x4"), tf.Options(chunks=10**6))
     said = ["Simulating may take some 3.4 min", "Planning, of 65536 nodes, may take minutes",
             "Planning, of 16 nodes and 1000000 chunks, may take minutes"]  # fmt: skip
     assert caplog.messages == said
-    limits.announce("Simulating", 10)
-    limits.announce_plan("Planning", tf.parse_topology("16x16x16"), tf.Options(chunks=1000))
+    limits.log_duration("Simulating", 10)
+    limits.log_long_plan("Planning", tf.parse_topology("16x16x16"), tf.Options(chunks=1000))
     assert caplog.messages == said
 
 
@@ -91,7 +91,7 @@ def test_more_blocks_than_memory(tmp_path: Path, capsys: pytest.CaptureFixture[s
 )  # fmt: skip
 def test_large_plans_fit(topology: str, collective: str) -> None:
     """What was planned before is not refused."""
-    numbers, size = plan_memory(select(topology, collective))
+    numbers, size = memory_arguments(make_selection(topology, collective))
     assert size(*numbers.values()) < 4 * GB
 
 
@@ -100,8 +100,8 @@ def test_large_plans_fit(topology: str, collective: str) -> None:
 )
 def test_large_fabrics_fit(topology: str, runs: int) -> None:
     """What was built and simulated before is not refused."""
-    selection = select(topology, "allgather")
-    require_hardware(selection.topology, selection.collective, runs=runs)
+    selection = make_selection(topology, "allgather")
+    require_hardware_memory(selection.topology, selection.collective, runs=runs)
 
 
 def test_memory_of_a_power() -> None:

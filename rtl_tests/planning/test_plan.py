@@ -5,25 +5,27 @@ from dataclasses import replace
 import pytest
 from helpers import few
 
-from torusfabric.algorithms import find
+from torusfabric.algorithms import find_algorithm
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError, ScheduleError
-from torusfabric.planning import compile, plan, plan_selection, resolve, select
+from torusfabric.planning import compile, make_selection, plan, plan_selection, resolve
 from torusfabric.schedule import Table
 from torusfabric.topology import Torus
 
 
 def test_names_and_values_select_the_same():
     """Everything may be given by name or as a value."""
-    by_names = select("4x4", "gossip", algorithm="matching", duplex="full", ports=4)
+    by_names = make_selection("4x4", "gossip", algorithm="matching", duplex="full", ports=4)
     topology, collective = Torus(4, 4), Collective("allgather")
-    assert by_names == select(topology, collective, algorithm=find("matching"), ports=4)
+    assert by_names == make_selection(
+        topology, collective, algorithm=find_algorithm("matching"), ports=4
+    )
 
 
 def test_the_default_algorithm_is_the_first_that_serves():
     """What is left open is chosen, and then is as if it had been asked for."""
-    chosen = resolve(select("4x4", "allgather"))
-    assert chosen.algorithm is find("hamiltonian")
+    chosen = resolve(make_selection("4x4", "allgather"))
+    assert chosen.algorithm is find_algorithm("hamiltonian")
     assert plan_selection(chosen).digest == plan("4x4", "allgather").digest
 
 
@@ -41,15 +43,15 @@ def test_the_quickest_latency(flits):
         latency: compile(plan("5x5", "reduce-scatter", latency=latency), flits=flits).cycles()
         for latency in (1, 2, 3, 4)
     }
-    chosen = resolve(select("5x5", "reduce-scatter", latency="auto"), flits=flits)
+    chosen = resolve(make_selection("5x5", "reduce-scatter", latency="auto"), flits=flits)
     assert cycles[chosen.options.latency] == min(cycles.values())
-    schedule = plan_selection(select("5x5", "reduce-scatter", latency="auto"), flits=flits)
+    schedule = plan_selection(make_selection("5x5", "reduce-scatter", latency="auto"), flits=flits)
     assert compile(schedule, flits=flits).cycles() == min(cycles.values())
 
 
 def test_the_latency_of_what_knows_none():
     """Where sums do not move by a table, the latency stays as it is."""
-    assert resolve(select("4x4", "broadcast", latency="auto")).options.latency == 1
+    assert resolve(make_selection("4x4", "broadcast", latency="auto")).options.latency == 1
 
 
 def test_what_is_planned_has_its_smallest_form():
@@ -59,7 +61,7 @@ def test_what_is_planned_has_its_smallest_form():
 
 def test_schedules_are_checked():
     """A wrong schedule is not handed out, unless it is not to be checked."""
-    right = find("matching")
+    right = find_algorithm("matching")
 
     def wrong(*arguments):
         table = right.plan(*arguments)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torusfabric as tf
-from torusfabric.algorithms import find
+from torusfabric.algorithms import find_algorithm
 
 NETWORKS = ("3x3", "mesh:2x3", "4x2~1", "arrowhead:1", "circulant:5:1,2", "cube:3", "3x3!0:+0")
 
@@ -56,7 +56,7 @@ def test_a_fabric_from_a_pickle_runs():
 @pytest.mark.parametrize("name", ["matching", "spanning-tree"])
 def test_algorithms(name):
     """An algorithm of the catalogue comes out of a pickle as the same entry."""
-    algorithm = find(name)
+    algorithm = find_algorithm(name)
     assert again(algorithm) is copy.deepcopy(algorithm) is algorithm
     other = replace(algorithm, summary="another")
     assert copy.copy(other) is not algorithm

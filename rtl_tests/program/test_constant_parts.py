@@ -17,7 +17,7 @@ COLLECTIVES = ("broadcast", "allgather", "scatter", "gather", "alltoall", "reduc
 def parts_of(program):
     """The parts of the constant, which have to be all cycles that the formula leaves out."""
     cost, timing = program.form.cost, program.timing
-    assert sum(timing.drained.values()) == timing.drain
+    assert sum(timing.drain_cycles_by_purpose.values()) == timing.drain_cycles
     assert min(cycles for name, cycles in cost.constant_parts.items() if name != "waits") >= 0
     assert sum(cost.constant_parts.values()) == cost.constant_cycles
     assert cost.constant_cycles + program.form.moving.cycles == program.cycles()

@@ -75,7 +75,7 @@ def test_of_one_length_and_of_any(topology, collective, algorithm, options):
 def test_from_and_to_each_root(topology, collective, algorithm, options):
     schedule = tf.plan(topology, collective, algorithm=algorithm, **options)
     program = tf.compile(schedule, max_flits=3 * schedule.chunks, root="any")
-    for root in (0, 1, program.groups.size - 1):
+    for root in (0, 1, program.groups.group_size - 1):
         assert wrong_words(program, root=root, length=schedule.chunks + 1) == 0
 
 

@@ -9,12 +9,12 @@ from helpers import few
 import torusfabric as tf
 from torusfabric.program.mode import block_flits
 from torusfabric.program.serving import (
-    CYCLES_ALIKE,
-    MOST_ALIKE,
-    SLACK,
-    compared_lengths,
-    spared,
-    worth_having,
+    SLACK_CYCLES,
+    TIE_CYCLES,
+    TIE_SHARE,
+    choose_forms,
+    dispensable_versions,
+    sample_lengths,
 )
 from torusfabric.verilog import manifest
 
@@ -38,13 +38,13 @@ def test_the_quickest_form_serves_each_length():
                 form.timing_of(block_flits(form.schedule, length)).cycles for form in mode.forms
             ]
             served = mode.form_of(length) - mode.first
-            assert alone[served] <= min(alone) + SLACK, (number, length)
+            assert alone[served] <= min(alone) + SLACK_CYCLES, (number, length)
 
 
 def test_forms_are_numbered_through_all_modes():
     program = program_of()
     assert [(mode.first, len(mode.forms)) for mode in program.modes] == [(0, 2), (2, 1), (3, 2)]
-    assert [mode.starts[0] for mode in program.modes] == [1, 1, 1]
+    assert [mode.range_starts[0] for mode in program.modes] == [1, 1, 1]
     assert [program.form_of(2, length) for length in (1, 24)] == [3, 4]
     with pytest.raises(tf.InputError, match="Mode must be from 0 to 2, not 3"):
         program.form_of(3)
@@ -54,7 +54,7 @@ def test_forms_are_numbered_through_all_modes():
 def test_every_length_is_carried_out_in_its_form(root):
     program, random = program_of(root=root), np.random.default_rng(1)
     for number, mode in enumerate(program.modes):
-        starts = {n for start in mode.starts[1:] for n in (start - 1, start)}
+        starts = {n for start in mode.range_starts[1:] for n in (start - 1, start)}
         for length in sorted({1, 7, 24, *starts}):
             layout = program.part(program.form_of(number, length)).layout
             shape = 9, layout.send_words(length)
@@ -89,7 +89,7 @@ def test_every_length_is_carried_out_in_its_form(root):
 def test_the_manifest_says_the_cycles_of_every_length(topology, plans):
     program = tf.compile([[tf.plan(topology, name, **how) for name, how in plans]], max_flits=70)
     (mode,) = manifest(tf.Fabric(program, width=8), command="", files=[])["modes"]
-    assert [form["from"] for form in mode["forms"]] == list(program.modes[0].starts)
+    assert [form["from"] for form in mode["forms"]] == list(program.modes[0].range_starts)
     for length in range(1, 71):
         *_, form = (form for form in mode["forms"] if form["from"] <= length)
         for of in (mode, form):
@@ -108,12 +108,12 @@ def test_a_form_that_is_never_the_quickest_is_left_out():
 
 @pytest.mark.parametrize(("best", "more"), [(100, 3), (257, 6), (4000, 6)])
 def test_a_form_that_saves_few_cycles_is_left_out(best, more):
-    assert more == min(int(CYCLES_ALIKE * best), MOST_ALIKE)
+    assert more == min(int(TIE_SHARE * best), TIE_CYCLES)
     short, long = np.array([20, best + more]), np.array([60, best])
-    assert worth_having([short, long], [1, 2]) == [0]
+    assert choose_forms([short, long], [1, 2]) == [0]
     # What costs less is taken for that length alone: then only so much more is granted as before.
-    assert worth_having([short, long], [2, 1]) == ([0] if more <= SLACK else [0, 1])
-    assert worth_having([short + np.array([0, 1 + SLACK]), long], [1, 2]) == [0, 1]
+    assert choose_forms([short, long], [2, 1]) == ([0] if more <= SLACK_CYCLES else [0, 1])
+    assert choose_forms([short + np.array([0, 1 + SLACK_CYCLES]), long], [1, 2]) == [0, 1]
 
 
 def test_short_messages_have_one_form_that_is_worth_its_tables():
@@ -129,9 +129,9 @@ def test_short_messages_have_one_form_that_is_worth_its_tables():
 
 def test_each_schedule_keeps_a_version_and_no_length_loses_more_than_is_granted():
     long, short = np.array([40, 70]), np.array([14, 149])
-    assert spared([[0, 1]], [long, short]) == set()
-    assert spared([[0, 1], [2, 3]], [long, short, long + 3, short + 3]) == {0}
-    assert spared([[0], [1]], [long, long]) == set()
+    assert dispensable_versions([[0, 1]], [long, short]) == set()
+    assert dispensable_versions([[0, 1], [2, 3]], [long, short, long + 3, short + 3]) == {0}
+    assert dispensable_versions([[0], [1]], [long, long]) == set()
 
 
 def test_forms_may_be_of_one_collective_only():
@@ -145,8 +145,8 @@ def test_forms_may_be_of_one_collective_only():
 
 
 def test_lengths_are_compared_where_cycles_may_change():
-    assert compared_lengths(5).tolist() == [1, 2, 3, 4, 5]
-    many = compared_lengths(1 << 32, 4)
+    assert sample_lengths(5).tolist() == [1, 2, 3, 4, 5]
+    many = sample_lengths(1 << 32, 4)
     assert len(many) < 3000
     assert (many % 4 == 1).all()
     assert many[-1] > 0.98 * (1 << 32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torusfabric as tf
-from torusfabric.program.trace import arrivals
+from torusfabric.program.trace import list_arrivals
 
 #: A collective of each discipline.
 DISCIPLINES = [
@@ -99,6 +99,6 @@ def test_the_last_arrival_of_a_trace_ends_the_run(collective, algorithm):
     for latency in (3, 1):
         plan = tf.plan("4x4", collective, algorithm=algorithm, link_latency=latency)
         program = tf.compile(plan, flits=6 * plan.chunks)
-        last = max(a.cycle + (a.flits - 1) * a.stride for a in arrivals(program))
+        last = max(a.cycle + (a.flits - 1) * a.stride for a in list_arrivals(program))
         late.append(program.cycles() - last)
     assert late[0] == late[1]

@@ -15,7 +15,7 @@ SIZES_4D = ["4x4x2x4", "4x4x4x4", "4x4x4x5", "4x6x4x4"]
 def received(program):
     """The block at each in-port in each step, -1 for none: an array (nodes, ports, steps)."""
     topology = program.topology
-    blocks = np.full((topology.nodes, topology.ports, program.loop.rows), -1)
+    blocks = np.full((topology.nodes, topology.ports, program.loop.n_rows), -1)
     for step, transfers in enumerate(program.schedule.rounds()):
         port = transfers.hops[:, 0]
         there = topology.neighbours[transfers.source, port], topology.opposite[port]
@@ -71,9 +71,9 @@ def test_a_core_names_each_block_once(topology, algorithm):
     repeats = 0
     for node in range(nodes):
         had = {(node, chunk) for chunk in range(chunks)}
-        for step, port in product(range(program.loop.rows), range(fabric.ports)):
+        for step, port in product(range(program.loop.n_rows), range(fabric.ports)):
             block = arrived[node, port, step]
-            name = program.blocks.name(block) if block >= 0 else None
+            name = program.blocks.block_entry(block) if block >= 0 else None
             repeats += name in had
             assert arrivals[node][port][step] == (None if name in had else name)
             had |= {name} - {None}

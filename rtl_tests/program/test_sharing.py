@@ -12,14 +12,18 @@ def test_a_scatter_from_any_root_keeps_no_copies(topology):
     """Each memory of what a node sends has one reader, and all hold it once."""
     program = tf.compile(tf.plan(topology, "scatter"), flits=4, root="any")
     own = [number for number, memory in enumerate(program.memories) if memory.own]
-    readers = [f for f in program.loop.of(Action.MEMORY) if np.isin(f.values, own).any()]
+    readers = [
+        f for f in program.loop.fields_of_action(Action.MEMORY) if np.isin(f.values, own).any()
+    ]
     assert len(own) == len(readers) > 1
     assert int(program.depth[0, own].sum()) == program.send_words
 
 
 def injections(loops, port):
     """The injection ports that an out-port chooses from in some loops."""
-    sources = {source for loop in loops for source in np.unique(loop.select[..., port]).tolist()}
+    sources = {
+        source for loop in loops for source in np.unique(loop.selected_sources[..., port]).tolist()
+    }
     return {source for source in sources if source >= loops[0].sources.first_injection}
 
 

@@ -40,7 +40,7 @@ def test_short_blocks_are_filled_up_where_that_is_faster():
     short, long = (tf.compile(table, max_flits=most) for most in (16, 256))
     fixed = tf.compile(table, flits=16).cycles()
     assert short.cycles(1) == short.cycles(16) == fixed + short.timing.run_setup
-    assert [tuple(piece) for piece in short.timing.pieces(1)] == [(1, short.cycles(), 0)]
+    assert [tuple(piece) for piece in short.timing.cycle_pieces(1)] == [(1, short.cycles(), 0)]
     assert long.cycles(1) < long.cycles(256)
 
 
@@ -120,7 +120,7 @@ def test_pieces_are_the_cycles_of_every_length(topology, collective, algorithm, 
     for length in range(1, most + 1):
         flits = -(-length // schedule.chunks)
         timing = program.form.timing_of(length)
-        *_, piece = (piece for piece in timing.pieces(1) if piece.first <= flits)
+        *_, piece = (piece for piece in timing.cycle_pieces(1) if piece.first <= flits)
         assert piece.constant + piece.per_flit * flits == program.cycles(length)
 
 

@@ -8,10 +8,10 @@ from helpers import fabric_of, few, plan, program_of, random_messages
 from host_driver import HostDriver
 
 import torusfabric as tf
-from torusfabric.adapters.host.drive.words import Words
+from torusfabric.adapters.host.drive.words import RunWords
 from torusfabric.collective import random_messages as draw_messages
 from torusfabric.errors import InputError
-from torusfabric.program.trace import arrivals, write_trace
+from torusfabric.program.trace import list_arrivals, write_trace
 from torusfabric.simulation.engines import AmaranthEngine, Job
 
 CASES = [
@@ -41,7 +41,7 @@ def links(fabric, messages, mode=None):
     async def testbench(ctx):
         driver = HostDriver(ctx, fabric, design)
         clock = driver.clock
-        await driver.load(Words(fabric, messages, Job(mode=mode)))
+        await driver.load(RunWords(fabric, messages, Job(mode=mode)))
         for name, value in (
             {"mode": mode, "length": fabric.flits}.items() if mode is not None else ()
         ):
@@ -50,13 +50,13 @@ def links(fabric, messages, mode=None):
         await clock.tick()
         ctx.set(design.start, 0)
         while True:
-            whole = [ctx.get(design.net(f"tx_{node}")) for node in range(fabric.nodes)]
+            whole = [ctx.get(design.signal_of_net(f"tx_{node}")) for node in range(fabric.nodes)]
             seen.append([[w >> p * width & mask for p in range(fabric.ports)] for w in whole])
             if ctx.get(design.done):
                 return
             await clock.tick()
 
-    engine.simulate(testbench)
+    engine.run_testbench(testbench)
     return seen
 
 
@@ -90,12 +90,14 @@ def compare(fabric, program, seen, sent):
     """Compare a trace with what was seen on links, given the words of each block of each node."""
     blocks, chunks, flits = program.blocks, program.schedule.chunks, sent.shape[-1]
     count = 0
-    for arrival in arrivals(program):
+    for arrival in list_arrivals(program):
         ids = np.array(arrival.blocks)
         place = blocks.chunk(ids)
         if blocks.collective.personal:
             place = place + blocks.destination(ids) * chunks
-        origin = blocks.groups.beside(arrival.node, np.broadcast_to(blocks.origin(ids), ids.shape))
+        origin = blocks.groups.node_in_same_group(
+            arrival.node, np.broadcast_to(blocks.origin(ids), ids.shape)
+        )
         words = sent[origin, place]
         if blocks.collective.reducing:
             # A sum for each chunk, of the contributions so far.

@@ -7,7 +7,7 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.schedule.sum_trees import sum_trees
+from torusfabric.schedule.sum_trees import find_sum_trees
 
 
 @pytest.mark.parametrize("trees", [None, 1])
@@ -99,16 +99,16 @@ def test_slow_operators():
 
 def test_trace_is_that_of_the_program():
     """Words come when the trace says so."""
-    from torusfabric.program.follow import Holder, follow
-    from torusfabric.program.trace import arrivals
+    from torusfabric.program.follow import Holder, follow_flit
+    from torusfabric.program.trace import list_arrivals
 
     for collective in ("broadcast", "reduce", "allreduce"):
         schedule = tf.plan("3x4", collective, algorithm="spanning-tree")
         program = tf.compile(schedule, flits=4)
-        there = {(one.path[0], one.hops[0]): one.cycle for one in arrivals(program)}
+        there = {(one.path[0], one.hops[0]): one.cycle for one in list_arrivals(program)}
         for other in range(1, 12):
             ends = (other, 0) if collective == "reduce" else (0, other)
-            for moment in follow(program, *ends):
+            for moment in follow_flit(program, *ends):
                 if moment.holder is Holder.LINK:
                     assert there[moment.node, moment.number] == moment.cycle
 
@@ -117,15 +117,15 @@ def test_what_is_no_tree():
     """A node that sends twice, an arc that carries two, circuits: not recognised as trees."""
     schedule = tf.plan("4x4", "reduce", algorithm="spanning-tree")
     assert isinstance(schedule, tf.Rounds)
-    found = sum_trees(schedule)
+    found = find_sum_trees(schedule)
     assert found is not None
     assert found.up.shape == (4, 16)
     first, *others = schedule.transfers
-    assert sum_trees(replace(schedule, transfers=(first, first, *others))) is None
-    assert sum_trees(replace(schedule, transfers=tuple(others))) is None
-    assert sum_trees(tf.plan("4x4", "reduce", algorithm="max-flow")) is None
-    assert sum_trees(tf.plan("4x4", "broadcast")) is None
-    assert sum_trees(replace(schedule, collective=tf.Collective("reduce", 1))) is None
+    assert find_sum_trees(replace(schedule, transfers=(first, first, *others))) is None
+    assert find_sum_trees(replace(schedule, transfers=tuple(others))) is None
+    assert find_sum_trees(tf.plan("4x4", "reduce", algorithm="max-flow")) is None
+    assert find_sum_trees(tf.plan("4x4", "broadcast")) is None
+    assert find_sum_trees(replace(schedule, collective=tf.Collective("reduce", 1))) is None
     one = tf.plan("4x4", "reduce", algorithm="spanning-tree", trees=1)
     lists = [(sent, sent.listed) for sent in one.rounds()]
     both = [
@@ -135,21 +135,21 @@ def test_what_is_no_tree():
     ]
     alike = replace(one, chunks=2, transfers=tuple(both))
     assert tf.check(alike).transfers == 2 * 15
-    assert sum_trees(one) is not None
-    assert sum_trees(alike) is None
+    assert find_sum_trees(one) is not None
+    assert find_sum_trees(alike) is None
 
 
 def test_what_are_no_trees_of_an_allreduce():
     """No half of it; a sum that goes down twice, or by an arc that one goes up; shares."""
     schedule = tf.plan("3x3", "allreduce", algorithm="spanning-tree")
     assert isinstance(schedule, tf.Rounds)
-    found = sum_trees(schedule)
+    found = find_sum_trees(schedule)
     assert found is not None
     assert len(set(found.roots.tolist())) == 2
     last, others = schedule.transfers[-1], schedule.transfers[:-1]
-    assert sum_trees(replace(schedule, transfers=others)) is None
-    assert sum_trees(replace(schedule, transfers=(*others, last, last))) is None
-    assert sum_trees(tf.plan("3x3", "allreduce", algorithm="matching")) is None
+    assert find_sum_trees(replace(schedule, transfers=others)) is None
+    assert find_sum_trees(replace(schedule, transfers=(*others, last, last))) is None
+    assert find_sum_trees(tf.plan("3x3", "allreduce", algorithm="matching")) is None
 
 
 def test_files_of_allreduces(tmp_path):

@@ -11,13 +11,13 @@ import pytest
 from board_systems import board_system
 
 from torusfabric.adapters.boards.claims import prove_boards
-from torusfabric.adapters.boards.claims.prove import between_boards
-from torusfabric.adapters.boards.claims.sums import check_received_sums
+from torusfabric.adapters.boards.claims.crcs import check_received_crc
+from torusfabric.adapters.boards.claims.prove import board_link_harnesses
 from torusfabric.adapters.boards.files import emit_boards
 from torusfabric.cli import main
 from torusfabric.proof.gates import GateModule
 from torusfabric.proof.report import Refuted
-from torusfabric.proof.solver import solve
+from torusfabric.proof.solver import prove_harness
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
@@ -57,7 +57,7 @@ def test_a_host_port_of_another_block_is_refuted():
 def test_a_sum_that_nothing_depends_on_is_refuted():
     """Yosys leaves its register out."""
     with pytest.raises(Refuted, match="register of 32 bits"):
-        check_received_sums(GateModule("receiver", {}, {}), 8)
+        check_received_crc(GateModule("receiver", {}, {}), 8)
 
 
 @pytest.mark.long
@@ -81,14 +81,14 @@ def test_boards_of_every_form_are_proved(sides, boards, latency, collectives, op
 )
 def test_buffers_of_far_boards_are_proved(boards, latency, ppm):
     system = board_system((int(boards),), boards, latency, ppm=ppm)
-    for harness in between_boards(system.plan, emit_boards(system)):
-        assert solve(harness, Cache()).failed is None
+    for harness in board_link_harnesses(system.link_plan, emit_boards(system)):
+        assert prove_harness(harness, Cache()).failed is None
 
 
 @pytest.mark.long
 def test_a_clock_that_is_further_off_is_refuted():
     system, design = pair()
-    plan = replace(system.plan, ppm=1000, longest=2000)
+    plan = replace(system.link_plan, ppm=1000, longest=2000)
     assert plan.least_latency > 8
-    (harness,) = (each for each in between_boards(plan, design) if each.name == BUFFER)
-    assert solve(replace(harness, depth=0)).failed is not None
+    (harness,) = (each for each in board_link_harnesses(plan, design) if each.name == BUFFER)
+    assert prove_harness(replace(harness, depth=0)).failed is not None

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from netlist_mutants import LATE, OPERAND, ROM_BIT, STUCK, SWAPPED, mutations, with_netlist
 
-from torusfabric.adapters.loading.claims import check_same
+from torusfabric.adapters.loading.claims import compare_modules
 from torusfabric.adapters.streams.claims.tables import check_tables
-from torusfabric.proof.alike import alike
+from torusfabric.proof.alike import check_alike
 from torusfabric.proof.gate_program import GateProgram
 from torusfabric.proof.gates import Gate, GateModule, Ram, read_gates
-from torusfabric.proof.lemmas import of_modules, of_words
+from torusfabric.proof.lemmas import module_claims, word_claim
 from torusfabric.proof.report import Refuted
-from torusfabric.proof.solver import solve
+from torusfabric.proof.solver import prove_harness
 from torusfabric.proof.symbols import UNKNOWN
-from torusfabric.proof.units import link_harnesses, operators_of
-from torusfabric.proof.whole import Whole
+from torusfabric.proof.units import find_operators, link_harnesses
+from torusfabric.proof.whole import AllRunsProof
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 
 def gates_of(fabric, design):
     """A text as gates."""
-    operators = operators_of(fabric, design)
+    operators = find_operators(fabric, design)
     return read_gates(design, fabric.netlist.roles, Cache(), operators=operators)
 
 
@@ -60,7 +60,9 @@ def test_comparisons(what):
     noticed = next(each for each in every if mutants.noticed(
         lambda one=each: mutants.seen_by_simulation(one)))  # fmt: skip
     text = gates_of(fabric, mutants.design_of(noticed))
-    lemma = next(each for each in fabric.interface.claims(fabric, text) if each.name == wanted)
+    lemma = next(
+        each for each in fabric.interface.wiring_claims(fabric, text) if each.name == wanted
+    )
     with pytest.raises(Refuted) as found:
         lemma.check()
     assert found.value.counterexample.message
@@ -106,9 +108,9 @@ def test_what_runs_need_not_notice(what):
     fabric, every = mutants_in(*names)
     text = gates_of(fabric, mutants.design_of(next(islice(every, number, None))))
     lemmas = (
-        of_words(fabric, text),
-        *fabric.interface.claims(fabric, text),
-        *of_modules(fabric, text),
+        word_claim(fabric, text),
+        *fabric.interface.wiring_claims(fabric, text),
+        *module_claims(fabric, text),
     )
     lemma = next(each for each in lemmas if each.name == wanted)
     with pytest.raises(Refuted, match=message):
@@ -127,7 +129,7 @@ def test_whole_runs(kind, module):
     noticed = (each for each in every if mutants.noticed(
         lambda one=each: mutants.seen_by_simulation(one)))  # fmt: skip
     for mutant in islice(noticed, 2):
-        whole = Whole(fabric, gates_of(fabric, mutants.design_of(mutant)))
+        whole = AllRunsProof(fabric, gates_of(fabric, mutants.design_of(mutant)))
         with pytest.raises(Refuted):
             whole.prove(lambda *_: None)
 
@@ -138,16 +140,16 @@ def test_a_wrong_row_of_a_packet_table_is_refuted(engine):
     fabric = mutants.hardware("streams")
     shape = fabric.netlist.modules[engine]().shape
     assert check_tables(fabric.core, shape) > 0
-    shape.table.rom_rows[4, 2] ^= 1
+    shape.packet_table.rom_rows[4, 2] ^= 1
     with pytest.raises(Refuted, match="of packet 2 that node 4"):
         check_tables(fabric.core, shape)
-    shape.table.rom_rows[4, 2] ^= 1
+    shape.packet_table.rom_rows[4, 2] ^= 1
 
 
 def test_links_bring_words_in_their_time():
     """What whole runs make of links is what is proved of them: of one register, and of several."""
     fabric = mutants.hardware("long links")
-    whole = Whole(fabric, gates_of(fabric, mutants.design_of(fabric)))
+    whole = AllRunsProof(fabric, gates_of(fabric, mutants.design_of(fabric)))
     assert whole.prove(lambda *_: None) > 0
 
 
@@ -157,7 +159,7 @@ def test_the_host_port_is_given_what_the_host_asks_for(port):
     design = mutants.design_of(fabric)
     top = design.modules["fabric"].replace(f".{port}({port})", f".{port}(~{port})")
     wrong = replace(design, modules=design.modules | {"fabric": top})
-    (tree,) = (lemma for lemma in fabric.interface.claims(fabric, gates_of(fabric, wrong))
+    (tree,) = (lemma for lemma in fabric.interface.wiring_claims(fabric, gates_of(fabric, wrong))
                if lemma.name == "control tree")  # fmt: skip
     with pytest.raises(Refuted, match=f"{port} of the_host must be wired to {port}"):
         tree.check()
@@ -170,30 +172,30 @@ def test_rows_of_a_rom_are_those_of_its_text():
     other = design.modules["rom"].replace("rows[address]", "rows[address ^ 1'b1]")
     wrong = replace(design, modules=design.modules | {"rom": other})
     with pytest.raises(Refuted):
-        Whole(fabric, gates_of(fabric, wrong)).prove(lambda *_: None)
+        AllRunsProof(fabric, gates_of(fabric, wrong)).prove(lambda *_: None)
 
 
 def test_the_same_whatever_is_loaded():
     fabric, every = mutants_in("loading", SWAPPED, "combiner")
     written, wrong = map(mutants.design_of, (fabric, next(every)))
     with pytest.raises(Refuted):
-        check_same(written, wrong, fabric.netlist.roles)
+        compare_modules(written, wrong, fabric.netlist.roles)
 
 
 def test_a_bit_that_is_not_as_the_others_is_refuted():
     gates = [Gate("NOT", 5, 2), Gate("NOT", 6, 3)]
     ports = {"rx": [2, 3, 4]}, {"tx": [5, 6, 4]}
     with pytest.raises(Refuted, match="Bit 2 of words of tx of router must be as bit 0 is"):
-        alike(GateModule("router", *ports, gates=gates), ["rx", "tx"], 3, range(3))
+        check_alike(GateModule("router", *ports, gates=gates), ["rx", "tx"], 3, range(3))
     whole = GateModule("router", ports[0], {"tx": [5, 6, 7]}, gates=[*gates, Gate("NOT", 7, 4)])
-    assert alike(whole, ["rx", "tx"], 3, range(3)) == 2
+    assert check_alike(whole, ["rx", "tx"], 3, range(3)) == 2
 
 
 def test_a_link_that_is_late_is_refuted():
     fabric, every = mutants_in("long links", LATE, "link_7")
     found = {each.name: each for each in link_harnesses(fabric, mutants.design_of(next(every)))}
-    assert solve(found["link_7"]).failed is not None
-    assert solve(found["link_2"], Cache()).failed is None
+    assert prove_harness(found["link_7"]).failed is not None
+    assert prove_harness(found["link_2"], Cache()).failed is None
 
 
 def test_a_write_to_an_unknown_address_is_one_to_all_that_it_can_be():
@@ -201,16 +203,16 @@ def test_a_write_to_an_unknown_address_is_one_to_all_that_it_can_be():
     ram = Ram(4, 1, "", [([6, 7], [8])], [([2, 3], [4], [5])], collides=False)
     inputs = {"at": [2, 3], "data": [4], "enable": [5], "asked": [6, 7]}
     program = GateProgram(GateModule("memory", inputs, {"word": [8]}, rams=[ram]), {"word": [0]})
-    state = program.unknown(1)
+    state = program.unknown_state(1)
 
     def written(at, data, enable=1):
         bits = {"at": at, "data": [data], "enable": [enable]}
         given = {name: np.array(value, np.int32)[:, None] for name, value in bits.items()}
-        return program.after(program.values(state, given), state)
+        return program.next_state(program.cycle_bits(state, given), state)
 
     def words():
         asked = ([number & 1, number >> 1] for number in range(4))
-        read = (program.values(state, {"asked": np.array(bits)[:, None]}) for bits in asked)
+        read = (program.cycle_bits(state, {"asked": np.array(bits)[:, None]}) for bits in asked)
         return [int(program.outputs_of(each, "word")[0, 0]) for each in read]
 
     for number in range(4):

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from torusfabric.algorithms import find
+from torusfabric.algorithms import find_algorithm
 from torusfabric.cli import main
 from torusfabric.toolchain import tools
 
@@ -22,7 +22,7 @@ OPERATORS = ("add", "max", "add,min", "max:signed,add", "xor,and")
 
 def mode(chance, kind, topology):
     """A collective among several: by the best algorithm, another one, or in sub-tori."""
-    fitting = [a for a in ALGORITHMS if a and kind in find(a).collectives]
+    fitting = [a for a in ALGORITHMS if a and kind in find_algorithm(a).collectives]
     means = chance.choice(("", "", ":", "@" if "x" in topology else ":"))
     return kind + {"": "", ":": f":{chance.choice(fitting)}", "@": "@1"}[means]
 

@@ -44,7 +44,7 @@ def test_without_a_mutation_all_is_proved(kind):
     assert mutants.seen_by_proof(kind, mutants.design_of(mutants.simulated(kind)[0])) == ""
 
 
-@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+@pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 @pytest.mark.parametrize("number", few(2, [*range(12)]))
 def test_engines_agree_about_mutants(number):
     """What Amaranth's engine notices, the compiled one does, too."""

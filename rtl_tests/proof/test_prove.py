@@ -9,8 +9,8 @@ import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.errors import WorkFailed
 from torusfabric.proof import prove, solver
-from torusfabric.proof.model import Model
-from torusfabric.proof.solver import solve
+from torusfabric.proof.model import HarnessBuilder
+from torusfabric.proof.solver import prove_harness
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
@@ -27,27 +27,29 @@ def proof_of(topology, *collectives, root=None, **options):
 def test_a_claim_of_what_is_not_there_is_refused():
     """A name that the text does not have stands for no value that is free."""
     design = tf.emit(tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=2))
-    model = Model(design, "router_0")
+    model = HarnessBuilder(design, "router_0")
     model.claim("is_0", "absent == 0")
     with pytest.raises(WorkFailed, match="absent"):
-        solve(model.harness("it is 0"))
+        prove_harness(model.make_harness("it is 0"))
 
 
 def test_what_was_proved_in_another_way_is_proved_anew(monkeypatch):
     """A proof by a solver that has been mended since is none."""
-    model = Model(tf.emit(tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=2)), "router_0")
+    model = HarnessBuilder(
+        tf.emit(tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=2)), "router_0"
+    )
     model.claim("is_itself", "tx == tx")
-    harness, cache = model.harness("it is itself"), Cache()
-    assert solve(harness, cache).failed is None
+    harness, cache = model.make_harness("it is itself"), Cache()
+    assert prove_harness(harness, cache).failed is None
 
     def refuse(*_, **__):
         raise WorkFailed("Solver must be asked once")
 
     monkeypatch.setattr(tools, "run", refuse)
-    assert solve(harness, cache).failed is None
-    monkeypatch.setattr(solver, "OWN_TEXT", "another")
+    assert prove_harness(harness, cache).failed is None
+    monkeypatch.setattr(solver, "SOLVER_SOURCE", "another")
     with pytest.raises(WorkFailed, match="Solver must be asked once"):
-        solve(harness, cache)
+        prove_harness(harness, cache)
 
 
 def test_streams_that_count_chunks_are_proved():

@@ -19,7 +19,7 @@ def test_instances_that_nothing_needs_are_not_missed():
     """Yosys leaves them out; those that are there are compared all the same."""
     fabric = tf.Fabric(tf.compile(tf.plan("2x3", "alltoall")), width=2)
     text = read_gates(tf.emit(fabric), fabric.netlist.roles)
-    merges = {instance.name for instance in fabric.netlist.having(Role.READ_TREE)}
+    merges = {instance.name for instance in fabric.netlist.instances_with_role(Role.READ_TREE)}
     assert merges
     others = {name: each for name, each in text.instances.items() if name not in merges}
     assert check_words(replace(text, instances=others), 2) == check_words(text, 2)

@@ -5,7 +5,7 @@ import pytest
 from netlist_mutants import INVERTED, LATE, with_netlist
 
 from torusfabric.adapters.streams.claims import stream_harnesses
-from torusfabric.proof.solver import solve
+from torusfabric.proof.solver import prove_harness
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
@@ -21,14 +21,14 @@ def harnesses(kind, fabric=None):
 @pytest.mark.parametrize("module", ["loader", "unloader"])
 def test_both_ends_of_three_modes_are_proved(module):
     """Nothing is said of a fourth, which the bits of a mode could name."""
-    assert solve(harnesses("barriers")[module], Cache()).failed is None
+    assert prove_harness(harnesses("barriers")[module], Cache()).failed is None
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["streams", "commands", "barriers", "clocks", "streams of beats"])
 def test_all_handshakes_are_proved(kind):
     for harness in harnesses(kind).values():
-        assert solve(harness, Cache()).failed is None
+        assert prove_harness(harness, Cache()).failed is None
 
 
 @pytest.mark.parametrize("module", ["loader", "unloader", "stream_control"])
@@ -38,7 +38,9 @@ def test_a_mutant_of_a_handshake_is_refuted(kind, module):
     fabric = mutants.hardware("streams")
     every = mutants.sampled(fabric.netlist, 40, 2, of=module)
     mutation = next(each for each in every if each.kind == kind)
-    found = solve(harnesses("streams", with_netlist(fabric, mutation.change))[module]).failed
+    found = prove_harness(
+        harnesses("streams", with_netlist(fabric, mutation.change))[module]
+    ).failed
     assert found is not None
     assert found.signal
     assert found.wave

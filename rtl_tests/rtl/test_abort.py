@@ -65,4 +65,4 @@ def test_the_next_run_is_right_whenever_one_is_ended(topology, names, options):
             await driver.take(words)
             assert (words.received[receives] == expected[receives]).all(), edge
 
-    engine.simulate(testbench)
+    engine.run_testbench(testbench)

@@ -9,13 +9,13 @@ from torusfabric.adapters.boards.drive import simulate_boards
 from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.adapters.boards.hardware.block import Block
 from torusfabric.errors import InputError
-from torusfabric.rtl.core.places import Columns
+from torusfabric.rtl.core.places import SequencerSignals
 from torusfabric.rtl.core.router import plan_all_crossbars
 from torusfabric.rtl.core.rows import NodeKinds, Rows
 from torusfabric.rtl.flit_rows import FlitRows
-from torusfabric.rtl.multiplexer import branch_luts, lut_count
+from torusfabric.rtl.multiplexer import branched_lut_count, lut_count
 from torusfabric.topology.boards import Boards
-from torusfabric.verilog.manifest import interface
+from torusfabric.verilog.manifest import interface_facts
 
 
 def jobs_of(fabric):
@@ -32,7 +32,7 @@ def test_words_are_put_into_rows_beside_the_port():
 
 def test_addresses_count_beats():
     fabric = build_fabric("3x3", "alltoall", beat=4, max_flits=10)
-    facts = interface(fabric)
+    facts = interface_facts(fabric)
     assert (facts["beat"], facts["stride"], facts["recv_base"]) == (4, 3, 32)
     assert facts["send_words"] == 27
     assert build_fabric("3x3", "alltoall", beat="auto", max_flits=10).beat == 1
@@ -40,14 +40,14 @@ def test_addresses_count_beats():
 
 def test_a_bus_takes_a_beat_of_flits_at_a_time():
     fabric = build_fabric("3x3", "allgather", beat=4, width=16, bus="axi4", max_flits=8)
-    facts = interface(fabric)
+    facts = interface_facts(fabric)
     assert (facts["bus"]["beat_width"], facts["beat"], facts["stride"]) == (64, 4, 2)
 
 
 def test_memories_of_a_core_take_beats():
     fabric = build_fabric("3x3", "alltoall", beat=4, top="core", flits=8)
     assert fabric.netlist.inputs["write_data_0"] == fabric.netlist.outputs["read_data_0"] == 32
-    assert interface(fabric)["beat"] == 4
+    assert interface_facts(fabric)["beat"] == 4
 
 
 def test_a_port_costs_less_on_narrow_links():
@@ -62,9 +62,9 @@ def test_a_port_costs_less_on_narrow_links():
 def router_luts(program):
     """Look-up tables for a bit of the only router of a program."""
     rows = Rows(program)
-    (router,), _ = plan_all_crossbars(rows, NodeKinds(rows), Columns(), idles=True)
+    (router,), _ = plan_all_crossbars(rows, NodeKinds(rows), SequencerSignals(), idles=True)
     return sum(
-        (branch_luts if choice.branched else lut_count)(len(choice.words))
+        (branched_lut_count if choice.branched else lut_count)(len(choice.words))
         for choice in router.choices
     )
 
@@ -87,6 +87,6 @@ def test_what_has_no_beats_is_refused():
 
 def test_rows_hold_what_addresses_say():
     for rows in (FlitRows(2), FlitRows(4, 4), FlitRows(2, 8)):
-        row, flit = rows.split(np.arange(64))
+        row, flit = rows.split_address(np.arange(64))
         assert len({*zip(row.tolist(), flit.tolist(), strict=True)}) == 64
-        assert int(row.max()) + 1 == rows.depth(64) == 64 // rows.beat
+        assert int(row.max()) + 1 == rows.n_rows(64) == 64 // rows.beat

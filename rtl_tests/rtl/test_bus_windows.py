@@ -273,7 +273,7 @@ async def answers_late(bench):
 def test_answers_wait_for_a_master_that_takes_none():
     """As many as there is room for; nothing is lost, and then no more is asked for."""
     writes, reads = simulate(*windows_of(16, "3", 64), answers_late, pace=0.3)
-    assert writes <= windows.WRITES + 2
+    assert writes <= windows.WRITE_ANSWERS + 2
     assert reads == 2
 
 
@@ -384,5 +384,5 @@ def test_a_flit_is_no_wider_than_a_beat():
     program = tf.compile(tf.plan("2", "allgather"))
     with pytest.raises(tf.InputError, match="at most 512 bits, not 520"):
         tf.Fabric(program, width=520, bus="axi4")
-    assert attach.MOST_BEAT == 512
+    assert attach.MOST_BEAT_BITS == 512
     assert windows.ID_BITS == 8

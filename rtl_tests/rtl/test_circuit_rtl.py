@@ -15,8 +15,8 @@ from torusfabric.analysis.check import check
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli import main
 from torusfabric.program import Action
-from torusfabric.program.send_order import Location, arrange
-from torusfabric.rtl.core.places import Columns
+from torusfabric.program.send_order import Location, arrange_messages
+from torusfabric.rtl.core.places import SequencerSignals
 from torusfabric.rtl.core.rows import NodeKinds, Rows
 from torusfabric.rtl.core.store_plan import plan_stores
 from torusfabric.schedule.transfers import Listed
@@ -79,17 +79,19 @@ def test_lee_code_memories(large, depth):
     """
     program = program_of("7x7x7", "allgather", "lee-code", large=large)
     rows = Rows(program)
-    stores = plan_stores(rows, NodeKinds(rows), Columns(), idles=True, concurrent=False, beat=1)
-    assert program.loop.variants == 7
+    stores = plan_stores(
+        rows, NodeKinds(rows), SequencerSignals(), idles=True, concurrent=False, beat=1
+    )
+    assert program.loop.n_variants == 7
     copies = [
         sum(len(bank.members) * len(bank.copies) for bank in store.shape.banks) for store in stores
     ]
     assert max(copies) == program.ports + 1
     assert sorted(set(program.depth.sum(axis=1).tolist())) == depth
     assert program.cycles() == 3 + (5 + 13 + 155 if large else 4 + 12 + 400)
-    read = np.stack([field.values for field in program.loop.of(Action.READ)]) >= 0
+    read = np.stack([field.values for field in program.loop.fields_of_action(Action.READ)]) >= 0
     bursts = read[:, :, program.variant_of[0]].sum(axis=1)
-    assert (program.loop.rows, sorted(bursts.tolist())) == (
+    assert (program.loop.n_rows, sorted(bursts.tolist())) == (
         (83, [13] * 5 + [82]) if large else (22, [21])
     )
 
@@ -110,7 +112,9 @@ def test_arranged_messages_never_meet(data):
         locations |= {
             block: Location(memory, block) for block, memory in zip(messages[-1], row, strict=True)
         }
-    arranged = arrange([sorted(m, key=lambda b: locations[b]) for m in messages], locations)
+    arranged = arrange_messages(
+        [sorted(m, key=lambda b: locations[b]) for m in messages], locations
+    )
     assert [sorted(message) for message in arranged] == messages
     for at_once in zip(*arranged, strict=True):
         assert len({locations[block].memory for block in at_once}) == injections
@@ -119,7 +123,7 @@ def test_arranged_messages_never_meet(data):
 def test_messages_that_cannot_be_arranged():
     """Where two injection ports always need the same memory, the order stays; there are copies."""
     locations = {block: Location(0, block) for block in range(4)}
-    assert arrange([[0, 1], [2, 3]], locations) == [[0, 1], [2, 3]]
+    assert arrange_messages([[0, 1], [2, 3]], locations) == [[0, 1], [2, 3]]
 
 
 def test_rooted_program_on_data():

@@ -7,16 +7,21 @@ import pytest
 from amaranth.hdl import Const, Module, Signal
 from helpers import simulated
 
-from torusfabric.rtl.core.part import NEUTRAL_WORD, LocalWord, is_branched, plan_choice
+from torusfabric.rtl.core.node_module import (
+    IDENTITY_WORD,
+    LocalWord,
+    needs_branches,
+    plan_multiplexer,
+)
 from torusfabric.rtl.multiplexer import (
-    bit_count,
-    branch_bits,
-    branch_luts,
+    add_multiplexer,
     branched_cascade,
-    cascade,
-    keeper,
+    branched_lut_count,
+    branched_select_bits,
     lut_count,
-    multiplexed,
+    make_keeper,
+    plain_cascade,
+    select_bit_count,
     select_bits,
 )
 
@@ -27,7 +32,7 @@ def selected(inputs, codes, width, *, form=branched_cascade):
     data = [Signal(width, init=value) for value in inputs]
     select = [Signal() for _ in codes[0]]
     out = Signal(width)
-    m.d.comb += out.eq(form(data, select, width, keeper(m, width)))
+    m.d.comb += out.eq(form(data, select, width, make_keeper(m, width)))
     found = []
 
     async def testbench(ctx):
@@ -55,18 +60,18 @@ def settled(m, out):
 def test_cascade_selects_each_input(count):
     """Over any number of inputs the one passes that is selected, with branches and without."""
     inputs = np.random.default_rng(count).integers(0, 256, count).tolist()
-    for form, bits_of in ((cascade, select_bits), (branched_cascade, branch_bits)):
+    for form, bits_of in ((plain_cascade, select_bits), (branched_cascade, branched_select_bits)):
         codes = [bits_of(count, place) for place in range(count)]
         assert selected(inputs, codes, 8, form=form) == inputs
-    assert {len(select_bits(count, place)) for place in range(count)} == {bit_count(count)}
+    assert {len(select_bits(count, place)) for place in range(count)} == {select_bit_count(count)}
 
 
 def test_nothing_to_select():
     """One input, or none, takes no select bits and no stage."""
     m, word, out = Module(), Signal(8), Signal(8, init=1)
-    assert cascade([word], [], 8, keeper(m, 8)) is word
-    assert (bit_count(1), bit_count(0)) == (0, 0)
-    nothing = multiplexed(m, [], Const(0, 0), 8, name="chosen")
+    assert plain_cascade([word], [], 8, make_keeper(m, 8)) is word
+    assert (select_bit_count(1), select_bit_count(0)) == (0, 0)
+    nothing = add_multiplexer(m, [], Const(0, 0), 8, name="chosen")
     m.d.comb += out.eq(nothing)
     assert (len(nothing), settled(m, out)) == (8, 0)
 
@@ -75,7 +80,7 @@ def test_nothing_to_select():
 def test_branch_that_idles_passes_nothing(count):
     """With all its select bits 0 a branch passes 0, whatever arrives."""
     form = partial(branched_cascade, idles=True)
-    codes = [branch_bits(count, place, idles=True) for place in range(count)]
+    codes = [branched_select_bits(count, place, idles=True) for place in range(count)]
     inputs = [255 - place for place in range(count)]
     assert selected(inputs, [[0] * len(codes[0]), *codes], 8, form=form) == [0, *inputs]
 
@@ -86,20 +91,20 @@ def test_branch_that_idles_passes_nothing(count):
 )
 def test_cost_is_half_a_lut_an_input(inputs, luts):
     """An out-port of k inputs costs ceil(k / 2) tables a bit, from eight on up to two more."""
-    assert branch_luts(inputs) == luts
+    assert branched_lut_count(inputs) == luts
     # Selected by one out-port, they are a cascade where that takes fewer.
-    assert is_branched([inputs], inputs - 1) == [luts <= lut_count(inputs)]
+    assert needs_branches([inputs], inputs - 1) == [luts <= lut_count(inputs)]
 
 
 @pytest.mark.parametrize("others", [3, 4, 5, 9])
 @pytest.mark.parametrize("branched", [False, True])
 def test_codes_select_words(others, branched):
     """Zero is no input beside four others: it passes where no select bit is set."""
-    words = [*map(LocalWord, range(others)), NEUTRAL_WORD]
-    inputs, codes = plan_choice(words, idles=True, branched=branched)
+    words = [*map(LocalWord, range(others)), IDENTITY_WORD]
+    inputs, codes = plan_multiplexer(words, idles=True, branched=branched)
     idles = len(inputs) == others
     assert idles == (others > 3)
     assert idles == (not any(codes[-1]))
-    form = branched_cascade if branched else cascade
+    form = branched_cascade if branched else plain_cascade
     values = [*range(5, 5 + others), *[0] * (not idles)]
     assert selected(values, codes, 4, form=form) == [*range(5, 5 + others), 0]

@@ -5,7 +5,7 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.collective import split_names
-from torusfabric.planning import plan_selection, select
+from torusfabric.planning import make_selection, plan_selection
 from torusfabric.simulation.jobs import Job
 from torusfabric.topology import shared_network
 from torusfabric.verilog.manifest import manifest
@@ -16,7 +16,7 @@ NAMES = "allgather:matching,allgather!0:+0,allreduce!0:+0,4:-1,allgather!0:+1,4"
 @pytest.fixture(scope="module")
 def engine():
     """On 3x3, of messages of up to three flits."""
-    plans = [plan_selection(select("3x3", name)) for name in split_names(NAMES)]
+    plans = [plan_selection(make_selection("3x3", name)) for name in split_names(NAMES)]
     return tf.Fabric(tf.compile(plans, max_flits=3), width=8)
 
 
@@ -50,7 +50,7 @@ def test_modes_leave_their_broken_links_alone(engine):
     own = [mode.get("topology", {}).get("broken_links") for mode in facts["modes"]]
     assert own == [None, ["0:+0"], ["0:+0", "3:+1"], ["0:+1"]]
     assert [mode.get("without") for mode in facts["modes"]] == [None, None, None, [4]]
-    assert program.modes[3].schedule.layout.receivers.tolist() == [0, 1, 2, 3, 5, 6, 7, 8]
+    assert program.modes[3].schedule.layout.receiving_nodes.tolist() == [0, 1, 2, 3, 5, 6, 7, 8]
 
 
 @pytest.mark.parametrize(

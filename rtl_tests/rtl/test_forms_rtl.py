@@ -7,7 +7,7 @@ import torusfabric as tf
 from torusfabric.program.mode import Range
 from torusfabric.proof import prove
 from torusfabric.rtl import run_choices
-from torusfabric.rtl.run_choices import run_form
+from torusfabric.rtl.run_choices import find_form
 from torusfabric.simulation.jobs import default_jobs
 from torusfabric.toolchain.cache import Cache
 
@@ -41,7 +41,7 @@ ALONE = ("allgather", {})
 def test_each_form_is_carried_out(modes, options):
     """Every word is right where forms begin and end, and comes in the forecast cycle."""
     fabric = engine_of(*modes, **options)
-    assert any(mode.several for mode in fabric.program.modes)
+    assert any(mode.has_several_ranges for mode in fabric.program.modes)
     jobs = [job for job in default_jobs(fabric.program) if job.root in (None, 5)]
     if options.get("top"):
         report = tf.simulate(fabric, jobs=jobs)
@@ -54,8 +54,8 @@ def off_by_one(monkeypatch):
     """Every form but the first serves from one flit more on."""
     monkeypatch.setattr(
         run_choices,
-        "run_form",
-        lambda served, mode, length: run_form(
+        "find_form",
+        lambda served, mode, length: find_form(
             [(first, *(Range(s + 1, f) for s, f in others)) for first, *others in served],
             mode,
             length,
@@ -68,7 +68,7 @@ def test_forms_are_proved(monkeypatch, planted):
     if planted:
         off_by_one(monkeypatch)
     fabric = engine_of(SUMS, topology="3", most=8)
-    assert fabric.program.modes[0].several
+    assert fabric.program.modes[0].has_several_ranges
     found = prove(fabric, cache=Cache())
     assert found.proved == (not planted)
     if planted:

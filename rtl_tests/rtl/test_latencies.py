@@ -28,7 +28,7 @@ for topology, name, options in (
     report = tf.simulate(tf.Fabric(program, width=8), engine="amaranth")
     print(report.words_wrong, report.cycles - report.predicted_cycles)
 stream = tf.Fabric(tf.compile(tf.plan("2x3", "broadcast"), max_flits=3), width=8, top="stream")
-print(tf.simulate(stream).words_wrong, program.timing.drain)
+print(tf.simulate(stream).words_wrong, program.timing.drain_cycles)
 """
 
 
@@ -92,7 +92,7 @@ def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, op
             continue
         for part in (p for parts in instance.inputs.values() for p in parts if isinstance(p, Part)):
             driver = drivers[part.net]
-            group = distribution.groups.of(instance.node)
+            group = distribution.groups.group_of(instance.node)
             near = driver.role is Role.CONTROL and driver.name == f"control_stage_{group}"
             assert driver.node is not None or near or driver.role is Role.ROOT_UNIT
 
@@ -105,7 +105,7 @@ def test_tables_of_nodes(topology, collective, algorithm, monkeypatch):
     """Large tables have a row for each variant and offset, which takes a subtraction more."""
     latencies = []
     for most in (4096, 0):
-        monkeypatch.setattr(address_map, "DIRECT_ROWS", most)
+        monkeypatch.setattr(address_map, "MOST_DIRECT_ENTRIES", most)
         program = tf.compile(tf.plan(topology, collective, algorithm=algorithm), max_flits=2)
         fabric = tf.Fabric(program, width=8)
         assert tf.simulate(fabric, jobs=[tf.Job(length=2)]).passed

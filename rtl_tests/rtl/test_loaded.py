@@ -31,7 +31,7 @@ import torusfabric as tf
 from torusfabric.adapters.loading.fitting import loadable_form
 from torusfabric.adapters.loading.image import Image, read_image
 from torusfabric.adapters.loading.layout import TableLayout
-from torusfabric.adapters.loading.loadable import entries_of
+from torusfabric.adapters.loading.loadable import list_entries
 from torusfabric.adapters.loading.room import room_for
 from torusfabric.fabric.images import without_links
 from torusfabric.proof import prove
@@ -60,7 +60,7 @@ def with_ones(fabric):
 
 def test_images(room, tmp_path):
     """Other collectives, roots and broken links are loaded into the same hardware."""
-    whole = Image.of(
+    whole = Image.from_schedules(
         room,
         WIDTH,
         wanted(
@@ -86,7 +86,7 @@ def test_rounds_take_the_cycles_of_their_image(kind):
     plan = tf.plan("3x3", "allgather", algorithm="matching")
     room = room_for([loadable_form(plan, 8, ()).program], rows=16)
     around = quickest("3x3", kind, room, flits=8, broken_links=["4:+0"])
-    made = Image.of(room, WIDTH, wanted(around))
+    made = Image.from_schedules(room, WIDTH, wanted(around))
     assert isinstance(made.program.schedule, Rounds)
     fabric = tf.Fabric.holding(made)
     report = tf.simulate(fabric, jobs=[tf.Job(length=n) for n in (1, 2, 8)])
@@ -113,8 +113,14 @@ def test_links_of_several_cycles(cycles):
     ]
     fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
     # Some rows wait for what comes, some bring sums that stream, some pause.
-    assert {entry.form.least > 1 for entry in entries_of(fabric.image.modes)} == {True, False}
-    assert {entry.form.streams and entry.form.adds for entry in entries_of(fabric.image.modes)} == {
+    assert {entry.form.least_row_cycles > 1 for entry in list_entries(fabric.image.modes)} == {
+        True,
+        False,
+    }
+    assert {
+        entry.form.has_overlapping_rows and entry.form.needs_operators
+        for entry in list_entries(fabric.image.modes)
+    } == {
         True,
         False,
     }
@@ -130,7 +136,7 @@ def test_parts_of_a_network(tmp_path):
         quickest(text, name, room, flits=FLITS)
         for text, name in (("3x3", "alltoall@1"), ("3x3!4", "allgather"))
     ]
-    Image.of(room, WIDTH, wanted(*plans)).save(tmp_path / "a.bin")
+    Image.from_schedules(room, WIDTH, wanted(*plans)).save(tmp_path / "a.bin")
     image = read_image(tmp_path / "a.bin", room, WIDTH)
     assert [fact["collective"] for fact in image.facts] == ["alltoall@1", "allgather!4"]
     fabric = fabric_of(image)
@@ -142,7 +148,7 @@ def test_repair():
     fabric = tf.Fabric(tf.compile([tf.plan("4", "allgather")], max_flits=2), width=8, tables="ram")
     broken = without_links(fabric, ["0:+0"])
     assert not tf.simulate(broken, engine=CompiledEngine(broken)).passed
-    fabric = tf.Fabric.holding(replace(fabric.image, room=fabric.room.changed(rows=64, depth=9)))
+    fabric = tf.Fabric.holding(replace(fabric.image, room=fabric.room.with_facts(rows=64, depth=9)))
     found = tf.repair(fabric, broken_links=["0:+0"])
     assert found.report.passed
     assert found.load_cycles == len(found.image.words)
@@ -150,13 +156,15 @@ def test_repair():
 
 def test_refused_start(room):
     """While no image is there a start is refused, with its number."""
-    fabric = fabric_of(Image.of(room, WIDTH, wanted(planned("gather", room))), [])
+    fabric = fabric_of(Image.from_schedules(room, WIDTH, wanted(planned("gather", room))), [])
     engine = CompiledEngine(fabric)
-    from torusfabric.simulation.engines.edges import Edges
+    from torusfabric.simulation.engines.edges import EdgeRequest
     from torusfabric.simulation.engines.session import Session
 
     with Session(engine.model, fabric, vcd=None) as session:
-        passed = session.play(Edges(3, {"start": [1, 0], "length": [1]}, ["busy", "error"]))
+        passed = session.simulate_edges(
+            EdgeRequest(3, {"start": [1, 0], "length": [1]}, ["busy", "error"])
+        )
         assert passed.shown["busy"].tolist() == [0, 0, 0]
         assert passed.shown["error"][1] == 10
 
@@ -317,7 +325,7 @@ def test_modes_are_filled_while_another_runs():
     later = fabric.image.with_modes(wanted(plan("alltoall")), 1)
     wrong = fabric.image.with_modes(wanted(plan("gather")))
     next_one = later.with_modes(wanted(plan("broadcast"), plan("gather")), 1)
-    alone = Image.of(fabric.room, WIDTH, wanted(plan("allgather")))
+    alone = Image.from_schedules(fabric.room, WIDTH, wanted(plan("allgather")))
     digests = [int(image.program.digest[:8], 16) for image in (fabric.image, later, next_one)]
     cycles = [later.program.cycles(LONG, mode=mode) for mode in range(2)]
     gathered, exchanged = [0, 16, 32] * 3, [16 * k + d for d in range(3) for k in range(3)]

@@ -13,7 +13,7 @@ from torusfabric.program.fields import IDLE, Action
 from torusfabric.proof import prove
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
-from torusfabric.verilog.manifest import interface
+from torusfabric.verilog.manifest import interface_facts
 
 #: Collectives with their algorithms, where one matters: of a spanning tree words are stored after
 #: several numbers of cycles, and read later; and how they are compiled.
@@ -49,7 +49,7 @@ def jobs_of(fabric):
         )
         for mode, chosen in enumerate(program.modes)
         for length in (most, 1, fabric.beat + 1, most - 1)
-        if not chosen.any_root or length < chosen.groups.size
+        if not chosen.any_root or length < chosen.groups.group_size
     ]
 
 
@@ -59,7 +59,7 @@ def test_runs(topology, names, beat, flits, chosen, top):
     """Runs of any length and any root bring all words in the cycles that are forecast."""
     program = compiled(topology, names, flits, **chosen)
     fabric = tf.Fabric(program, width=8, top=top, tables="ram", beat=beat)
-    assert interface(fabric)["beat"] == beat
+    assert interface_facts(fabric)["beat"] == beat
     assert as_forecast(tf.simulate(fabric, jobs=jobs_of(fabric), engine="compiled"))
 
 
@@ -70,7 +70,7 @@ def test_images(top, tmp_path):
     room = Room.from_json(built.room.to_json())
     assert room == built.room
     assert room.beat == 4
-    assert room.digest(8) != room.changed(beat=1).digest(8)
+    assert room.digest(8) != room.with_facts(beat=1).digest(8)
     made = tf.image(built, "scatter")
     made.save(tmp_path / "a.img")
     read = read_image(tmp_path / "a.img", room, 8)
@@ -103,7 +103,9 @@ def test_a_beat_that_does_not_fit_is_refused(beat, message):
 
 #: What is not right of where words are read and stored, by what decides it.
 FAULTS = {
-    "read_lag": lambda room, form: np.where(form.values(Action.MEMORY) == room.ports, 0, IDLE),
+    "read_lag": lambda room, form: np.where(
+        form.action_values(Action.MEMORY) == room.ports, 0, IDLE
+    ),
     "store_addresses": lambda room, form: form.store_addresses,
     "stores_exactly": property(lambda room: False),
 }

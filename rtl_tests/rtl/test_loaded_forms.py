@@ -6,10 +6,10 @@ from loaded_port import LONG, HostPort, with_rows
 
 import torusfabric as tf
 from torusfabric.adapters.loading.fitting import loadable_form
-from torusfabric.adapters.loading.image import FILLS, Image, read_image
-from torusfabric.adapters.loading.layout import HEAD, TableLayout
+from torusfabric.adapters.loading.image import FILL_MASK_INDEX, Image, read_image
+from torusfabric.adapters.loading.layout import HEADER_WORDS, TableLayout
 from torusfabric.adapters.loading.loadable import LoadableMode
-from torusfabric.adapters.loading.loader import END, PIECE_AT, ROWS_AT
+from torusfabric.adapters.loading.loader import END_MARK, PIECE_AT, ROWS_AT
 from torusfabric.adapters.loading.room import room_for
 from torusfabric.collective import random_messages
 from torusfabric.errors import InputError
@@ -32,7 +32,7 @@ def broadcast():
 def engine_of(fabric):
     """Carries out runs of messages of lengths about which forms change, from some roots."""
     engine = CompiledEngine(fabric)
-    starts = fabric.program.modes[0].starts
+    starts = fabric.program.modes[0].range_starts
     lengths = [1, *(start - early for start in starts[1:] for early in (1, 0)), FLITS]
     jobs = [tf.Job(length=n, root=root) for n in lengths for root in (0, 1, 4)]
     return lambda: tf.simulate(fabric, jobs=jobs, engine=engine)
@@ -42,7 +42,7 @@ def test_forms_by_length_and_root(broadcast, tmp_path):
     """Each length has its form and each root its own rows; no run takes a cycle more than that."""
     fabric = tf.Fabric.holding(broadcast, empty=True)
     (mode,) = fabric.program.modes
-    assert (mode.starts, mode.roots, len(fabric.program.forms)) == ((1, 10), 5, 10)
+    assert (mode.range_starts, mode.roots, len(fabric.program.forms)) == ((1, 10), 5, 10)
     report = engine_of(fabric)()
     assert report.passed
     for job in report.jobs:
@@ -57,11 +57,11 @@ def test_forms_by_length_and_root(broadcast, tmp_path):
 def rows_written(image):
     """The rows of each table that an image writes, by the number of its owner."""
     words, rows = image.words, {}
-    at = FILLS + TableLayout(image.room, image.width).fill_words + 1
-    while words[at] != END:
+    at = FILL_MASK_INDEX + TableLayout(image.room, image.width).fill_words + 1
+    while words[at] != END_MARK:
         owner, count = words[at] % (1 << PIECE_AT), (words[at] >> ROWS_AT) + 1
         rows.setdefault(owner, set()).update(range(words[at + 1], words[at + 1] + count))
-        at += HEAD + count
+        at += HEADER_WORDS + count
     return rows
 
 
@@ -69,8 +69,11 @@ def test_what_lies_between_the_forms_of_a_mode_stays():
     """Where others are filled all at once, what nobody asks for between them is written, too."""
     short, long = (tf.plan("9", "broadcast", trees=trees) for trees in (1, 2))
     several = [([short, long], False), ([short], False), ([long], False)]
-    modes = [LoadableMode.of([loadable_form(plan, LONG, ()) for plan in one]) for one, _ in several]
-    whole = Image.of(room_for(modes, rows=64), 8, several)
+    modes = [
+        LoadableMode.from_forms([loadable_form(plan, LONG, ()) for plan in one])
+        for one, _ in several
+    ]
+    whole = Image.from_schedules(room_for(modes, rows=64), 8, several)
     assert [place.number for place in whole.places] == [0, 3, 1, 2]
     tables = [*TableLayout(whole.room, 8).single_tables]
     rows = rows_written(whole.with_modes(several[:1], 0))
@@ -150,7 +153,7 @@ def test_what_does_not_fit():
     plan = tf.plan("5", "broadcast", trees=1)
     fabric = tf.Fabric(tf.compile(plan, max_flits=FLITS), tables="ram")
     with pytest.raises(InputError, match="The root of this fabric is fixed"):
-        Image.of(fabric.room, 8, [([plan], True)])
-    room = fabric.room.changed(roots=True, rows=64, settings=[64] * 5)
+        Image.from_schedules(fabric.room, 8, [([plan], True)])
+    room = fabric.room.with_facts(roots=True, rows=64, settings=[64] * 5)
     with pytest.raises(InputError, match=r"Entries of modes must be at most 4 .*, not 5;"):
-        Image.of(room, 8, [([plan], True)])
+        Image.from_schedules(room, 8, [([plan], True)])

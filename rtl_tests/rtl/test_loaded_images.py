@@ -9,11 +9,11 @@ from loaded_port import FLITS, WIDTH, fabric_of, give, planned, ring_room, wante
 
 import torusfabric as tf
 from torusfabric.adapters.loading import image as images
-from torusfabric.adapters.loading.fitting import fit, loadable_form
-from torusfabric.adapters.loading.image import FILLS, Image, read_image
-from torusfabric.adapters.loading.layout import HEAD, RUN
+from torusfabric.adapters.loading.fitting import loadable_form, program_from_modes
+from torusfabric.adapters.loading.image import FILL_MASK_INDEX, Image, read_image
+from torusfabric.adapters.loading.layout import HEADER_WORDS, MOST_RUN_ROWS
 from torusfabric.adapters.loading.loadable import LoadableMode
-from torusfabric.adapters.loading.loader import END, ROWS_AT
+from torusfabric.adapters.loading.loader import END_MARK, ROWS_AT
 from torusfabric.adapters.loading.room import room_for
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.program.fields import Action, Stage
@@ -31,14 +31,14 @@ def room():
 
 def test_no_torn_image_runs(room, tmp_path):
     """An image for another fabric, with words missing, or with a wrong bit, is refused."""
-    image = Image.of(room, WIDTH, wanted(planned("scatter", room)))
+    image = Image.from_schedules(room, WIDTH, wanted(planned("scatter", room)))
     words = image.words
     at = len(words) // 2
     wrong = {
         "another fabric": [words[0], words[1] ^ 1, *words[2:]],
         "another format": [words[0] ^ 1 << 24, *words[1:]],
         "torn": words[:at],
-        "a row too few": [*words[:-4], END, words[-1]],
+        "a row too few": [*words[:-4], END_MARK, words[-1]],
         "a wrong bit": [*words[:at], words[at] ^ 1 << 7, *words[at + 1 :]],
         "a wrong check": [*words[:-1], words[-1] ^ 1],
     }
@@ -60,7 +60,10 @@ def test_no_torn_image_runs(room, tmp_path):
 @pytest.mark.parametrize("texts", [[5], [None], [{}]])
 def test_schedules_of_an_image_that_are_none(room, tmp_path, texts):
     """What stands behind the words of an image in place of its schedules is refused in a line."""
-    path, image = tmp_path / "image.bin", Image.of(room, WIDTH, wanted(planned("scatter", room)))
+    path, image = (
+        tmp_path / "image.bin",
+        Image.from_schedules(room, WIDTH, wanted(planned("scatter", room))),
+    )
     image.save(path)
     raw, size = path.read_bytes(), 4 * len(image.words)
     tail = json.loads(zlib.decompress(raw[size:])) | {"schedules": [texts]}
@@ -80,7 +83,10 @@ def test_schedules_of_an_image_that_are_none(room, tmp_path, texts):
     ],
 )
 def test_an_image_ends_with_its_schedules(room, tmp_path, change, reason):
-    path, image = tmp_path / "image.bin", Image.of(room, WIDTH, wanted(planned("scatter", room)))
+    path, image = (
+        tmp_path / "image.bin",
+        Image.from_schedules(room, WIDTH, wanted(planned("scatter", room))),
+    )
     image.save(path)
     path.write_bytes(change(path.read_bytes(), 4 * len(image.words)))
     with pytest.raises(InputError, match=rf"^Image .* lacks its schedules, .*{reason}"):
@@ -92,7 +98,7 @@ def test_links_that_do_not_fit():
     room = room_for([loadable_form(tf.plan("3x3", "allgather"), FLITS, ()).program])
     plan = tf.plan("3x3", "alltoall", link_latency="2")
     with pytest.raises(InputError, match="must be 3x3 for this fabric, not 3x3 on links of 2 cyc"):
-        Image.of(room, WIDTH, wanted(plan))
+        Image.from_schedules(room, WIDTH, wanted(plan))
 
 
 @pytest.mark.parametrize(
@@ -108,11 +114,11 @@ def test_links_that_do_not_fit():
 def test_what_does_not_fit(options, wrong):
     """What does not fit is said in a line."""
     one = loadable_form(planned("scatter"), FLITS, ())
-    room = room_for([one.program], rows=64, depth=16).changed(**options)
+    room = room_for([one.program], rows=64, depth=16).with_facts(**options)
     kinds = {"rows": "alltoall", "settings": "alltoall", "depth": "broadcast", "inputs": "alltoall"}
     kind = kinds[next(iter(options))] if options else "allreduce"
     with pytest.raises(InputError, match=wrong):
-        Image.of(room, WIDTH, wanted(planned(kind)))
+        Image.from_schedules(room, WIDTH, wanted(planned(kind)))
 
 
 def test_a_frame_has_room_for_what_it_is_made_of():
@@ -122,36 +128,41 @@ def test_a_frame_has_room_for_what_it_is_made_of():
         room_for(modes, rows=4)
     room = room_for(modes)
     with pytest.raises(InputError, match=r"^Rows must be at most 4 .*, not "):
-        fit(modes, room.changed(rows=4))
+        program_from_modes(modes, room.with_facts(rows=4))
 
 
 def test_what_readers_cannot_read():
     """Where readers read what built-in collectives need, others are refused, or brought as well."""
     forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
     room = room_for([form.program for form in forms], rows=64, depth=16, inputs=[])
-    room = room.changed(words=64)
-    assert [room.memories(port) for port in range(2)] == [(2,), (2,)]
+    room = room.with_facts(words=64)
+    assert [room.memories_of_reader(port) for port in range(2)] == [(2,), (2,)]
     # What passes takes the way of sums, so that out-ports have half the inputs.
-    arriving, made = range(2), range(room.sources.first(Stage.MADE), room.sources.first_injection)
-    chosen = {k for port in range(2) for k in room.inputs_of(Action.SELECT, port)}
+    arriving, made = (
+        range(2),
+        range(room.sources.first_of_stage(Stage.EARLY_RESULT), room.sources.first_injection),
+    )
+    chosen = {k for port in range(2) for k in room.source_numbers(Action.SELECT, port)}
     assert chosen.isdisjoint(arriving)
     assert not chosen.isdisjoint(made)
     with pytest.raises(InputError, match=r"input of the reader of out-port \+0 from the memory of"):
         loadable_form(tf.plan("5", "alltoall", broken_links=["1:+0"]), FLITS, (), room)
-    image = Image.of(room, WIDTH, wanted(planned("scatter", room), planned("allgather", room)))
+    image = Image.from_schedules(
+        room, WIDTH, wanted(planned("scatter", room), planned("allgather", room))
+    )
     fabric = fabric_of(image)
     assert tf.simulate(fabric, jobs=4, engine=CompiledEngine(fabric)).passed
 
 
 def test_runs_of_rows_are_as_long_as_a_word_can_say(room, monkeypatch):
-    assert RUN == 1 << 32 - ROWS_AT
-    monkeypatch.setattr(images, "RUN", 4)
+    assert MOST_RUN_ROWS == 1 << 32 - ROWS_AT
+    monkeypatch.setattr(images, "MOST_RUN_ROWS", 4)
     words, at, counts = (
-        Image.of(room, WIDTH, wanted(planned("scatter", room))).words,
-        FILLS + 2,
+        Image.from_schedules(room, WIDTH, wanted(planned("scatter", room))).words,
+        FILL_MASK_INDEX + 2,
         [],
     )
-    while words[at] != END:
+    while words[at] != END_MARK:
         counts.append((words[at] >> ROWS_AT) + 1)
-        at += HEAD + counts[-1]
+        at += HEADER_WORDS + counts[-1]
     assert max(counts) == 4

@@ -9,7 +9,7 @@ from helpers import few, simulated
 from host_driver import HostDriver
 
 import torusfabric as tf
-from torusfabric.adapters.host.drive.words import Words
+from torusfabric.adapters.host.drive.words import RunWords
 from torusfabric.collective import random_messages
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.simulation.engines import AmaranthEngine, Job
@@ -31,7 +31,7 @@ def test_a_run_begins_as_another_ends(latency):
     gather, allreduce = (Job(mode=mode, length=3) for mode in (0, 1))
     program = fabric.program
     messages = random_messages(program.part(1).layout, 3, width=WIDTH, seed=1)
-    engine, words = AmaranthEngine(fabric), Words(fabric, messages, allreduce)
+    engine, words = AmaranthEngine(fabric), RunWords(fabric, messages, allreduce)
 
     async def testbench(ctx):
         driver = HostDriver(ctx, fabric, engine.design)
@@ -40,7 +40,7 @@ def test_a_run_begins_as_another_ends(latency):
             assert await driver.collect(job) == program.cycles(3, mode=job.mode)
         await driver.take(words)
 
-    engine.simulate(testbench)
+    engine.run_testbench(testbench)
     executed = program.execute(messages, **allreduce._asdict(), width=WIDTH)
     assert (np.array(words.received, object) == executed).all()
 
@@ -93,7 +93,7 @@ def test_rounds_are_shown_in_order(length):
         loop = fabric.program.forms[mode].timing_of(length).loop
         steps = [a for a, b in zip(shown, [*shown[1:], None], strict=True) if a != b]
         assert steps[0] == 0
-        assert sorted(set(steps)) == list(range(loop.rows))
+        assert sorted(set(steps)) == list(range(loop.n_rows))
         # A row follows the one before, or the last one.
         assert all(b in (a + 1, 0) for a, b in pairwise(steps))
 

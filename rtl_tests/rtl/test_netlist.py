@@ -43,7 +43,7 @@ def test_roms_are_one_module():
     """However many contents there are, the text has one module of them."""
     netlist = netlist_of_roms(random_rom(3, 4), random_rom(9, 2), random_rom(3, 4, seed=1))
     assert list(verilog.module_texts(netlist)) == [ROM]
-    roms = [(len(rom.contents), rom.width) for rom in netlist.having(Role.ROM)]
+    roms = [(len(rom.contents), rom.width) for rom in netlist.instances_with_role(Role.ROM)]
     assert roms == [(3, 4), (9, 2), (3, 4)]
 
 
@@ -52,7 +52,7 @@ def test_addresses_are_cut_to_what_numbers_the_rows():
     address = [Slice("a", None, 0, 2), Slice("b", None, 0, 4)]
     netlist.add_roms("x", first, contents=[(0, 1, 2, 3, 4, 5)], which=first, width=3,
                      address=address, output="q")  # fmt: skip
-    (rom,) = netlist.done().instances
+    (rom,) = netlist.make_netlist().instances
     assert rom.inputs == {"address": (Part("a", 0, 2), Part("b", 0, 1))}
     assert isinstance(rom, Instance)
     assert (rom.contents, rom.width, rom.role, rom.node) == ((0, 1, 2, 3, 4, 5), 3, Role.ROM, 0)
@@ -88,7 +88,7 @@ def test_routers_of_one_shape_share_a_module(topology, collective, algorithm, mo
     fabric = fabric_of(topology, collective, algorithm)
     roles = list(fabric.netlist.roles.values())
     assert 0 < roles.count(Role.ROUTER) <= modules
-    assert len(list(fabric.netlist.having(Role.ROUTER))) == fabric.nodes
+    assert len(list(fabric.netlist.instances_with_role(Role.ROUTER))) == fabric.nodes
 
 
 def router_texts(topology, algorithm):
@@ -120,7 +120,7 @@ def test_router_modules_do_not_grow(algorithm, small, large, modules):
     assert router_texts(large, algorithm) == texts
 
 
-@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+@pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 def test_contents_are_data_to_the_compiled_engine():
     """Fabrics that differ in contents alone share compiled code, and each does what it should."""
     fabric = fabric_of("3x4", "broadcast", "max-flow", flits=2)

@@ -18,7 +18,7 @@ from torusfabric.collective import (
     Operator,
 )
 from torusfabric.proof import prove
-from torusfabric.rtl.modules import delayed
+from torusfabric.rtl.modules import delay_value
 from torusfabric.rtl.operator_unit import OperatorUnit
 from torusfabric.simulation.jobs import default_jobs, random_jobs
 
@@ -75,9 +75,9 @@ def unit_results(unit, width, code, pairs):
     """What a unit makes of pairs of words, and its word that changes nothing."""
     m = Module()
     a, b, result, identity = (Signal(width, name=name) for name in ("a", "b", "result", "identity"))
-    given_code = Const(code, unit.bits)
+    given_code = Const(code, unit.n_control_bits)
     m.d.comb += result.eq(unit.combine(m, a, b, given_code, width))
-    m.d.comb += identity.eq(unit.identity(given_code, width))
+    m.d.comb += identity.eq(unit.identity_word(given_code, width))
     results = []
 
     async def testbench(ctx):
@@ -97,10 +97,10 @@ def test_units(names, width):
     """Whatever operators share a unit, each combines all pairs of words as it does alone."""
     operators = tuple(map(Operator.parse, names))
     unit = OperatorUnit(operators)
-    assert len({*unit.codes}) == len(operators)
+    assert len({*unit.operator_codes}) == len(operators)
     pairs = [(a, b) for a in range(1 << width) for b in range(1 << width)]
     a, b = np.array(pairs, np.uint64).T
-    for operator, code in zip(operators, unit.codes, strict=True):
+    for operator, code in zip(operators, unit.operator_codes, strict=True):
         results, identity = unit_results(unit, width, code, pairs)
         assert results == operator.combine(a, b, width).tolist(), (names, operator)
         assert identity == operator.identity(width)
@@ -109,7 +109,7 @@ def test_units(names, width):
 def test_control_bits_are_few():
     """What differs takes a bit; what does not matter takes none."""
     for names, bits in ((("add", "max"), 1), (("min", "max"), 1), (("add",), 0), (EVERY, 6)):
-        assert OperatorUnit(tuple(map(Operator.parse, names))).bits <= bits
+        assert OperatorUnit(tuple(map(Operator.parse, names))).n_control_bits <= bits
 
 
 def test_one_operator_is_no_choice():
@@ -161,7 +161,7 @@ def slow_sum(cycles: int) -> Operator:
     """A sum whose hardware takes some cycles."""
 
     def hardware(m: Module, a: Value, b: Value) -> Value:
-        return delayed(m, (a + b)[: len(a)], cycles)
+        return delay_value(m, (a + b)[: len(a)], cycles)
 
     add = Operator.parse("add")
     return Operator(f"slow{cycles}", add.function, add.identity, hardware, latency=cycles)

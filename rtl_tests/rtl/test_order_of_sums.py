@@ -19,7 +19,7 @@ import torusfabric as tf
 from torusfabric.adapters.boards.drive import simulate_boards
 from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.collective import Operator, combine_in_tree, operators, tree_levels
-from torusfabric.rtl.modules import delayed
+from torusfabric.rtl.modules import delay_value
 from torusfabric.topology.boards import Boards
 
 WIDTH, TOP = 3, 4
@@ -37,7 +37,7 @@ def saturated_hardware(m: Module, a: Value, b: Value) -> Value:
 
 
 def slow_hardware(m: Module, a: Value, b: Value) -> Value:
-    return delayed(m, saturated_hardware(m, a, b), 2)
+    return delay_value(m, saturated_hardware(m, a, b), 2)
 
 
 def operator(name: str, hardware, latency: int = 0) -> Operator:

@@ -15,7 +15,7 @@ from helpers import (
 import torusfabric as tf
 from torusfabric.collective import Operator
 from torusfabric.program import Action
-from torusfabric.program.table_timing import TableTransfers, by_cycle, by_step
+from torusfabric.program.table_timing import TableTransfers, plan_by_cycle, plan_by_step
 from torusfabric.program.timing import SETTING
 from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.simulation.simulate import simulate
@@ -39,26 +39,28 @@ def test_timing(topology, collective, flits):
     """No link carries two words at once, sums leave once complete, none are combined at once."""
     table = plan(topology, collective, "matching")
     transfers = TableTransfers(table)
-    timings = [(by_step(transfers, table.round_count, flits), flits)]
+    timings = [(plan_by_step(transfers, table.round_count, flits), flits)]
     if flits == 1:
-        timings.append((by_cycle(transfers), 1))
+        timings.append((plan_by_cycle(transfers), 1))
     for timing, length in timings:
-        busy = sorted((port, timing.time(step, port)) for step, port, *_ in transfers.departures)
+        busy = sorted(
+            (port, timing.link_cycle(step, port)) for step, port, *_ in transfers.departures
+        )
         for (port, first), (other, second) in itertools.pairwise(busy):
             assert port != other or second - first >= length
         for leaving in transfers.departures:
-            for arrival in transfers.feeding(leaving):
-                assert timing.time(*leaving[:2]) - timing.time(*arrival) >= 2
+            for arrival in transfers.required_arrivals(leaving):
+                assert timing.link_cycle(*leaving[:2]) - timing.link_cycle(*arrival) >= 2
         for arrivals in transfers.joins.values():
-            assert len({timing.time(*arrival) for arrival in arrivals}) == len(arrivals)
+            assert len({timing.link_cycle(*arrival) for arrival in arrivals}) == len(arrivals)
 
 
 def test_cycles_in_figures():
     """Sums of 8x8 in 16 steps; a run takes little more, once the pipeline is full."""
     for flits in (8, 64):
         program = program_of("8x8", "reduce-scatter", "matching", flits=flits)
-        latest = max(field.delay for field in program.loop.of(Action.SELECT))
-        assert (set(program.loop.duration(flits).tolist()), latest) == ({flits}, SETTING + 3)
+        latest = max(field.delay for field in program.loop.fields_of_action(Action.SELECT))
+        assert (set(program.loop.row_cycles(flits).tolist()), latest) == ({flits}, SETTING + 3)
         assert program.cycles() == 16 * flits + 5 + 1 + 3
 
 

@@ -104,7 +104,7 @@ def test_a_refused_start_changes_nothing(topology, collectives, options, job, re
             await driver.take(words)
             assert (words.received[receives] == expected[receives]).all()
 
-    engine.simulate(testbench)
+    engine.run_testbench(testbench)
 
 
 BROADCAST = ("2x3", "broadcast:max-flow", {"max_flits": 4, "root": "any"})

@@ -7,11 +7,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import torusfabric as tf
-from torusfabric.adapters.host.finders import divide, division_cycles
-from torusfabric.rtl.lengths import divided
+from torusfabric.adapters.host.finders import add_divider, division_cycles
+from torusfabric.rtl.lengths import divide_by_constant
 from torusfabric.rtl.links import MOST_REGISTERS, Link
 from torusfabric.rtl.memories import ReadPort, WritePort, add_memory, memory_cell
-from torusfabric.simulation.engines.amaranth_engine import wide_values
+from torusfabric.simulation.engines.amaranth_engine import allow_wide_values
 
 
 @settings(deadline=None, max_examples=30)
@@ -23,7 +23,7 @@ from torusfabric.simulation.engines.amaranth_engine import wide_values
 @example(7, 9)
 def test_quotient_and_remainder_come_after_their_cycles(count, divisor):
     m, value = Module(), Signal(range(max(count, 2)))
-    answer = divide(m, "table", value, divisor, count=count)
+    answer = add_divider(m, "table", value, divisor, count=count)
     numbers = sorted(
         {*range(0, count, 41), *range(divisor - 1, min(count, 9 * divisor), divisor), count - 1}
     )
@@ -47,7 +47,7 @@ def test_quotient_and_remainder_come_after_their_cycles(count, divisor):
 @pytest.mark.parametrize("divisor", [1, 3, 4, 7, 12])
 def test_a_quotient_at_once(bits, divisor):
     m, value, shown = Module(), Signal(bits), Signal(bits)
-    m.d.comb += shown.eq(divided(value, divisor))
+    m.d.comb += shown.eq(divide_by_constant(value, divisor))
     found = []
 
     async def bench(ctx):
@@ -85,7 +85,7 @@ def test_wide_memory(width, parts):
         await ctx.tick()
         assert ctx.get(word) == kept
 
-    with wide_values():
+    with allow_wide_values():
         simulated(m, testbench)
 
 
@@ -99,7 +99,7 @@ def test_widest_fabric(width):
 @pytest.mark.parametrize("cycles", [2, 3, MOST_REGISTERS + 1, MOST_REGISTERS + 2, 9, 64])
 def test_a_word_comes_out_as_late_as_it_should(cycles):
     link, shown = Link(cycles, 8), []
-    assert bool(link.memories()) == (cycles - 1 > MOST_REGISTERS)
+    assert bool(link.memory_shapes()) == (cycles - 1 > MOST_REGISTERS)
 
     async def bench(context):
         for word in range(1, 150):

@@ -5,8 +5,8 @@ from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module
 from amaranth.sim import Simulator
 
 from torusfabric.adapters.boards.hardware import LinkPlan
-from torusfabric.adapters.boards.hardware.link_plan import CABLE, START
-from torusfabric.adapters.boards.hardware.links import Buffer, Receiver, Transmitter
+from torusfabric.adapters.boards.hardware.link_plan import CABLE_CYCLES, START_SKEW_CYCLES
+from torusfabric.adapters.boards.hardware.links import ElasticBuffer, Receiver, Transmitter
 from torusfabric.topology import Torus
 from torusfabric.topology.boards import Boards
 
@@ -20,7 +20,11 @@ def later(plan, faster, cycles):
         How many cycles more it has in a cycle of the other.
     """
     m, latency = Module(), plan.latencies[0]
-    sender, buffer, receiver = Transmitter(plan), Buffer(plan, latency), Receiver(plan, latency)
+    sender, buffer, receiver = (
+        Transmitter(plan),
+        ElasticBuffer(plan, latency),
+        Receiver(plan, latency),
+    )
     for domain, part in (("tx", sender), ("rx", buffer), ("rx", receiver)):
         m.submodules += DomainRenamer(domain)(part)
     m.domains += [ClockDomain("tx"), ClockDomain("rx")]
@@ -36,7 +40,7 @@ def later(plan, faster, cycles):
 
     async def send(ctx):
         for cycle in range(cycles):
-            slot = cycle % plan.period
+            slot = cycle % plan.message_period
             ctx.set(sender.begins, slot == 0)
             ctx.set(sender.checking, slot >= plan.message_words)
             if slot == 0:
@@ -56,7 +60,8 @@ def later(plan, faster, cycles):
     simulator.add_testbench(hear)
     simulator.run()
     return [
-        now + 1 - max(at for at in sent if at <= now - plan.heard + 3) - plan.heard for now in heard
+        now + 1 - max(at for at in sent if at <= now - plan.message_delay + 3) - plan.message_delay
+        for now in heard
     ]
 
 
@@ -68,4 +73,4 @@ def test_boards_start_as_far_apart_as_is_said(faster, least, most):
     found = later(plan, faster, 1200)
     assert least - 0.1 < min(found) < least + 0.1
     assert most - 0.1 < max(found) < most + 0.1
-    assert max(-least, most) <= START - CABLE
+    assert max(-least, most) <= START_SKEW_CYCLES - CABLE_CYCLES

@@ -8,7 +8,7 @@ from fabrics import build_fabric, choose_jobs, draw_words
 from helpers import few
 from host_driver import HostDriver
 
-from torusfabric.adapters.host.drive.words import PortWords
+from torusfabric.adapters.host.drive.words import PortAccesses
 from torusfabric.simulation.engines import AmaranthEngine
 
 #: Fabrics with messages of a length and of any, whose addresses take no division, or some.
@@ -28,11 +28,11 @@ FABRICS = [
 
 async def write(driver, words, rng):
     """Write all words in a random order, the last one in the edge before this returns."""
-    written = words.put(None)
-    order = rng.permutation(written.number)
+    written = words.write_direct(None)
+    order = rng.permutation(written.n_accesses)
     nodes, addresses, word = (each[order] for each in written)
-    written = PortWords(nodes, addresses, word)
-    await driver.write(written, words.beats(written))
+    written = PortAccesses(nodes, addresses, word)
+    await driver.write(written, words.written_beats(written))
 
 
 @pytest.mark.parametrize(("topology", "names", "options"), few(4, FABRICS))
@@ -60,4 +60,4 @@ def test_a_run_begins_when_the_last_word_is_there(topology, names, options):
             await driver.take(words)
             assert (words.received[receives] == expected[receives]).all(), (job, gap)
 
-    engine.simulate(testbench)
+    engine.run_testbench(testbench)

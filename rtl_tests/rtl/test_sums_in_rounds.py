@@ -96,7 +96,7 @@ def test_the_last_round_is_whole(latency):
     """Rounds wait for their links, the last one longer than for its words, and ends as a whole."""
     schedule = tf.plan("4!0:+0", "reduce-scatter", link_latency=latency)
     alone = tf.compile(schedule, max_flits=6)
-    assert sum(alone.timing.drained.values()) == alone.timing.drain == 0
+    assert sum(alone.timing.drain_cycles_by_purpose.values()) == alone.timing.drain_cycles == 0
     several = tf.compile([schedule, tf.plan(schedule.topology, "scatter")], max_flits=6)
     for program in (alone, several):
         assert tf.simulate(tf.Fabric(program, width=8)).passed

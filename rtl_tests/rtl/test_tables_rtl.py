@@ -47,7 +47,7 @@ def test_plan_is_what_a_node_can_do(topology, collective, algorithm, options, fl
     """
     schedule = plan(topology, collective, algorithm, **options)
     program = tf.compile(schedule, flits=flits * schedule.chunks)
-    assert program.loop.variants == 1
+    assert program.loop.n_variants == 1
     size = program.topology.nodes, program.send_words
     messages = np.random.default_rng(1).integers(0, 1 << 30, size)
     assert (program.execute(messages) == expected_words(program, messages)[0]).all()
@@ -57,12 +57,12 @@ def test_plan_is_what_a_node_can_do(topology, collective, algorithm, options, fl
         if memory.own:
             continue
         written: dict[int, list[int]] = {}
-        for step, address in enumerate(loop.values(Action.WRITE, number)[:, 0].tolist()):
+        for step, address in enumerate(loop.point_values(Action.WRITE, number)[:, 0].tolist()):
             if address >= 0:
                 written.setdefault(address, []).append(step)
-        for reader in range(loop.sources.readers):
-            there = loop.values(Action.MEMORY, reader)[:, 0] == number
-            read = loop.values(Action.READ, reader)[:, 0]
+        for reader in range(loop.sources.n_readers):
+            there = loop.point_values(Action.MEMORY, reader)[:, 0] == number
+            read = loop.point_values(Action.READ, reader)[:, 0]
             for step in np.flatnonzero(there & (read >= 0)).tolist():
                 before = [w for w in written[read[step]] if w < step]
                 assert (step - max(before)) * cycles >= MEMORY_AGE
@@ -74,7 +74,7 @@ def test_plan_is_what_a_node_can_do(topology, collective, algorithm, options, fl
     assert (base >= 0).all()
     for number, address in zip(memory.ravel().tolist(), base.ravel().tolist(), strict=True):
         if not program.memories[number].own:
-            assert (loop.values(Action.WRITE, number) == address).any()
+            assert (loop.point_values(Action.WRITE, number) == address).any()
 
 
 @pytest.mark.parametrize("topology", ["4x4", "5x5", "8x8", "3x4x5"])
@@ -86,7 +86,7 @@ def test_bufferless_router_has_no_memory(topology, flits):
     assert loop.sources.delayed == ()
     assert loop.order is Order.FLIT
     assert [memory.own for memory in program.memories] == [False] * program.ports + [True]
-    (read,) = loop.of(Action.MEMORY)
+    (read,) = loop.fields_of_action(Action.MEMORY)
     assert set(read.values.ravel().tolist()) <= {IDLE, program.ports}
 
 
@@ -96,8 +96,8 @@ def test_long_blocks_need_no_bypass(flits, inputs):
     loop = program_of("5x5", "allgather", "necklace", flits=flits).loop
     assert loop.order is Order.ROW
     assert loop.sources.delayed == ()
-    assert loop.select.min() >= loop.ports
-    assert all(len(np.unique(column)) <= inputs for column in loop.select[:, 0].T)
+    assert loop.selected_sources.min() >= loop.n_ports
+    assert all(len(np.unique(column)) <= inputs for column in loop.selected_sources[:, 0].T)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.errors import InputError
-from torusfabric.program.follow import Holder, farthest, follow
-from torusfabric.program.trace import arrivals
-from torusfabric.rtl.word_path import code_of, word_path
+from torusfabric.program.follow import Holder, farthest_pair, follow_flit
+from torusfabric.program.trace import list_arrivals
+from torusfabric.rtl.word_path import stage_code, word_path
 
 ROOT = Path(tf.__file__).parents[1]
 
@@ -49,12 +49,12 @@ def compiled(topology, words, flits):
 def links_of(program):
     """By the trace, whose words are on a link: by the cycle, the node and its out-port."""
     blocks = program.blocks
-    members = [blocks.groups.members[group] for group in blocks.groups.group]
+    members = [blocks.groups.members[group] for group in blocks.groups.group_of_node]
     return {
         (arrival.cycle + flit * arrival.stride - (len(arrival.hops) - 1) + hop, node, port): {
             *members[node][blocks.origin(np.array(arrival.blocks))].tolist()
         }
-        for arrival in arrivals(program)
+        for arrival in list_arrivals(program)
         for flit in range(arrival.flits)
         for hop, (node, port) in enumerate(zip(arrival.path, arrival.hops, strict=False))
     }
@@ -63,7 +63,7 @@ def links_of(program):
 def pairs_of(program):
     """The nodes between which words go."""
     collective = program.schedule.collective
-    size, members = program.groups.size, program.groups.members
+    size, members = program.groups.group_size, program.groups.members
     for group in members.tolist():
         for a, b in permutations(range(size), 2):
             if collective.single_origin and a != collective.root:
@@ -80,7 +80,7 @@ def test_every_word(topology, words, flits):
     neighbours, links, last, most = program.topology.neighbours, links_of(program), 0, 0
     for origin, destination in pairs_of(program):
         for flit in sorted({0, min(program.block_flits, flits) - 1, flits - 1}):
-            moments = follow(program, origin, destination, flit)
+            moments = follow_flit(program, origin, destination, flit)
             assert moments[0][:3] == (0, Holder.MEMORY, origin)
             assert moments[-1][1:3] == (Holder.MEMORY, destination)
             assert all(a.cycle < b.cycle for a, b in pairwise(moments[1:]))
@@ -91,7 +91,7 @@ def test_every_word(topology, words, flits):
             assert after[-1] == destination
             last, most = max(last, moments[-1].cycle), max(most, len(on_links))
     assert last == program.cycles()
-    far = [m for m in follow(program, *farthest(program)) if m.holder is Holder.LINK]
+    far = [m for m in follow_flit(program, *farthest_pair(program)) if m.holder is Holder.LINK]
     if not program.schedule.collective.reducing:
         assert len(far) == most
 
@@ -100,12 +100,12 @@ def test_every_word(topology, words, flits):
 def test_stages_are_where_they_say(topology, words, flits):
     """Cycles follow one another but in memories and slow operators; lines begin what they name."""
     program = compiled(topology, words, flits)
-    path = word_path(program, *farthest(program))
+    path = word_path(program, *farthest_pair(program))
     assert path[1].cycle >= program.timing.run_setup
     for a, b in pairwise(path[1:]):
         inside = program.loop.sources.latency and "operator" in a.what + b.what
         assert 0 <= b.cycle - a.cycle <= 1 or "has stored it" in a.what or inside
-    code = code_of(path)
+    code = stage_code(path)
     for stage in path:
         line = (ROOT / stage.file).read_text().splitlines()[stage.line - 1]
         assert f"def {stage.code.rpartition('.')[2]}(" in line
@@ -117,7 +117,7 @@ def test_stages_are_where_they_say(topology, words, flits):
 def test_a_contribution_is_in_the_sum():
     """What is followed changes the sum at its end, and all that are in it are followed."""
     program = compiled("3x3", "reduce", 1)
-    ways = [follow(program, origin, 0) for origin in range(1, 9)]
+    ways = [follow_flit(program, origin, 0) for origin in range(1, 9)]
     assert len({tuple(way[:-1]) for way in ways}) == 8
     assert len({way[-1] for way in ways}) == 1
 
@@ -144,4 +144,4 @@ def test_any_root_is_refused():
     """Whose way depends on the run."""
     program = tf.compile(tf.plan("3x3", "broadcast"), root="any")
     with pytest.raises(InputError, match=r"followed only from a fixed root; compile"):
-        follow(program, 0, 1)
+        follow_flit(program, 0, 1)

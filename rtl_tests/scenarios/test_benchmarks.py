@@ -10,7 +10,7 @@ import pytest
 from benchmark_times import Comparison, Timed
 
 import torusfabric as tf
-from torusfabric.analysis.volume import limit
+from torusfabric.analysis.volume import cycle_limit
 from torusfabric.errors import InputError
 
 
@@ -178,4 +178,4 @@ def test_limit(topology, collective, flits, least):
     torus, _, axes = topology.partition("@")
     torus = tf.parse_topology(torus)
     chosen = tf.parse_collective(f"{collective}@{axes}" if axes else collective, topology=torus)
-    assert limit(torus, chosen, flits) == least
+    assert cycle_limit(torus, chosen, flits) == least

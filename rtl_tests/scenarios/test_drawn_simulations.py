@@ -93,7 +93,7 @@ def fabrics(draw):
     parsed = tf.parse_collective(collective, topology=topology)
     root = {}
     if parsed.rooted:
-        root["root"] = draw(st.integers(0, parsed.groups(topology).size - 1))
+        root["root"] = draw(st.integers(0, parsed.groups(topology).group_size - 1))
     length = draw(st.sampled_from(["flits", "max_flits"])), draw(st.integers(1, 13))
     operators = [draw(st.sampled_from(OPERATORS))] if parsed.reducing else []
     program = tf.compile(

@@ -57,7 +57,7 @@ def test_circuit_gossip():
     assert rows[cycles, "49x49x49", "short"] == [str(8 + 96 + 139658 + 3), "-"]
 
 
-@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+@pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 @pytest.mark.long
 def test_circuit_gossip_is_simulated():
     """The smallest torus is simulated, in as many cycles as predicted."""

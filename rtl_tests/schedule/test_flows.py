@@ -36,7 +36,7 @@ def injected_along(pattern, flows, flow):
 
 def assert_flows_match_the_rounds(pattern):
     """Each arc's block in each step, by the rounds and by the rule in the docstring of `Flows`."""
-    flows, shape = Flows.of(pattern), pattern.feed.shape
+    flows, shape = Flows.from_pattern(pattern), pattern.feed.shape
     node, port = pattern.topology.feeding(pattern.feed)
     feeder = (node * shape[1] + port).ravel()
     before = np.arange(feeder.size)  # the arc that many feeders back

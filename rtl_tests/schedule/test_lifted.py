@@ -37,7 +37,7 @@ def planned(case):
 def as_rounds(schedule):
     """The same transfers in rounds, with all blocks listed."""
     held = HeldBlocks(schedule.topology, schedule.blocks)
-    return Rounds(**schedule.head, transfers=tuple(map(held.carry_out, schedule.rounds())))
+    return Rounds(**schedule.head, transfers=tuple(map(held.execute, schedule.rounds())))
 
 
 @every_case
@@ -45,13 +45,13 @@ def test_every_group_does_what_one_does(case):
     """As many rounds and cycles as one group takes alone, and as many transfers as all take."""
     schedule = planned(case)
     groups = schedule.blocks.groups
-    alone = tf.plan(groups.torus, case[1].split("@")[0], algorithm=case[2], root=case[3])
+    alone = tf.plan(groups.group_topology, case[1].split("@")[0], algorithm=case[2], root=case[3])
     assert isinstance(schedule, Lifted)
     assert (schedule.form, schedule.steps) == (alone.form, alone.steps)
     assert tf.bound(schedule) == tf.bound(alone)
     whole, part = tf.check(schedule), tf.check(alone)
     for name in ("transfers", "arcs_used", "duplicates"):
-        assert getattr(whole, name) == groups.count * getattr(part, name)
+        assert getattr(whole, name) == groups.n_groups * getattr(part, name)
     assert (whole.round_hops, whole.round_blocks) == (part.round_hops, part.round_blocks)
     assert tf.compile(schedule).cycles() == tf.compile(alone).cycles()
 
@@ -115,7 +115,7 @@ def test_any_groups(data):
     collective = parse_collective(name, topology=tf.Torus(sides))
     groups = collective.groups(tf.Torus(sides))
     if collective.rooted:
-        collective = replace(collective, root=data.draw(st.integers(0, groups.size - 1)))
+        collective = replace(collective, root=data.draw(st.integers(0, groups.group_size - 1)))
     program = tf.compile(tf.plan(tf.Torus(sides), collective))
     count = program.topology.nodes * program.send_words
     words = np.arange(count, dtype=np.uint64).reshape(-1, program.send_words)
@@ -150,7 +150,7 @@ def test_one_group_stands_still(kind):
     groups = schedule.blocks.groups
 
     def without_group(transfers):
-        kept = groups.group[transfers.source] != 1
+        kept = groups.group_of_node[transfers.source] != 1
         sizes = np.diff(transfers.listed.indptr)
         ids = transfers.listed.ids[np.repeat(kept, sizes)]
         listed = Listed(np.concatenate([[0], np.cumsum(sizes[kept])]), ids)

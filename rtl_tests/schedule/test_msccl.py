@@ -205,7 +205,7 @@ def test_each_pair_of_ranks_is_named_once(tmp_path):
     """However many messages go from one to the other."""
     found = read(tmp_path, RING)
     assert sum(message is not None for message in found.messages) == 6
-    assert sorted(pair for *pair, _ in found.pairs()) == [[0, 1], [1, 2], [2, 0]]
+    assert sorted(pair for *pair, _ in found.rank_pairs()) == [[0, 1], [1, 2], [2, 0]]
 
 
 def test_summands_by_either_name(tmp_path):

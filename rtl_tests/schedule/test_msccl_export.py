@@ -47,7 +47,7 @@ def content(schedule):
     state = HeldBlocks(schedule.topology, schedule.blocks)
     steps = []
     for transfers in schedule.rounds():
-        carried = state.carry_out(transfers)
+        carried = state.execute(transfers)
         cuts = pairwise(carried.listed.indptr.tolist())
         lists = [tuple(sorted(carried.listed.ids[a:b].tolist())) for a, b in cuts]
         hops = carried.hops[:, 0].tolist()
@@ -145,7 +145,7 @@ def test_csv(tmp_path, kind):
     for row in rows:
         source, port = int(row["source"]), topology.port(row["port"])
         assert topology.neighbours[source, port] == int(row["destination"])
-        block = blocks.parse([int(part) for part in row["block"].split(":")])
+        block = blocks.parse_entry([int(part) for part in row["block"].split(":")])
         found[int(row["step"]) - 1].setdefault((source, port), []).append(block)
     listed = [sorted((*arc, tuple(sorted(ids))) for arc, ids in step.items()) for step in found]
     assert listed == content(schedule)

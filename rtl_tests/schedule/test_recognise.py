@@ -14,7 +14,7 @@ from torusfabric.collective import COLLECTIVES, Collective, parse_collective
 from torusfabric.schedule import ALL, Grouped, Listed, Pattern, Rounds, Switching, Table, Transfers
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.recognise import recognise
-from torusfabric.schedule.recognise.forms import grouped
+from torusfabric.schedule.recognise.forms import group_blocks
 from torusfabric.topology import Arrowhead, Torus, parse_topology
 
 QUICK = ("2", "2x3", "4x4", "arrowhead:2")
@@ -207,7 +207,7 @@ def test_what_no_hardware_holds_is_not_searched_for_groups(chunks, searched):
         np.array([0]), np.zeros((1, 1), np.int8), Listed(np.array([0, 2]), np.arange(2))
     )
     schedule = rounds(Torus([2]), "allgather", half, chunks=chunks)
-    assert (grouped(schedule) is not schedule) == searched
+    assert (group_blocks(schedule) is not schedule) == searched
 
 
 # Chance itself.

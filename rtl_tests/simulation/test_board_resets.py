@@ -12,10 +12,10 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.adapters.boards.drive.compiled import CompiledBoards
-from torusfabric.adapters.host.drive.words import Words
+from torusfabric.adapters.host.drive.words import RunWords
 from torusfabric.errors import InputError
 from torusfabric.rtl.run_choices import RunError
-from torusfabric.simulation.engines.edges import carry_out
+from torusfabric.simulation.engines.edges import run_access
 
 #: Edges after which a board is not started.
 NEVER = 10**6
@@ -41,10 +41,10 @@ class Reset(CompiledBoards):
 
     def __init__(self, system, seed):
         super().__init__(system, seed=seed, link_errors=0.0)
-        plan, self.count = system.plan, system.boards.number
-        longest = plan.cycles(plan.longest, system.retries + 1)
+        plan, self.count = system.link_plan, system.boards.n_boards
+        longest = plan.total_cycles(plan.longest, system.retries + 1)
         #: Edges after which every run that goes on is over, and nobody speaks of it.
-        self.settled = longest + 2 * plan.countdown + plan.patience + 200
+        self.settled = longest + 2 * plan.countdown_cycles + plan.stale_message_cycles + 200
         self.rng = np.random.default_rng(seed)
         self.ours = np.zeros(self.count, bool)
 
@@ -57,11 +57,11 @@ class Reset(CompiledBoards):
 
     def idle(self):
         """The boards that are not busy."""
-        return [board for board, busy in enumerate(self.said("busy")) if not busy]
+        return [board for board, busy in enumerate(self.output_values("busy")) if not busy]
 
     def choose(self, job):
         for session in self.sessions:
-            session.choose(job)
+            session.set_choices(job)
 
     def start(self, boards, *, within=60):
         """Start boards some cycles apart; returns the most edges that it takes."""
@@ -102,18 +102,18 @@ class Reset(CompiledBoards):
                      length=int(rng.integers(1, 9)))  # fmt: skip
         parts = fabric.layouts[mode].send_words // fabric.flits
         shape = fabric.nodes, parts * fabric.program.length_of(job.length)
-        words = Words(fabric, rng.integers(1 << fabric.width, size=shape), job)
+        words = RunWords(fabric, rng.integers(1 << fabric.width, size=shape), job)
         self.choose(job)
-        carry_out(self.load(words), self.play)
+        run_access(self.write_messages(words), self.simulate_edges)
         # Words that are on their way into memories would be lost in a reset.
         self.advance(fabric.write_latency + 2)
         return job, words
 
     def wrong(self, job, words, boards):
         """Words that are wrong on boards."""
-        carry_out(self.take(words), self.play)
+        run_access(self.read_received(words), self.simulate_edges)
         expected, receives = self._fabric.delivered(words.messages, **job.inputs)
-        nodes = self._boards.boards.nodes[boards].ravel()
+        nodes = self._boards.boards.nodes_by_board[boards].ravel()
         differs = (np.asarray(words.received, expected.dtype) != expected) & receives
         return int(differs[nodes].sum())
 
@@ -150,16 +150,22 @@ def check_resets(system, seed, rounds):
             if pause < boards.settled:
                 boards.start(first)
                 boards.advance(boards.settled)
-                seen.update(boards.said("error"))
-            done, errors = boards.said("done"), boards.said("error")
+                seen.update(boards.output_values("error"))
+            done, errors = boards.output_values("done"), boards.output_values("error")
             good = [k for k in boards.idle() if boards.ours[k] and done[k] and not errors[k]]
             assert not boards.wrong(job, words, good), (seed, number, "said to be right")
             # Now the boards that are not busy are started, and those that are wait for them.
             boards.start(boards.idle())
             boards.advance(boards.settled)
-            state = seed, number, boards.said("busy"), boards.said("error"), boards.said("failed")
-            assert not any(boards.said("busy")), state
-            assert set(boards.said("error")) <= {RunError.NONE}, state
+            state = (
+                seed,
+                number,
+                boards.output_values("busy"),
+                boards.output_values("error"),
+                boards.output_values("failed"),
+            )
+            assert not any(boards.output_values("busy")), state
+            assert set(boards.output_values("error")) <= {RunError.NONE}, state
             assert not boards.wrong(job, words, range(boards.count)), (seed, number, "last run")
     return seen
 
@@ -185,17 +191,20 @@ def test_a_reset_at_rest_is_forgotten_after_any_number_of_runs(before, which):
         for _ in range(before):
             boards.start([0, 1], within=2)
             boards.advance(200)
-        assert boards.said("error") == [RunError.NONE] * 2
+        assert boards.output_values("error") == [RunError.NONE] * 2
         boards.reset([which], 40)
         for _ in range(3):
             boards.start([0, 1])
             boards.advance(200)
-            assert (boards.said("busy"), boards.said("error")) == ([0, 0], [RunError.NONE] * 2)
+            assert (boards.output_values("busy"), boards.output_values("error")) == (
+                [0, 0],
+                [RunError.NONE] * 2,
+            )
 
 
 def named(system, failed):
     """The boards to which link ports lead that boards show as failed."""
-    return {end.board for ends, bits in zip(system.boards.ends, failed, strict=True)
+    return {end.board for ends, bits in zip(system.boards.far_ends, failed, strict=True)
             for link, end in enumerate(ends) if bits >> link & 1}  # fmt: skip
 
 
@@ -206,21 +215,24 @@ def test_errors_say_which_board_was_reset(sides, retries, which, apart):
     """Whenever it was: while boards wait, in the run, in the check after it."""
     latency = {2: 9, 4: 14, 6: 20}[sides]
     system, seen = made((sides,), str(sides), latency, retries=retries), set()
-    run = system.plan.cycles(system.fabric.program.cycles(2), retries + 1)
+    run = system.link_plan.total_cycles(system.fabric.program.cycles(2), retries + 1)
     with Reset(system, seed=1) as boards:
         boards.choose(tf.Job(length=2))
-        for wait in range(1, run + system.plan.countdown + 20, apart):
+        for wait in range(1, run + system.link_plan.countdown_cycles + 20, apart):
             boards.advance(wait, dict.fromkeys(range(sides), 0))
             boards.reset([which], 5)
             boards.advance(boards.settled)
-            errors, found = {*boards.said("error")} - {0}, named(system, boards.said("failed"))
+            errors, found = (
+                {*boards.output_values("error")} - {0},
+                named(system, boards.output_values("failed")),
+            )
             assert which in found or not errors, wait
             if errors == {RunError.LINK}:
                 assert found == {which}, wait
             seen |= errors
             boards.start(boards.idle())
             boards.advance(boards.settled)
-            assert not any(boards.said("busy") + boards.said("error"))
+            assert not any(boards.output_values("busy") + boards.output_values("error"))
     # Board 0 of a pair begins, or serves the next start: it never waits for board 1 in vain.
     pair = (sides, which) == (2, 1)
     assert seen == ({RunError.LINK} if pair else {RunError.LINK, RunError.TIMEOUT})
@@ -232,19 +244,22 @@ def test_a_start_waits_for_as_long_as_is_said():
     with Reset(system, seed=1) as boards:
         boards.choose(tf.Job(length=1))
         boards.advance(200, {0: 0, 3: 0})
-        assert boards.said("busy") == [1, 0, 0, 1]
+        assert boards.output_values("busy") == [1, 0, 0, 1]
         boards.advance(301)
-        assert boards.said("busy") == [1, 0, 0, 1]
+        assert boards.output_values("busy") == [1, 0, 0, 1]
         boards.advance(3)
-        assert (boards.said("busy"), boards.said("done")) == ([0] * 4, [1, 0, 0, 1])
-        assert boards.said("error") == [RunError.TIMEOUT, 0, 0, RunError.TIMEOUT]
-        failed = boards.said("failed")
+        assert (boards.output_values("busy"), boards.output_values("done")) == (
+            [0] * 4,
+            [1, 0, 0, 1],
+        )
+        assert boards.output_values("error") == [RunError.TIMEOUT, 0, 0, RunError.TIMEOUT]
+        failed = boards.output_values("failed")
         own = [named(system, [bits * (k == board) for k, bits in enumerate(failed)])
                for board in range(4)]  # fmt: skip
         assert own == [{1}, set(), set(), {0}]
         boards.start(range(4))
         boards.advance(boards.settled)
-        assert boards.said("error") == [RunError.NONE] * 4
+        assert boards.output_values("error") == [RunError.NONE] * 4
 
 
 def test_a_start_ends_on_all_boards_when_one_of_them_is_reset():
@@ -254,17 +269,17 @@ def test_a_start_ends_on_all_boards_when_one_of_them_is_reset():
         boards.choose(tf.Job(length=1))
         boards.start([0, 2, 3])
         boards.advance(400)
-        assert boards.said("busy") == [1, 0, 1, 1]
+        assert boards.output_values("busy") == [1, 0, 1, 1]
         boards.reset([3], 40)
         boards.advance(200)
-        assert boards.said("busy") == [0] * 4
-        assert boards.said("error") == [RunError.TIMEOUT, 0, RunError.TIMEOUT, 0]
+        assert boards.output_values("busy") == [0] * 4
+        assert boards.output_values("error") == [RunError.TIMEOUT, 0, RunError.TIMEOUT, 0]
         for board in (0, 2):
-            links = [k for k in range(2) if boards.said("failed")[board] >> k & 1]
-            assert [system.boards.ends[board][link].board for link in links] == [3]
+            links = [k for k in range(2) if boards.output_values("failed")[board] >> k & 1]
+            assert [system.boards.far_ends[board][link].board for link in links] == [3]
         boards.start(range(4))
         boards.advance(boards.settled)
-        assert boards.said("error") == [RunError.NONE] * 4
+        assert boards.output_values("error") == [RunError.NONE] * 4
 
 
 def test_a_start_without_a_limit_waits():
@@ -272,15 +287,18 @@ def test_a_start_without_a_limit_waits():
         boards.choose(tf.Job(length=1))
         boards.start([0])
         boards.advance(20_000)
-        assert boards.said("busy") == [1, 0]
+        assert boards.output_values("busy") == [1, 0]
         # A reset takes the start back.
         boards.reset([0], 2)
         boards.start([1])
         boards.advance(200)
-        assert boards.said("busy") == [0, 1]
+        assert boards.output_values("busy") == [0, 1]
         boards.start([0])
         boards.advance(200)
-        assert (boards.said("busy"), boards.said("error")) == ([0, 0], [RunError.NONE] * 2)
+        assert (boards.output_values("busy"), boards.output_values("error")) == (
+            [0, 0],
+            [RunError.NONE] * 2,
+        )
 
 
 def test_boards_are_not_taken_in_by_choices_of_before_a_reset():
@@ -289,18 +307,18 @@ def test_boards_are_not_taken_in_by_choices_of_before_a_reset():
     with Reset(system, seed=1) as boards:
         for wait in range(1, 60):
             for session, length in zip(boards.sessions, (4, 4), strict=True):
-                session.choose(tf.Job(length=length))
+                session.set_choices(tf.Job(length=length))
             boards.advance(wait, {0: 0, 1: 0})
             boards.reset([1], 2)
-            boards.sessions[1].choose(tf.Job(length=3))
+            boards.sessions[1].set_choices(tf.Job(length=3))
             boards.advance(3, {1: 0})
             boards.advance(boards.settled)
-            errors = tuple(boards.said("error"))
+            errors = tuple(boards.output_values("error"))
             assert 0 not in errors, (wait, errors)
             seen.add(errors)
             boards.start(boards.idle())
             boards.advance(boards.settled)
-            assert not any(boards.said("busy"))
+            assert not any(boards.output_values("busy"))
     assert (RunError.UNEQUAL_CHOICES,) * 2 in seen
 
 

@@ -10,19 +10,19 @@ from amaranth.lib.wiring import In
 from helpers import fabric_of
 
 import torusfabric as tf
-from torusfabric.adapters.host.drive import HostPort
-from torusfabric.adapters.streams.drive.beats import STATUS_SINK, Beat, Log, Sink
-from torusfabric.adapters.streams.drive.comparison import Compared
-from torusfabric.adapters.streams.drive.messages import Exchange
+from torusfabric.adapters.host.drive import HostPortDriver
+from torusfabric.adapters.streams.drive.beats import STATUS_SINK, Beat, Sink, StreamLog
+from torusfabric.adapters.streams.drive.comparison import StreamComparison
+from torusfabric.adapters.streams.drive.messages import RunPackets
 from torusfabric.adapters.streams.drive.simulate import simulate_streams
 from torusfabric.adapters.streams.drive.traffic import StreamTraffic
-from torusfabric.adapters.streams.ports import STATUS
+from torusfabric.adapters.streams.ports import STATUS_WORDS
 from torusfabric.adapters.streams.unloader import Unloader
 from torusfabric.errors import WorkFailed
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Engine
 from torusfabric.toolchain import cxx
 
-needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+needs_compiler = pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 
 
 class Replays(Engine):
@@ -105,7 +105,7 @@ def test_what_the_port_does_not_write_is_wrong(monkeypatch):
     def nothing(port, which, words):
         yield from ()
 
-    monkeypatch.setattr(HostPort, "write", nothing)
+    monkeypatch.setattr(HostPortDriver, "write", nothing)
     fabric = fabric_of("3x3", "alltoall", width=8, flits=16)
     report = tf.simulate(fabric)
     assert report.direct_words
@@ -146,7 +146,7 @@ def test_cycles_of_streams_are_compared():
     assert not report.passed
 
 
-@pytest.mark.parametrize("part", range(len(STATUS)))
+@pytest.mark.parametrize("part", range(len(STATUS_WORDS)))
 def test_every_part_of_a_status_is_compared(part):
     """What is said of the last run."""
     plans = [tf.plan("2", name) for name in ("allgather", "allreduce")]
@@ -154,7 +154,7 @@ def test_every_part_of_a_status_is_compared(part):
 
     def change(log):
         statuses = log.arrivals[STATUS_SINK]
-        at = len(statuses) - len(STATUS) + part
+        at = len(statuses) - len(STATUS_WORDS) + part
         statuses[at] = statuses[at]._replace(word=statuses[at].word + 1)
 
     jobs = [tf.Job(mode=mode, length=1) for mode in (0, 1)]
@@ -165,9 +165,9 @@ def test_every_part_of_a_status_is_compared(part):
 
 @pytest.mark.parametrize("shown", [[], [6], [6, 0, 7], [6, 0, 6, 0], [0, 6, 0]])
 def test_errors_that_are_shown_are_compared(shown):
-    compared = Compared([Exchange([], [])], Log())
-    compared.compare_errors(Log(errors=shown), [0, 6, 6, 0, 6])
-    (found,) = compared.runs
+    compared = StreamComparison([RunPackets([], [])], StreamLog())
+    compared.compare_errors(StreamLog(errors=shown), [0, 6, 6, 0, 6])
+    (found,) = compared.run_comparisons
     assert found.words_wrong == 1
     assert found.first_wrong.startswith("error ")
 
@@ -186,11 +186,11 @@ def test_errors_that_a_fabric_shows_are_compared():
 def test_what_is_not_taken_or_not_given_is_an_error():
     traffic = StreamTraffic([], [Sink("m_axis_0", 2, stall=0)], seed=1, patience=1)
     beat = Beat(5, last=False, number=0, cycle=3)
-    traffic.check_log(Log({"m_axis_0": [beat] * 2}), 0)
+    traffic.check_complete(StreamLog({"m_axis_0": [beat] * 2}), 0)
     for unsent, missing in ((1, 0), (0, 1), (2, 2)):
-        log = Log({"m_axis_0": [beat] * (2 - missing)}, clocks=9)
+        log = StreamLog({"m_axis_0": [beat] * (2 - missing)}, clocks=9)
         with pytest.raises(WorkFailed) as found:
-            traffic.check_log(log, unsent)
+            traffic.check_complete(log, unsent)
         assert str(found.value).endswith(
             f"rests with {unsent} words not taken and {missing} words not given"
         )
@@ -210,7 +210,9 @@ class Restless(Unloader):
             if member.flow is In:
                 # A word that goes is not taken meanwhile, and comes again.
                 waits = (name, self.changed) == ("tready", "tvalid")
-                inner.bind(name, [self.value(name) & even if waits else self.value(name)])
+                inner.bind_input(
+                    name, [self.input_value(name) & even if waits else self.input_value(name)]
+                )
             else:
                 shown = getattr(inner, name)
                 changed = type(self).change(shown, even) if name == self.changed else shown

@@ -10,12 +10,12 @@ from amaranth.lib.wiring import In, Out
 from helpers import simulated
 
 from torusfabric.rtl.netlist import Leaf, NetlistBuilder
-from torusfabric.simulation.engines.edges import Edges
+from torusfabric.simulation.engines.edges import EdgeRequest
 from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.engines.session import Session
 from torusfabric.toolchain import cxx
 
-pytestmark = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+pytestmark = pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 
 
 def stepped(make, given):
@@ -26,14 +26,14 @@ def stepped(make, given):
     for name, width in widths.items():
         build.add_input(name, width)
     build.add_module("cells", make)
-    inputs = {name: build.whole(name) for name in widths}
-    build.add("the_cells", "cells", inputs=inputs, outputs={"shown": ("shown", shown)})
+    inputs = {name: build.all_bits(name) for name in widths}
+    build.add_instance("the_cells", "cells", inputs=inputs, outputs={"shown": ("shown", shown)})
     build.add_output("shown", shown)
-    netlist = build.done()
+    netlist = build.make_netlist()
     given = [*given, dict.fromkeys(widths, 0)]
     inputs = {name: [each[name] for each in given] for name in widths}
     with Session(build_model(netlist, word=1, node_cycles=0), None, vcd=None) as session:
-        passed = session.play(Edges(len(given), inputs, ["shown"]))
+        passed = session.simulate_edges(EdgeRequest(len(given), inputs, ["shown"]))
     return passed.shown["shown"][1:].tolist()
 
 
@@ -47,9 +47,9 @@ class Shifts(Leaf):
         """Build the register."""
         m, held = Module(), Signal(4, name="held")
         m.d.sync += held.eq(held << 1)
-        with m.If(self.value("begins")):
+        with m.If(self.input_value("begins")):
             m.d.sync += held.eq(1)
-        m.d.comb += self.shown.eq(held << self.value("places"))
+        m.d.comb += self.shown.eq(held << self.input_value("places"))
         return m
 
 
@@ -71,7 +71,7 @@ class Cells(Leaf):
     def elaborate(self, platform):
         """Build the cells, each in front of a register."""
         m, width = Module(), self._width
-        a, b = self.value("a"), self.value("b")
+        a, b = self.input_value("a"), self.input_value("b")
         held = Signal(width, name="held")
         with m.If(a[0]):
             m.d.sync += held.eq(b)

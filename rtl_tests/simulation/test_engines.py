@@ -23,14 +23,14 @@ from torusfabric.simulation.engines import (
     choose_engine,
     session,
 )
-from torusfabric.simulation.engines.choice import estimate
-from torusfabric.simulation.engines.layout import Layout
+from torusfabric.simulation.engines.choice import estimate_seconds
+from torusfabric.simulation.engines.layout import ArenaLayout
 from torusfabric.simulation.engines.model import build_model
-from torusfabric.simulation.report import throughput, throughput_bound
+from torusfabric.simulation.report import mean_throughput, throughput_bound
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx, processes
 
-needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+needs_compiler = pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 
 
 def same(one, other):
@@ -89,9 +89,9 @@ def test_threads_agree_with_one(monkeypatch):
     fabric = fabric_of("3x3", "allgather", width=8)
     batches = [random_messages(fabric, seed) for seed in (1, 2)]
     reference = CompiledEngine(fabric, threads=1).run_many(batches)
-    monkeypatch.setattr(session, "MANY", 0)
+    monkeypatch.setattr(session, "MIN_WORDS_FOR_THREADS", 0)
     for block in (1, 4):
-        monkeypatch.setattr(session, "BLOCK", block)
+        monkeypatch.setattr(session, "INSTANCES_PER_BLOCK", block)
         engine = CompiledEngine(fabric, threads=3)
         assert same(reference, engine.run_many(batches))
 
@@ -148,7 +148,7 @@ def test_waves_need_a_folder(tmp_path):
     fabric = fabric_of("3x3", "allgather", width=8)
     with pytest.raises(InputError, match=r"^File of waves must end in \.vcd or"):
         choose_engine(fabric, wave="a.ghw")
-    if cxx.have_compiler():
+    if cxx.has_compiler():
         engine = CompiledEngine(fabric, wave=tmp_path / "nowhere" / "a.vcd")
         with pytest.raises(InputError, match=r"^File .*nowhere.* of waves cannot be written"):
             engine.run(random_messages(fabric, 1))
@@ -156,16 +156,16 @@ def test_waves_need_a_folder(tmp_path):
 
 def test_auto_goes_by_size(monkeypatch):
     small, large = (fabric_of(name, "allgather", width=32) for name in ("3x3", "20x20"))
-    assert estimate(small)[0] < estimate(small)[1]
-    assert estimate(large)[0] > estimate(large)[1]
+    assert estimate_seconds(small)[0] < estimate_seconds(small)[1]
+    assert estimate_seconds(large)[0] > estimate_seconds(large)[1]
     chosen = choose_engine(small)
     assert isinstance(chosen.engine, AmaranthEngine)
     assert chosen.reason == "small enough that nothing need be built"
     monkeypatch.setitem(ENGINES, "compiled", lambda *_, **__: "compiled")
-    monkeypatch.setattr(cxx, "have_compiler", lambda: True)
+    monkeypatch.setattr(cxx, "has_compiler", lambda: True)
     assert choose_engine(large).engine == "compiled"
     assert choose_engine(large).reason.startswith("Amaranth's simulator would take some ")
-    monkeypatch.setattr(cxx, "have_compiler", lambda: False)
+    monkeypatch.setattr(cxx, "has_compiler", lambda: False)
     assert isinstance(choose_engine(large).engine, AmaranthEngine)
     assert "no C++ compiler" in choose_engine(large).reason
 
@@ -182,14 +182,14 @@ def test_compilers_are_looked_for_in_turn(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     there = {"clang++": "/somewhere/clang++"}
     monkeypatch.setattr(shutil, "which", lambda name, **_: there.get(name))
-    assert cxx.compiler() == ["/somewhere/clang++"]
+    assert cxx.compiler_command() == ["/somewhere/clang++"]
     there.clear()
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingTool, match=r"^C\+\+ compiler was not found: install g\+\+ "):
-        cxx.compiler()
+        cxx.compiler_command()
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(MissingTool, match=r"as 'no-such-compiler' \(set by CXX\)"):
-        cxx.compiler()
+        cxx.compiler_command()
 
 
 class Inverter(Leaf):
@@ -201,7 +201,7 @@ class Inverter(Leaf):
 
     def elaborate(self, platform):
         m = Module()
-        m.d["sync" if self._registered else "comb"] += self.y.eq(~self.value("a"))
+        m.d["sync" if self._registered else "comb"] += self.y.eq(~self.input_value("a"))
         return m
 
 
@@ -210,9 +210,13 @@ def ring_of_inverters(registered):
     netlist = NetlistBuilder()
     netlist.nets = {"p": 1, "q": 1}
     netlist.add_module("pass", lambda: Inverter(registered))
-    netlist.add("one", "pass", inputs={"a": netlist.whole("q")}, outputs={"y": ("p", 1)})
-    netlist.add("two", "pass", inputs={"a": netlist.whole("p")}, outputs={"y": ("q", 1)})
-    return netlist.done()
+    netlist.add_instance(
+        "one", "pass", inputs={"a": netlist.all_bits("q")}, outputs={"y": ("p", 1)}
+    )
+    netlist.add_instance(
+        "two", "pass", inputs={"a": netlist.all_bits("p")}, outputs={"y": ("q", 1)}
+    )
+    return netlist.make_netlist()
 
 
 @needs_compiler
@@ -229,7 +233,7 @@ def test_instances_taken_for_alike_are_found(monkeypatch):
     """One word for all nodes, where they do not hold the same, is a wrong word."""
     fabric = fabric_of("3x3", "allgather", "matching", width=8)
     assert simulate(fabric, engine="compiled").passed
-    monkeypatch.setattr(Layout, "sources", lambda self, number: ())
+    monkeypatch.setattr(ArenaLayout, "reads_with_drivers", lambda self, number: ())
     assert not simulate(fabric, engine="compiled").passed
 
 
@@ -278,7 +282,7 @@ def test_throughput_of_jobs_counts_their_lengths(collective):
 def test_throughput_stays_below_its_bound(selection):
     """Also where messages are cut and follow each other within a step."""
     fabric = fabric_of("4x4", *selection.split(":"), flits=64)
-    found, most = throughput(fabric, fabric.predicted_cycles, 64), throughput_bound(fabric)
+    found, most = mean_throughput(fabric, fabric.predicted_cycles, 64), throughput_bound(fabric)
     assert 0.1 * most < found <= most
 
 

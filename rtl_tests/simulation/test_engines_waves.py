@@ -15,12 +15,12 @@ from torusfabric.program import Program
 from torusfabric.simulation.engines import (
     AmaranthEngine,
     CompiledEngine,
-    check_wave,
+    check_wave_file,
     choose_engine,
 )
 from torusfabric.toolchain import cxx, tools
 
-needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+needs_compiler = pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 needs_gtkwave = pytest.mark.skipif(
     not (shutil.which("vcd2fst") and shutil.which("fst2vcd")), reason="no vcd2fst"
 )
@@ -193,9 +193,9 @@ def test_folders_of_any_name(engine, options, tmp_path):
 
 def test_names_of_files():
     with pytest.raises(InputError, match=r"^File of waves must end in \.vcd or \.fst, not a\.ghw$"):
-        check_wave("some/a.ghw")
-    check_wave(None)
-    check_wave("some/a.vcd")
+        check_wave_file("some/a.ghw")
+    check_wave_file(None)
+    check_wave_file("some/a.vcd")
 
 
 def test_fst_needs_a_tool(monkeypatch):

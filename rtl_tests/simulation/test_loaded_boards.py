@@ -18,9 +18,9 @@ from torusfabric.adapters.boards.files import emit_boards
 from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.cli import main
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.rtl.netlist import Fixed
+from torusfabric.rtl.netlist import Constant
 from torusfabric.rtl.run_choices import RunError
-from torusfabric.simulation.jobs import completed, drawn_words
+from torusfabric.simulation.jobs import complete_job, random_job_messages
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
@@ -60,7 +60,7 @@ def test_runs(case):
 def test_images(pair):
     """Each board takes the image of all, and keeps the tables of its own nodes."""
     system, _ = pair
-    assert system.kind_of == (0, 0)
+    assert system.kinds_of_boards == (0, 0)
     assert simulate_boards(system, jobs=4, link_errors=1e-3).passed
 
 
@@ -69,19 +69,19 @@ def test_boards_that_hold_other_images_refuse_runs(pair, torn):
     """And so do those one of which holds none; then the same image serves again."""
     system, other = pair
     fabric = system.fabric
-    job = completed(fabric, tf.Job(length=3))
-    sent = drawn_words(fabric, job, seed=1)
-    words = SimpleNamespace(words=other.words[:-1], settling=other.settling)
+    job = complete_job(fabric, tf.Job(length=3))
+    sent = random_job_messages(fabric, job, seed=1)
+    words = SimpleNamespace(words=other.words[:-1], settle_cycles=other.settle_cycles)
     with CompiledBoards(system, seed=1, link_errors=0) as boards:
-        assert not any(boards.carry_out(sent, job).errors)
+        assert not any(boards.execute(sent, job).errors)
         if torn:
             with pytest.raises(WorkFailed, match="The fabric in simulation refused its image"):
                 boards.load_board(1, words)
         else:
             boards.load_board(1, other)
-        assert boards.carry_out(sent, job).errors == [RunError.UNEQUAL_CHOICES] * 2
+        assert boards.execute(sent, job).errors == [RunError.UNEQUAL_CHOICES] * 2
         boards.load_board(1)
-        assert not any(boards.carry_out(sent, job).errors)
+        assert not any(boards.execute(sent, job).errors)
 
 
 @pytest.mark.parametrize("busy", [False, True])
@@ -98,7 +98,7 @@ def test_no_image_comes_while_a_board_waits_or_runs(pair, busy):
             ctx.set(loader.load_data, word)
             await ctx.tick()
         ctx.set(loader.load_we, 0)
-        await ctx.tick().repeat(other.settling)
+        await ctx.tick().repeat(other.settle_cycles)
         known.append((ctx.get(loader.loaded), ctx.get(loader.image)))
 
     simulator = Simulator(loader)
@@ -112,7 +112,7 @@ def test_runs_that_take_too_long_are_refused(pair, monkeypatch):
     """Elastic buffers are made for the longest run of the room."""
     system, _ = pair
     limit = system.fabric.front.longest_run
-    assert system.plan.longest == limit >= system.fabric.predicted_cycles
+    assert system.link_plan.longest == limit >= system.fabric.predicted_cycles
     monkeypatch.setattr(type(system.fabric.room), "longest_run", 9)
     with pytest.raises(InputError, match="at most 9 cycles"):
         BoardSystem(system.fabric, system.boards)
@@ -146,7 +146,7 @@ def unwired(netlist):
     arrays = []
     for array in netlist.arrays:
         if array.module == "board_control":
-            array = replace(array, inputs={**array.inputs, "image": (Fixed(0, 16),)})
+            array = replace(array, inputs={**array.inputs, "image": (Constant(0, 16),)})
         arrays.append(array)
     return replace(netlist, arrays=tuple(arrays))
 

@@ -12,10 +12,10 @@ import torusfabric as tf
 from torusfabric.adapters.boards.drive import simulate_boards
 from torusfabric.adapters.boards.drive.compiled import CompiledBoards
 from torusfabric.adapters.boards.hardware import BoardSystem
-from torusfabric.adapters.boards.hardware.link_plan import SPARE
-from torusfabric.adapters.boards.hardware.links import Frame, Receiver
+from torusfabric.adapters.boards.hardware.link_plan import SPARE_WORDS
+from torusfabric.adapters.boards.hardware.links import Receiver, WordType
 from torusfabric.errors import InputError
-from torusfabric.rtl.crc import ONES
+from torusfabric.rtl.crc import INITIAL_CRC
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.topology.boards import Boards
 
@@ -37,7 +37,7 @@ def test_all_words_are_right_and_all_cycles_exact(pair):
     assert report.words_wrong == 0 < report.words_checked
     for run in report.jobs:
         alone = pair.fabric.program.cycles(run.length)
-        assert run.cycles == (alone + pair.plan.overhead,) * 2
+        assert run.cycles == (alone + pair.link_plan.attempt_overhead,) * 2
         assert run.attempts == 1
 
 
@@ -61,14 +61,14 @@ def test_all_that_a_report_says_counts(pair):
 
 
 def test_boards_that_differ_have_no_cycles_in_common(pair, monkeypatch):
-    collect = CompiledBoards.collect
+    collect = CompiledBoards.start_and_wait
 
     def late(boards, job):
         run = yield from collect(boards, job)
         boards.cycles[1] += 1
         return run
 
-    monkeypatch.setattr(CompiledBoards, "collect", late)
+    monkeypatch.setattr(CompiledBoards, "start_and_wait", late)
     report = simulate_boards(pair, jobs=1)
     assert (report.cycles, report.words_wrong, report.passed) == (-1, 0, False)
 
@@ -79,7 +79,7 @@ def test_what_is_lost_is_sent_again_or_said(pair):
     assert report.link_words_changed > report.retries > report.failed > 0
     assert {run.attempts for run in report.jobs} == {1, 2}
     for run in report.jobs:
-        assert run.exact
+        assert run.has_exact_cycles
         assert run.errors in [(0, 0), (RunError.LINK, RunError.LINK)]
         assert run.failed == (run.words_checked == 0)
 
@@ -88,7 +88,7 @@ def step(boards, lengths, *, waits=(3, 40, 11, 25), edges=40_000):
     """Start all boards, each with a length; returns whether all have ended within some edges."""
     cycles, starts = np.zeros(len(boards.sessions), np.uint32), np.array(waits, np.uint64)
     for session, length in zip(boards.sessions, lengths, strict=True):
-        session.choose(tf.Job(length=length))
+        session.set_choices(tf.Job(length=length))
     failed, _ = boards.run_boards(starts, edges, cycles)
     return not failed
 
@@ -96,22 +96,22 @@ def step(boards, lengths, *, waits=(3, 40, 11, 25), edges=40_000):
 def test_boards_that_are_told_different_things_do_not_run(pair):
     with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
         assert step(boards, (3, 4))
-        assert boards.said("error") == [RunError.UNEQUAL_CHOICES] * 2
+        assert boards.output_values("error") == [RunError.UNEQUAL_CHOICES] * 2
         assert step(boards, (4, 4))
-        assert boards.said("error") == [0, 0]
+        assert boards.output_values("error") == [0, 0]
         # What no fabric carries out is refused by all of them.
         assert step(boards, (0, 0))
-        assert boards.said("error") == [RunError.LENGTH] * 2
+        assert boards.output_values("error") == [RunError.LENGTH] * 2
 
 
 def test_a_board_that_waits_takes_no_other_start(pair):
     with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
         assert not step(boards, (3, 4), waits=(3, 10**6), edges=500)
         assert not step(boards, (4, 4), waits=(3, 10**6), edges=500)
-        assert boards.said("error") == [RunError.BUSY, 0]
+        assert boards.output_values("error") == [RunError.BUSY, 0]
         # What was chosen first is told to the other.
         assert step(boards, (4, 4), waits=(10**6, 3)) is False
-        assert boards.said("error") == [RunError.UNEQUAL_CHOICES] * 2
+        assert boards.output_values("error") == [RunError.UNEQUAL_CHOICES] * 2
 
 
 def test_boards_far_away_hear_who_was_told_something_else():
@@ -119,18 +119,18 @@ def test_boards_far_away_hear_who_was_told_something_else():
     system = board_system((4,), "4", 14, max_flits=4)
     with CompiledBoards(system, seed=1, link_errors=0.0) as boards:
         assert step(boards, (3, 4, 4, 4))
-        assert boards.said("error") == [RunError.UNEQUAL_CHOICES] * 4
+        assert boards.output_values("error") == [RunError.UNEQUAL_CHOICES] * 4
         assert step(boards, (4, 4, 4, 4))
-        assert boards.said("error") == [0] * 4
+        assert boards.output_values("error") == [0] * 4
 
 
 def test_who_waited_for_a_run_that_was_refused_does_not_wait_for_the_next(pair):
     with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
         for wait in range(0, 50, 7):
             assert step(boards, (3, 4), waits=(0, 0))
-            assert boards.said("error") == [RunError.UNEQUAL_CHOICES] * 2
+            assert boards.output_values("error") == [RunError.UNEQUAL_CHOICES] * 2
             assert step(boards, (4, 4), waits=(wait, 250))
-            assert boards.said("error") == [0, 0]
+            assert boards.output_values("error") == [0, 0]
 
 
 @pytest.mark.parametrize("cut", few(2, [*range(4)], tuples=True))
@@ -140,23 +140,23 @@ def test_a_cable_that_falls_silent_ends_the_run(pair, cut):
         sender, cable.sender = cable.sender, NOWHERE
         # While boards wait, ..
         assert step(boards, (4, 4))
-        assert boards.said("error") == [RunError.LINK] * 2
-        assert boards.said("failed")[cable.receiver] == 1 << cut % 2
+        assert boards.output_values("error") == [RunError.LINK] * 2
+        assert boards.output_values("failed")[cable.receiver] == 1 << cut % 2
         cable.sender = sender
         assert step(boards, (4, 4))
-        assert boards.said("error") == [0, 0]
+        assert boards.output_values("error") == [0, 0]
 
 
 def test_a_cable_that_falls_silent_while_a_board_waits_ends_its_run(pair):
     """Though something came by it since then."""
     with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
         assert not step(boards, (4, 4), waits=(3, 10**6), edges=2_000)
-        assert boards.said("busy") == [1, 0]
+        assert boards.output_values("busy") == [1, 0]
         cable = next(cable for cable in boards.cables if cable.receiver == 0)
         cable.sender = NOWHERE
         assert not step(boards, (4, 4), waits=(10**6,) * 2)
-        assert boards.said("busy") == [0, 0]
-        assert boards.said("error") == [RunError.LINK, 0]
+        assert boards.output_values("busy") == [0, 0]
+        assert boards.output_values("error") == [RunError.LINK, 0]
 
 
 @pytest.mark.parametrize("cut", few(1, [3, 0, 1, 2]))
@@ -173,17 +173,19 @@ def test_no_board_reports_success_where_another_fails(pair, cut):
             cable.sender = NOWHERE
             if not over:
                 assert not step(boards, (4, 4), waits=(10**6,) * 2)
-            assert boards.said("busy") == [0, 0]
+            assert boards.output_values("busy") == [0, 0]
             # What passes the verdict on may fall silent in just that moment.
             late = [[0, RunError.LINK]] if cut == 3 else []
-            assert boards.said("error") in ([0, 0], [RunError.LINK] * 2, *late)
-            for cycles, error in zip(boards.said("cycles"), boards.said("error"), strict=True):
+            assert boards.output_values("error") in ([0, 0], [RunError.LINK] * 2, *late)
+            for cycles, error in zip(
+                boards.output_values("cycles"), boards.output_values("error"), strict=True
+            ):
                 # A board that has not begun by then counts nothing.
                 allowed = {0: (1,), RunError.LINK: (1, 2)}[error]
-                assert cycles in {pair.plan.cycles(run, k) for k in allowed} | (
+                assert cycles in {pair.link_plan.total_cycles(run, k) for k in allowed} | (
                     {0} if error else set()
                 )
-            seen.update(boards.said("error"))
+            seen.update(boards.output_values("error"))
     assert seen == {0, RunError.LINK}
 
 
@@ -199,14 +201,14 @@ def test_cables_that_are_swapped_are_named(pair):
             # Messages come by all cables, as they are now.
             assert not step(boards, (4, 4), waits=(10**6,) * 2, edges=500)
             assert step(boards, (4, 4))
-            assert boards.said("error") == [error] * 2
-            assert boards.said("failed")[first.receiver] == failed
+            assert boards.output_values("error") == [error] * 2
+            assert boards.output_values("failed")[first.receiver] == failed
 
 
 def packet(frame, words):
     """Words of a packet, with what each of them is, and its sum behind."""
-    total = (zlib.crc32(bytes(words)) ^ ONES).to_bytes(4, "little")
-    return [*((frame, word) for word in words), *((Frame.CHECK, word) for word in total)]
+    total = (zlib.crc32(bytes(words)) ^ INITIAL_CRC).to_bytes(4, "little")
+    return [*((frame, word) for word in words), *((WordType.CHECK, word) for word in total)]
 
 
 def heard_of(plan, *packets):
@@ -219,7 +221,7 @@ def heard_of(plan, *packets):
             came = min(came, len(words))
             ctx.set(receiver.count, (came ^ came >> 1) % (1 << len(receiver.count)))
             at, size = ctx.get(receiver.at), 1 << len(receiver.at)
-            frame, word = [(Frame.NONE, 0), *words[at:came:size]][-1]
+            frame, word = [(WordType.NONE, 0), *words[at:came:size]][-1]
             ctx.set(receiver.head, frame << plan.width | word)
             await ctx.tick()
             heard.append(ctx.get(receiver.heard))
@@ -231,26 +233,29 @@ def heard_of(plan, *packets):
 
 def test_only_whole_messages_are_heard(pair):
     """Not those of boards whose messages are longer or shorter, and not what a run has sent."""
-    plan = pair.plan
+    plan = pair.link_plan
     words = [*range(16, 16 + plan.message_words)]
     of_peer, of_another = [0, *words[1:]], [255, *words[1:]]
-    assert heard_of(plan, packet(Frame.MESSAGE, of_peer)) == (1, 0)
-    assert heard_of(plan, packet(Frame.MESSAGE, of_another)) == (0, 1)
-    assert heard_of(plan, packet(Frame.MESSAGE, [*of_peer, 0])) == (0, 0)
-    assert heard_of(plan, packet(Frame.MESSAGE, of_peer[1:])) == (0, 0)
-    assert heard_of(plan, packet(Frame.RUN, of_peer)) == (0, 0)
-    assert heard_of(plan, packet(Frame.RUN, of_peer), packet(Frame.MESSAGE, of_peer)) == (1, 0)
+    assert heard_of(plan, packet(WordType.MESSAGE, of_peer)) == (1, 0)
+    assert heard_of(plan, packet(WordType.MESSAGE, of_another)) == (0, 1)
+    assert heard_of(plan, packet(WordType.MESSAGE, [*of_peer, 0])) == (0, 0)
+    assert heard_of(plan, packet(WordType.MESSAGE, of_peer[1:])) == (0, 0)
+    assert heard_of(plan, packet(WordType.RUN, of_peer)) == (0, 0)
+    assert heard_of(plan, packet(WordType.RUN, of_peer), packet(WordType.MESSAGE, of_peer)) == (
+        1,
+        0,
+    )
 
 
 def test_words_for_which_there_is_no_room_are_lost(pair):
-    plan = pair.plan
+    plan = pair.link_plan
     receiver = Receiver(plan, plan.latencies[0])
     depth = 1 << len(receiver.at)
 
     async def bench(ctx):
         ctx.set(receiver.frozen, 1)
-        ctx.set(receiver.head, Frame.RUN << plan.width)
-        for came in range(1, depth - SPARE + 1):
+        ctx.set(receiver.head, WordType.RUN << plan.width)
+        for came in range(1, depth - SPARE_WORDS + 1):
             ctx.set(receiver.count, came ^ came >> 1)
             await ctx.tick()
         await ctx.tick().repeat(5)
@@ -263,7 +268,7 @@ def test_words_for_which_there_is_no_room_are_lost(pair):
 
 
 def test_latency_must_cover_the_crossing():
-    assert board_system((2,), "2", 8).plan.depth(8) == 16
+    assert board_system((2,), "2", 8).link_plan.buffer_depth(8) == 16
     with pytest.raises(InputError) as found:
         board_system((2,), "2", 8, flits=400, ppm=1000)
     assert str(found.value) == (

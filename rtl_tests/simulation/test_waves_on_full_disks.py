@@ -11,7 +11,7 @@ from test_engines_waves import ENGINES, needs_gtkwave, run
 
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.simulation.engines import AmaranthEngine
-from torusfabric.simulation.engines.waves import is_whole
+from torusfabric.simulation.engines.waves import is_complete_fst
 
 resource = pytest.importorskip("resource")
 
@@ -71,10 +71,10 @@ def test_cut_file_is_not_whole(tmp_path, monkeypatch):
     wave = tmp_path / "fabric.fst"
     run(AmaranthEngine, {}, fabric_of("2x2", "allgather"), wave)
     whole = wave.read_bytes()
-    assert is_whole(wave)
+    assert is_complete_fst(wave)
     for size in (0, 5, 100, 400, len(whole) // 2, len(whole) - 1):
         wave.write_bytes(whole[:size])
-        assert not is_whole(wave)
+        assert not is_complete_fst(wave)
     wave.unlink()
     cuts = tmp_path / "vcd2fst"
     cuts.write_text("#!/bin/sh\nprintf cut > $2\n")

@@ -7,13 +7,13 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.adapters.host.drive import words
-from torusfabric.adapters.host.drive.words import Words
+from torusfabric.adapters.host.drive.words import RunWords
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
-from torusfabric.simulation.jobs import completed, default_jobs, random_jobs
+from torusfabric.simulation.jobs import complete_job, default_jobs, random_jobs
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx
 
-needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+needs_compiler = pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 
 #: Selections, and how they are compiled: each form of address map, ragged messages, chunks, groups,
 #: any root, several modes, memories of a single word, copies, and words that are cut in two.
@@ -44,7 +44,7 @@ def jobs_of(fabric):
     jobs = [*default_jobs(fabric.program)[:2]]
     if fabric.program.any_length:
         jobs += random_jobs(fabric, 4, seed=1)
-    return [completed(fabric, job) for job in jobs]
+    return [complete_job(fabric, job) for job in jobs]
 
 
 def check_both_ways(case, engine, monkeypatch, **settings):
@@ -55,7 +55,7 @@ def check_both_ways(case, engine, monkeypatch, **settings):
     every = simulate(fabric, jobs=jobs, engine=engine(fabric, through_port=True, **settings))
     assert every.passed, every.first_wrong
     assert every.direct_words == 0
-    monkeypatch.setattr(words, "SAMPLE", 5)
+    monkeypatch.setattr(words, "PORT_SAMPLE_WORDS", 5)
     direct = simulate(fabric, jobs=jobs, engine=engine(fabric, **settings))
     assert direct.passed, direct.first_wrong
     # Words that are cut in two cannot be reached.
@@ -92,7 +92,7 @@ def test_compiled_memories_are_what_the_port_shows(case, monkeypatch):
 @pytest.mark.parametrize("place", ["send_base", "recv_base"])
 def test_wrong_address_at_the_port_is_found(place, monkeypatch):
     """A sample through the port is enough to see that it is not where the words are."""
-    monkeypatch.setattr(words, "SAMPLE", 50)
+    monkeypatch.setattr(words, "PORT_SAMPLE_WORDS", 50)
     fabric = tf.Fabric(tf.compile(tf.plan("3x3", "alltoall"), flits=2), width=16)
     monkeypatch.setattr(fabric.layouts[0], place, getattr(fabric.layout, place) ^ 1)
     report = tf.simulate(fabric)
@@ -102,7 +102,7 @@ def test_wrong_address_at_the_port_is_found(place, monkeypatch):
 
 def test_wrong_place_in_memory_is_found(monkeypatch):
     """Words that are taken from the wrong place are wrong."""
-    monkeypatch.setattr(words, "SAMPLE", 5)
+    monkeypatch.setattr(words, "PORT_SAMPLE_WORDS", 5)
     addresses = words.word_addresses
 
     def moved(program, *, received, **choices):
@@ -117,9 +117,9 @@ def test_wrong_place_in_memory_is_found(monkeypatch):
 def test_corners_and_a_sample_go_through_the_port():
     """1,000 words at random, the first and the last of the first node and of the last."""
     fabric = tf.Fabric(tf.compile(tf.plan("6x6", "allgather"), flits=2), width=8)
-    run = Words(fabric, np.zeros((36, 2), np.uint64), tf.Job())
-    found = next(run.asked(cells=object()))
+    run = RunWords(fabric, np.zeros((36, 2), np.uint64), tf.Job())
+    found = next(run.read_accesses(cells=object()))
     pairs = {*zip(found.nodes.tolist(), found.word[:, 0].tolist(), strict=True)}
-    assert words.SAMPLE <= len(pairs) == found.number <= words.SAMPLE + 4
+    assert words.PORT_SAMPLE_WORDS <= len(pairs) == found.n_accesses <= words.PORT_SAMPLE_WORDS + 4
     assert {(0, 0), (0, 71), (35, 0), (35, 71)} <= pairs
     assert len({*found.nodes.tolist()}) == 36

@@ -41,14 +41,14 @@ class Model:
     def __init__(self, schedule):
         self.schedule, self.topology = schedule, schedule.topology
         self.blocks, self.reducing = schedule.blocks, schedule.collective.reducing
-        ids = range(self.blocks.count)
+        ids = range(self.blocks.n_blocks)
         self.held: list[set[int]] = [set() for _ in range(self.topology.nodes)]
         for b in ids:
             self.held[int(self.blocks.origin(b))].add(b)
 
     def key(self, block):
         """What a contribution is added up to: its name without the origin."""
-        return self.blocks.name(block)[1:]
+        return self.blocks.block_entry(block)[1:]
 
     def sum_of(self, held, key):
         return {b for b in held if self.key(b) == key}
@@ -113,7 +113,7 @@ class Model:
     def complete(self):
         kind, root = self.schedule.collective.kind, self.schedule.collective.root
         for node, held in enumerate(self.held):
-            for b in range(self.blocks.count):
+            for b in range(self.blocks.n_blocks):
                 personal = kind in ("scatter", "alltoall", "reduce-scatter")
                 required = int(self.blocks.destination(b)) == node if personal else True
                 if kind in ("gather", "reduce"):

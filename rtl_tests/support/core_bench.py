@@ -16,10 +16,10 @@ def check_core(fabric, *, root=None):
         return
     found, groups = run_stream_core(fabric, messages), fabric.program.groups
     words_of_blocks = fabric.layout.block_flits * fabric.program.schedule.chunks
-    assert len(found) == fabric.nodes * (groups.size - 1) * words_of_blocks
-    for node, own in enumerate(groups.position.tolist()):
-        sent = words[node].reshape(groups.size, fabric.flits)
-        for origin in set(range(groups.size)) - {own}:
+    assert len(found) == fabric.nodes * (groups.group_size - 1) * words_of_blocks
+    for node, own in enumerate(groups.position_of_node.tolist()):
+        sent = words[node].reshape(groups.group_size, fabric.flits)
+        for origin in set(range(groups.group_size)) - {own}:
             arrived = [found[origin, flit, node] for flit in range(fabric.flits)]
             assert arrived == sent[origin].tolist()
 
@@ -161,7 +161,7 @@ def run_stream_core(fabric, messages):
             ctx.set(fabric.node[node].inject, sum(injected))
 
     def record(ctx):
-        wave, step = divmod(ctx.get(fabric.rx_address), loop.rows)
+        wave, step = divmod(ctx.get(fabric.rx_address), loop.n_rows)
         for node, ports in enumerate(arrivals):
             words = ctx.get(fabric.node[node].receive)
             for port, names in enumerate(ports):

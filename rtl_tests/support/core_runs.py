@@ -45,7 +45,7 @@ class CoreDriver:
 
     def places(self, job, *, received):
         """Memory and address of each word of the nodes of the core."""
-        return self.core.places(received=received, **self.options(job))
+        return self.core.locate_words(received=received, **self.options(job))
 
     def random_words(self, job, rng):
         flits = self.program.length_of(job.length)
@@ -120,14 +120,14 @@ class CoreDriver:
     def read_flit(self, node, memory, address):
         """The flit of an address, in the row that a memory port shows."""
         rows = self.core.rows
-        pitch = 1 if rows.memories[memory].own else max(rows.pitch(memory))
-        _, flit = FlitRows(self.core.beat, pitch).split(address)
+        pitch = 1 if rows.memories[memory].own else max(rows.pitch_of(memory))
+        _, flit = FlitRows(self.core.beat, pitch).split_address(address)
         return self.get(f"read_data_{node}") >> int(flit) * self.core.width & self.ones
 
     async def read(self, job, expected):
         """Read what has arrived, word by word, a word each cycle."""
         memory, address = self.places(job, received=True)
-        found, answer = np.zeros_like(expected[self.core.nodes]), self.core.memory_port.answer
+        found, answer = np.zeros_like(expected[self.core.nodes]), self.core.memory_port.read_cycles
         count = expected.shape[1]
         for index in range(count + answer):
             for node in range(len(self.core.nodes)):
@@ -148,7 +148,7 @@ class CoreDriver:
 
 def simulate_core(core, bench):
     """Simulate a core with a testbench, an async function of a driver."""
-    design = core.design()
+    design = core.make_component()
 
     async def testbench(ctx):
         await bench(CoreDriver(ctx, core, design))

@@ -4,7 +4,7 @@ from core_bench import check_core
 from helpers import check_jobs
 
 import torusfabric as tf
-from torusfabric.adapters.host.drive.words import Words
+from torusfabric.adapters.host.drive.words import RunWords
 from torusfabric.collective import Collective, random_messages, split_names
 from torusfabric.schedule import Masked
 from torusfabric.simulation.engines import ENGINES
@@ -46,7 +46,7 @@ def mask_schedule(topology, collective, algorithm="matching"):
     """Plan a collective of any root in which all nodes do the same, whichever is the root."""
     whole = {"scatter": "alltoall", "gather": "allgather", "reduce": "allreduce"}[collective]
     schedule = tf.plan(topology, whole, algorithm=algorithm)
-    return Masked.of(schedule, Collective(collective, root=0))
+    return Masked.for_root(schedule, Collective(collective, root=0))
 
 
 def choose_jobs(program):
@@ -60,7 +60,7 @@ def choose_jobs(program):
     rounds = []
     for number, mode in enumerate(program.modes):
         operations = [*range(len(mode.operators))] if len(mode.operators) > 1 else [None]
-        size = mode.groups.size
+        size = mode.groups.group_size
         few = min(size, ROOTS)
         roots = [size - 1 - k * size // few for k in range(few)] if mode.any_root else [None]
         for k in range(max(2, len(lengths), len(operations), len(roots))):
@@ -74,7 +74,7 @@ def draw_words(fabric, job, *, seed):
 
     Returns
     -------
-    words : Words
+    words : RunWords
         All of them go through the host port.
     expected, receives : ndarray
         The words that must arrive, and where any do.
@@ -83,7 +83,7 @@ def draw_words(fabric, job, *, seed):
     layout = program.part(program.form_of(job.mode, job.length)).layout
     length = program.length_of(job.length)
     messages = random_messages(layout, length, width=fabric.width, seed=seed)
-    return Words(fabric, messages, job, through_port=True), *fabric.delivered(
+    return RunWords(fabric, messages, job, through_port=True), *fabric.delivered(
         messages, **job.inputs
     )
 

@@ -10,8 +10,8 @@ def steps_until_complete(schedule):
     have, or if something is still missing after the last round.
     """
     torus, blocks = schedule.topology, schedule.blocks
-    held = np.zeros((torus.nodes, blocks.count), bool)
-    held[blocks.origin(np.arange(blocks.count)), np.arange(blocks.count)] = True
+    held = np.zeros((torus.nodes, blocks.n_blocks), bool)
+    held[blocks.origin(np.arange(blocks.n_blocks)), np.arange(blocks.n_blocks)] = True
     complete = None
     for number, transfers in enumerate(schedule.rounds(), 1):
         source, port = transfers.source, transfers.hops[:, 0]

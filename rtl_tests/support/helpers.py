@@ -50,8 +50,12 @@ def plan(topology, collective, algorithm=None, *, root=None, **options):
 
     It is not checked, and has the form that the algorithm gives it, not its smallest one.
     """
-    selection = planning.select(topology, collective, algorithm=algorithm, root=root, **options)
-    return selection.chosen()(selection.topology, selection.collective, selection.options)
+    selection = planning.make_selection(
+        topology, collective, algorithm=algorithm, root=root, **options
+    )
+    return selection.resolve_algorithm()(
+        selection.topology, selection.collective, selection.options
+    )
 
 
 def program_of(topology, collective, algorithm=None, *, flits=None, operator=None, root=None,
@@ -242,7 +246,7 @@ def with_fields(program, action, change):
 
 def misrouted(program):
     """Plant a fault in a program: a router passes on a word by a port for another."""
-    select = program.loop.select
+    select = program.loop.selected_sources
     one, other = select[:, 0, 0], select[:, 0, 1]
     row = np.argmax((one >= 0) & (other >= 0) & (one != other))
     assert one[row] != other[row]
@@ -262,7 +266,7 @@ def forgetful(program):
     identity = program.loop.sources.identity
     last = [
         field.point.number
-        for field in program.loop.of(Action.OPERAND)
+        for field in program.loop.fields_of_action(Action.OPERAND)
         if ((field.values >= 0) & (field.values < identity)).any()
     ][-1]
 
@@ -302,4 +306,4 @@ def netlist_of_roms(*roms):
                          width=width, address=[Slice("address", None, 0, 10)],
                          output="data_{}")  # fmt: skip
         netlist.wire_output(f"q_{number}", (Part(f"data_{number}", 0, width),))
-    return netlist.done()
+    return netlist.make_netlist()

@@ -10,13 +10,15 @@ import torusfabric as tf
 from torusfabric.adapters.loading.choose import resolve_loadable
 from torusfabric.adapters.loading.fitting import loadable_form
 from torusfabric.adapters.loading.room import room_for
-from torusfabric.planning import select
+from torusfabric.planning import make_selection
 
 
 def quickest(topology, name, room=None, *, flits, **options):
     """The quickest schedule that can be loaded."""
     operators = room.parsed_operators() if room else ()
-    return resolve_loadable(select(topology, name, **options), flits, operators, room)[-1].planned
+    return resolve_loadable(make_selection(topology, name, **options), flits, operators, room)[
+        -1
+    ].planned
 
 
 FLITS, WIDTH = 6, 8
@@ -95,7 +97,7 @@ class HostPort:
         for k, word in enumerate([*words, *follow]):
             first = k in (0, len(words))
             await self.set(load_we=1, load_first=first, load_data=word, start=k == start)
-        for _ in range(self.fabric.image.settling):
+        for _ in range(self.fabric.image.settle_cycles):
             await self.set(load_we=0)
         return self.ctx.get(self.fabric.modes), self.ctx.get(self.fabric.loaded_program)
 

@@ -22,7 +22,7 @@ from amaranth.hdl import Cat, Const, Fragment, Instance, Signal
 from amaranth.lib.wiring import In
 
 from torusfabric.rtl.amaranth_private import MemoryInstance, ast, no_inferred_names
-from torusfabric.rtl.arrays import Fixed, OneOf, Roms, Slice
+from torusfabric.rtl.arrays import Constant, RomContents, Slice, SliceChoice
 from torusfabric.rtl.memories import LOOK_UP
 from torusfabric.rtl.netlist import Role
 
@@ -149,7 +149,7 @@ def _with_bit(array, row, at, bit):
     which[row] = len(contents)
     contents = (*contents, tuple(rows))
     used, which = np.unique(which, return_inverse=True)
-    roms = Roms(tuple(contents[k] for k in used.tolist()), which, width)
+    roms = RomContents(tuple(contents[k] for k in used.tolist()), which, width)
     return replace(array, roms=roms)
 
 
@@ -195,7 +195,7 @@ def _stuck(part, bit, value):
     above = part.width - bit - 1
     low = [part._replace(width=bit)] * bool(bit)
     high = [part._replace(start=part.start + bit + 1, width=above)] * bool(above)
-    return (*low, Fixed(value, 1), *high)
+    return (*low, Constant(value, 1), *high)
 
 
 def _of_other(part, row):
@@ -212,15 +212,15 @@ def _mixed(part, other, row):
     if not (isinstance(part, Slice) and isinstance(other, Slice)) or part.width != other.width:
         return None
     count = len(part.number) if part.number is not None else row + 1
-    if next(iter(part.of(np.array([row])).parts(1)), None) == next(
-        iter(other.of(np.array([row])).parts(1)), None
+    if next(iter(part.at_instances(np.array([row])).instance_parts(1)), None) == next(
+        iter(other.at_instances(np.array([row])).instance_parts(1)), None
     ):
         return None
     if part.number is None and count == 1:
         return other
     which = np.zeros(count, int)
     which[row] = 1
-    return OneOf((part, other), which)
+    return SliceChoice((part, other), which)
 
 
 # Inside modules
@@ -265,7 +265,7 @@ def _sites(make):
     leaf = make()
     for name, member in leaf.signature.members.items():
         if member.flow is In:
-            leaf.bind(name, [getattr(leaf, name)])
+            leaf.bind_input(name, [getattr(leaf, name)])
     in_engines = _Rewriter().rewrite(Fragment.get(leaf, None))
     counts = [Counter(site[:2] for site in sites) for sites in (as_text, in_engines)]
     return [site for site in as_text if counts[0][site[:2]] == counts[1][site[:2]]]

@@ -14,7 +14,7 @@ from amaranth.lib.wiring import In, Out
 from helpers import simulated
 
 import torusfabric as tf
-from torusfabric.program.trace import arrivals
+from torusfabric.program.trace import list_arrivals
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.netlist import Instance, Leaf, Part, Role
 
@@ -50,8 +50,8 @@ class Links(Leaf):
         )
 
     def elaborate(self, platform):
-        m, flip = Module(), self.value("flip")
-        sent = enumerate(self.words("sent", self._width))
+        m, flip = Module(), self.input_value("flip")
+        sent = enumerate(self.input_words("sent", self._width))
         m.d.comb += self.passed.eq(Cat(word ^ flip[port] for port, word in sent))
         return m
 
@@ -59,7 +59,9 @@ class Links(Leaf):
 def with_links(fabric):
     """The netlist of a fabric with such links in front of all in-ports."""
     net, width, ports = fabric.netlist, fabric.width, fabric.ports
-    sent = {router.node: router.inputs["arriving"] for router in net.having(Role.ROUTER)}
+    sent = {
+        router.node: router.inputs["arriving"] for router in net.instances_with_role(Role.ROUTER)
+    }
 
     def behind_them(instance):
         faulty = {
@@ -94,7 +96,7 @@ def with_links(fabric):
 def carried(program):
     """Where words are on links: of each in-port and cycle of a run, the nodes, as bits."""
     found = np.zeros((program.ports, program.cycles()), object)
-    for arrival in arrivals(program):
+    for arrival in list_arrivals(program):
         last = len(arrival.hops)
         for hops, sent in enumerate(arrival.hops, 1):
             first = arrival.cycle - (last - hops)

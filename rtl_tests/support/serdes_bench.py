@@ -11,7 +11,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, IOPort, Module, Signal
 
 from torusfabric.adapters.boards.hardware.ports import LINK_PORTS
-from torusfabric.adapters.boards.hardware.system import link_port
+from torusfabric.adapters.boards.hardware.system import link_port_name
 from torusfabric.adapters.boards.pairs import pair_links
 from torusfabric.toolchain import tools
 
@@ -70,11 +70,11 @@ class Board(Elaboratable):
         bits = {"word": width, "frame": 2, "clk": 1}
         self.nets = {
             name: Signal(bits[name.rpartition("_")[2]], name=name)
-            for link in range(len(system.boards.links))
-            for name in (link_port(link, each) for each in LINK_PORTS)
+            for link in range(len(system.boards.link_ports))
+            for name in (link_port_name(link, each) for each in LINK_PORTS)
         }
 
-    def net(self, name):
+    def signal_of_net(self, name):
         return self.nets[name]
 
     def elaborate(self, platform):
@@ -93,8 +93,8 @@ def short_resets():
     wait = serdes_ecp5.WaitTimer
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(serdes_ecp5, "WaitTimer", lambda cycles: wait(8))
-        patch.setattr(transceiver, "RESET", 8)
-        patch.setattr(serdes, "RESET", 8)
+        patch.setattr(transceiver, "RESET_CYCLES", 8)
+        patch.setattr(serdes, "RESET_CYCLES", 8)
         yield
 
 

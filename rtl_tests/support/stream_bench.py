@@ -11,7 +11,7 @@ from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
 from fabrics import build_fabric
 
-from torusfabric.adapters.streams.drive.messages import draw_exchange
+from torusfabric.adapters.streams.drive.messages import random_run_packets
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.simulation.engines import Job
 
@@ -49,7 +49,7 @@ class Message:
 
 def message_of(fabric, job, rng):
     """A message for each node, of random words."""
-    exchange = draw_exchange(fabric, job, seed=int(rng.integers(1 << 30)))
+    exchange = random_run_packets(fabric, job, seed=int(rng.integers(1 << 30)))
     sent, expected = (
         [[(number, list(words)) for number, words in packets] for packets in side]
         for side in exchange

@@ -12,5 +12,5 @@ __all__ = ["forced"]
 @contextmanager
 def forced(*, buffers):
     """Let nodes of fabrics that are made meanwhile hold so many messages on each side."""
-    with patch.object(front, "sections_of", lambda *_: Sections(buffers)):
+    with patch.object(front, "choose_sections", lambda *_: Sections(buffers)):
         yield

@@ -36,5 +36,5 @@ def _keys(schedule, ids):
     """The key of each block, or of the sums that contributions belong to."""
     if not schedule.collective.reducing:
         return ids.tolist()
-    keys = schedule.blocks.count // schedule.topology.nodes
+    keys = schedule.blocks.n_blocks // schedule.topology.nodes
     return set((ids % keys).tolist())

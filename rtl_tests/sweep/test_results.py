@@ -4,14 +4,14 @@ import pytest
 from sweeps import plan_step
 
 from torusfabric.errors import InputError
-from torusfabric.sweep.grid import key
+from torusfabric.sweep.grid import point_key
 from torusfabric.sweep.results import Results
-from torusfabric.sweep.work import run
+from torusfabric.sweep.work import compute_rows
 
 
 def test_rows_outlive_the_file_being_closed(tmp_path):
     path = tmp_path / "r.jsonl"
-    row = {"key": key(plan_step()), **plan_step(), "status": "done"}
+    row = {"key": point_key(plan_step()), **plan_step(), "status": "done"}
     with Results(path) as results:
         assert plan_step() not in results
         results.add(row)
@@ -106,11 +106,11 @@ def test_only_what_is_missing_is_done(tmp_path):
     def workers(todo):
         asked.append([point["topology"] for point in todo])
         for point in todo:
-            yield {"key": key(point), **point, "status": "done"}
+            yield {"key": point_key(point), **point, "status": "done"}
 
     with Results(tmp_path / "r.jsonl") as results:
-        run(wanted[:1], results, workers)
-        outcome = run(wanted, results, workers, lambda *step: reported.append(step[:2]))
+        compute_rows(wanted[:1], results, workers)
+        outcome = compute_rows(wanted, results, workers, lambda *step: reported.append(step[:2]))
     assert asked == [["3x3"], ["4x4", "5x5"]]
     assert reported == [(1, 3), (2, 3), (3, 3)]
     assert outcome == {"rows": 3, "kept": 1, "done": 2, "misfits": 0, "failed": []}
@@ -118,9 +118,9 @@ def test_only_what_is_missing_is_done(tmp_path):
 
 def test_what_failed_is_reported_and_tried_again(tmp_path):
     point = plan_step(algorithm="best")
-    failed = {"key": key(point), **point, "status": "failed", "reason": "no luck"}
+    failed = {"key": point_key(point), **point, "status": "failed", "reason": "no luck"}
     with Results(tmp_path / "r.jsonl") as results:
-        outcome = run([point], results, lambda todo: (r for r in [failed]))
+        outcome = compute_rows([point], results, lambda todo: (r for r in [failed]))
         assert outcome["failed"] == ["plan 4x4 allgather best: no luck"]
         assert point not in results
 

@@ -10,13 +10,13 @@ from sweeps import lines_of, plan_step
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.errors import InputError
-from torusfabric.sweep.grid import AXES, Simulated, key, load, points
-from torusfabric.sweep.work import work
+from torusfabric.sweep.grid import AXES, SimulationChoice, grid_points, point_key, read_sweep
+from torusfabric.sweep.work import compute_row
 from torusfabric.topology import Faulty
 
 
 def test_each_step_is_done_once_for_what_matters_to_it(write):
-    grid = load(
+    grid = read_sweep(
         write(
             """
             steps = ["plan", "simulate", "synth"]
@@ -32,7 +32,7 @@ def test_each_step_is_done_once_for_what_matters_to_it(write):
             """
         )
     )
-    found = points(grid)
+    found = grid_points(grid)
     steps = [point["step"] for point in found]
     plans, simulations = 2 * 2, 2 * 2 * 3 * 2
     assert [steps.count(s) for s in ("plan", "simulate", "synth")] == [
@@ -40,7 +40,7 @@ def test_each_step_is_done_once_for_what_matters_to_it(write):
         simulations,
         simulations * 2 * 2,
     ]
-    assert len({key(point) for point in found}) == len(found)
+    assert len({point_key(point) for point in found}) == len(found)
     assert "width" not in found[0]
     assert found[-1] == {
         "step": "synth",
@@ -58,7 +58,7 @@ def test_each_step_is_done_once_for_what_matters_to_it(write):
 
 def test_cycles_take_the_place_of_simulations(write):
     """In a sample are the first of each collective and algorithm, and some that are drawn."""
-    grid = load(
+    grid = read_sweep(
         write(
             """
             steps = ["simulate", "plan"]
@@ -69,7 +69,7 @@ def test_cycles_take_the_place_of_simulations(write):
             """
         )
     )
-    every, sample, none = (points(grid, simulated) for simulated in Simulated)
+    every, sample, none = (grid_points(grid, simulated) for simulated in SimulationChoice)
     steps = [[point["step"] for point in found] for found in (every, sample, none)]
     assert [found.count("simulate") for found in steps][::2] == [144, 0]
     assert [found.count("plan") for found in steps] == [6, 6, 6]
@@ -92,7 +92,7 @@ def test_several_collectives_and_lengths_of_any_run(write):
         widths = [4]
         max_flits = [2, 3]
         """
-    found = points(load(write(text)))
+    found = grid_points(read_sweep(write(text)))
     names = [(point["collective"], point["algorithm"]) for point in found]
     once = [
         ("allgather", "best"),
@@ -104,21 +104,23 @@ def test_several_collectives_and_lengths_of_any_run(write):
     assert sorted(names[4:]) == sorted(once * 2)
     assert [point["max_flits"] for point in found if "max_flits" in point] == [2, 3] * 4
     plan, simulation, _ = [point for point in found if "," in point["collective"]]
-    assert [mode["algorithm"] for mode in work(plan)["result"]["modes"]] == [
+    assert [mode["algorithm"] for mode in compute_row(plan)["result"]["modes"]] == [
         "hamiltonian",
         "necklace",
     ]
-    jobs = work(simulation)["result"]["jobs"]
+    jobs = compute_row(simulation)["result"]["jobs"]
     assert {(job["mode"], job["length"], job["words_wrong"]) for job in jobs} == {
         (mode, length, 0) for mode in (0, 1) for length in (1, 2)
     }
-    both = [point for point in points(load(write(text + "flits = [4]"))) if "width" in point]
+    both = [
+        point for point in grid_points(read_sweep(write(text + "flits = [4]"))) if "width" in point
+    ]
     lengths = [(point.get("flits"), point.get("max_flits")) for point in both]
     assert sorted(set(lengths), key=str) == [(4, None), (None, 2), (None, 3)]
     assert len(both) == 12
     for wrong in ("allgather,nonsense", "allgather:nonsense", "allgather,"):
         with pytest.raises(InputError, match="must be one of"):
-            load(write(f'topologies = ["3x3"]\ncollectives = ["{wrong}"]'))
+            read_sweep(write(f'topologies = ["3x3"]\ncollectives = ["{wrong}"]'))
 
 
 def test_several_files(write, tmp_path):
@@ -127,27 +129,27 @@ def test_several_files(write, tmp_path):
     for file, kind in zip(files, ("allgather", "broadcast"), strict=True):
         tf.plan("2x3", kind).save(file)
     grid = f'steps = ["plan", "simulate"]\nplans = ["{",".join(files)}"]\nmax_flits = [2]'
-    plan, simulate = points(load(write(grid)))
-    assert [mode["collective"] for mode in work(plan)["result"]["modes"]] == [
+    plan, simulate = grid_points(read_sweep(write(grid)))
+    assert [mode["collective"] for mode in compute_row(plan)["result"]["modes"]] == [
         "allgather", "broadcast"
     ]  # fmt: skip
     assert simulate["max_flits"] == 2
     tf.plan("2x3", "broadcast", root=1).save(files[1])
-    assert key(points(load(write(grid)))[0]) != key(plan)
+    assert point_key(grid_points(read_sweep(write(grid)))[0]) != point_key(plan)
     with pytest.raises(InputError, match=r"^Plan must be a schedule file, not none\.json"):
-        load(write('plans = ["none.json"]'))
+        read_sweep(write('plans = ["none.json"]'))
 
 
 def test_defaults_are_left_to_the_planner(write):
-    grid = load(write('topologies = ["4x4"]\ncollectives = ["allgather"]\n'))
-    assert points(grid) == [plan_step(algorithm="best")]
+    grid = read_sweep(write('topologies = ["4x4"]\ncollectives = ["allgather"]\n'))
+    assert grid_points(grid) == [plan_step(algorithm="best")]
 
 
 def test_faults_are_drawn_with_each_seed(write):
     """The same for the same seed; so many links of each topology, none of which cuts nodes off."""
     text = 'topologies = ["3x4", "mesh:2x4!0:+1"]\ncollectives = ["allgather"]\nseeds = 4\n'
-    found = points(load(write(f"{text}faults = [1, 2]\n")))
-    assert found == points(load(write(f"{text}faults = [1, 2]\n")))
+    found = grid_points(read_sweep(write(f"{text}faults = [1, 2]\n")))
+    assert found == grid_points(read_sweep(write(f"{text}faults = [1, 2]\n")))
     assert len(found) == 2 * 2 * 4
     for point in found:
         before = 1 if point["topology"].startswith("mesh") else 0
@@ -155,14 +157,14 @@ def test_faults_are_drawn_with_each_seed(write):
         assert isinstance(topology, Faulty)
         assert len(topology.broken_links) == before + point["faults"]
         assert not topology.broken_nodes
-    assert work(found[0])["result"]["topology"] == found[0]["topology"]
+    assert compute_row(found[0])["result"]["topology"] == found[0]["topology"]
     with pytest.raises(InputError, match=r"^No 2 faults were found that leave a path between all "):
-        points(load(write(text.replace("3x4", "4") + "faults = 2\n")))
+        grid_points(read_sweep(write(text.replace("3x4", "4") + "faults = 2\n")))
 
 
 def test_all_stands_for_the_algorithms_that_know_the_collective(write):
     text = 'topologies = ["4x4"]\ncollectives = ["alltoall"]\nalgorithms = ["all", "best"]\n'
-    names = [point["algorithm"] for point in points(load(write(text)))]
+    names = [point["algorithm"] for point in grid_points(read_sweep(write(text)))]
     assert {"matching", "best"} <= set(names)
     assert "hamiltonian" not in names
 
@@ -213,17 +215,17 @@ def test_misfit_descriptions(write, text, message, monkeypatch):
     path = write(text)
     monkeypatch.chdir(path.parent)
     with pytest.raises(InputError, match=message):
-        load(path)
+        read_sweep(path)
 
 
 def test_link_latencies_need_not_fit_every_topology(write):
     text = 'topologies = ["4", "3x3"]\ncollectives = ["allgather"]\nlink_latencies = ["1:2"]\n'
-    assert len(points(load(write(text)))) == 2
+    assert len(grid_points(read_sweep(write(text)))) == 2
 
 
 def test_missing_description(tmp_path):
     with pytest.raises(InputError, match=r"^Sweep file .* could not be read: No such file"):
-        load(tmp_path / "none.toml")
+        read_sweep(tmp_path / "none.toml")
 
 
 def test_command(write, capsys):
@@ -250,7 +252,7 @@ def test_help_lists_what_a_sweep_may_hold(write, capsys):
     path = write(textwrap.dedent(example))
     keys = re.findall(r"^(\w+) =", path.read_text(), re.M)
     assert sorted(keys) == sorted({"steps", *AXES, "pnr", "seeds"} - {"plans"})
-    assert len(points(load(path))) > 100
+    assert len(grid_points(read_sweep(path))) > 100
 
 
 def test_schedule_files_in_place_of_topologies(write, tmp_path, capsys):

@@ -8,17 +8,17 @@ from sweeps import plan_step
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.errors import InputError
-from torusfabric.planning import planned
-from torusfabric.planning.planned import plan_anew as plan
-from torusfabric.sweep.cores import on_cores
-from torusfabric.sweep.grid import key, load, points
-from torusfabric.sweep.work import work
+from torusfabric.planning import selection_schedule
+from torusfabric.planning.selection_schedule import plan_with_algorithm as plan
+from torusfabric.sweep.cores import run_on_cores
+from torusfabric.sweep.grid import grid_points, point_key, read_sweep
+from torusfabric.sweep.work import compute_row
 
 
 def test_work_plans():
-    row = work(plan_step(algorithm="hamiltonian"))
+    row = compute_row(plan_step(algorithm="hamiltonian"))
     assert row["status"] == "done"
-    assert row["key"] == key(plan_step(algorithm="hamiltonian"))
+    assert row["key"] == point_key(plan_step(algorithm="hamiltonian"))
     # 15 messages, each in two chunks, arrive by 4 ports in the fewest steps.
     assert row["result"]["rounds"] == row["result"]["bound"] == 8
     assert json.loads(json.dumps(row)) == row
@@ -32,14 +32,16 @@ def test_work_in_groups(write):
     collectives = ["allgather@1"]
     widths = [8]
     """
-    planned, simulated = (work(point)["result"] for point in points(load(write(grid))))
+    planned, simulated = (
+        compute_row(point)["result"] for point in grid_points(read_sweep(write(grid)))
+    )
     assert planned["collective"] == simulated["collective"] == "allgather@1"
     assert simulated["words_wrong"] == 0
 
 
 def test_work_simulates():
     point = plan_step("3x3", algorithm="best", width=8) | {"step": "simulate"}
-    result = work(point)["result"]
+    result = compute_row(point)["result"]
     assert result["words_wrong"] == 0
     assert result["cycles"] == result["predicted_cycles"]
 
@@ -48,7 +50,9 @@ def test_cycles_are_those_of_a_simulation():
     """Of a run, and of the runs of a fabric that leaves a choice."""
     for others in ({}, {"max_flits": 4}):
         point = plan_step("3x3", algorithm="best", width=8, **others)
-        said, counted = (work(point | {"step": step})["result"] for step in ("cycles", "simulate"))
+        said, counted = (
+            compute_row(point | {"step": step})["result"] for step in ("cycles", "simulate")
+        )
         assert said["cycles"] == counted["cycles"]
         assert [job["cycles"] for job in said["jobs"]] == [job["cycles"] for job in counted["jobs"]]
         assert set(said) < set(counted)
@@ -62,14 +66,18 @@ def test_what_rows_share_is_done_once(monkeypatch):
         found.append(selection)
         return plan(selection)
 
-    monkeypatch.setattr(planned, "plan_anew", counted)
+    monkeypatch.setattr(selection_schedule, "plan_with_algorithm", counted)
     point = plan_step("3x2", collective="scatter", algorithm="best") | {"step": "cycles"}
-    rows = [work(point | {"width": width, "flits": flits}) for width in (8, 9) for flits in (2, 3)]
+    rows = [
+        compute_row(point | {"width": width, "flits": flits})
+        for width in (8, 9)
+        for flits in (2, 3)
+    ]
     assert len({*found}) == len(found)
-    assert len({selection.chosen().name for selection in found}) > 1
+    assert len({selection.resolve_algorithm().name for selection in found}) > 1
     assert [row["result"]["width"] for row in rows] == [8, 8, 9, 9]
     assert rows[0]["result"]["cycles"] == rows[2]["result"]["cycles"] < rows[1]["result"]["cycles"]
-    assert work(point | {"width": 2000, "flits": 2})["status"] == "misfit"
+    assert compute_row(point | {"width": 2000, "flits": 2})["status"] == "misfit"
 
 
 def test_the_best_is_that_for_the_length():
@@ -79,30 +87,30 @@ def test_the_best_is_that_for_the_length():
     chosen = [tf.plan("3", "allreduce", flits=flits).algorithm for flits in (1, 18)]
     assert len({*chosen}) == 2
     for flits, algorithm in zip((1, 18), chosen, strict=True):
-        assert work(point | {"flits": flits})["result"]["algorithm"] == algorithm
-    engine = work(point | {"max_flits": 64})["result"]
+        assert compute_row(point | {"flits": flits})["result"]["algorithm"] == algorithm
+    engine = compute_row(point | {"max_flits": 64})["result"]
     program = tf.compile([tf.plan_forms("3", "allreduce", max_flits=64)], max_flits=64)
     assert engine["words_wrong"] == 0
-    assert program.modes[0].several
+    assert program.modes[0].has_several_ranges
     for job in engine["jobs"]:
         assert job["cycles"] == program.cycles(job["length"])
 
 
 def test_what_does_not_fit_is_a_row():
-    row = work(plan_step("4x4", algorithm="lee-code"))
+    row = compute_row(plan_step("4x4", algorithm="lee-code"))
     assert row["status"] == "misfit"
     assert row["reason"].startswith("Algorithm lee-code needs ")
 
 
 def test_a_fault_of_ours_does_not_end_a_sweep(monkeypatch):
-    monkeypatch.setattr("torusfabric.planning.selection.find", lambda name: 1 // 0)
-    row = work(plan_step("4x4", algorithm="matching"))
+    monkeypatch.setattr("torusfabric.planning.selection.find_algorithm", lambda name: 1 // 0)
+    row = compute_row(plan_step("4x4", algorithm="matching"))
     assert row["status"] == "failed"
     assert "result" not in row
 
 
 def _plan_point(write, path):
-    return points(load(write(f'plans = ["{path}"]')))[0]
+    return grid_points(read_sweep(write(f'plans = ["{path}"]')))[0]
 
 
 def test_plan_that_was_replaced_gives_no_row(write, tmp_path):
@@ -112,11 +120,11 @@ def test_plan_that_was_replaced_gives_no_row(write, tmp_path):
     point, before = _plan_point(write, path), path.read_bytes()
     tf.plan("4", "broadcast").save(path)
     message = f"Plan {path} was changed after the sweep began; write the results to a new file"
-    assert (work(point)["status"], work(point)["reason"]) == ("failed", message)
-    assert [row["reason"] for row in on_cores([point])] == [message]
+    assert (compute_row(point)["status"], compute_row(point)["reason"]) == ("failed", message)
+    assert [row["reason"] for row in run_on_cores([point])] == [message]
     path.unlink()
-    assert work(point)["status"] == "failed"
-    row = work(point, [before])  # a worker on another machine
+    assert compute_row(point)["status"] == "failed"
+    row = compute_row(point, [before])  # a worker on another machine
     assert row["result"]["collective"] == "allgather"
     assert "allgather" not in row["plan"]
 
@@ -126,19 +134,19 @@ def test_only_what_follows_from_the_point_is_a_misfit(monkeypatch, write, tmp_pa
     point = plan_step("3x7", algorithm="best", width=8) | {"step": "simulate"}
     with monkeypatch.context() as patch:
         patch.setattr("torusfabric.planning.limits.available_memory", lambda: 0)
-        patch.setattr("torusfabric.planning.limits.LITTLE", 0)
-        assert work(point)["status"] == "failed"
+        patch.setattr("torusfabric.planning.limits.NEGLIGIBLE_BYTES", 0)
+        assert compute_row(point)["status"] == "failed"
     with monkeypatch.context() as patch:
         patch.setenv("TORUSFABRIC_CACHE_LIMIT", "much")
         synth = {"step": "synth", "target": "ice40-hx8k", "mapping": "compact", "pnr": False}
-        assert work(point | synth)["status"] == "failed"
+        assert compute_row(point | synth)["status"] == "failed"
     path = tmp_path / "plan.json"
     tf.plan("3", "allgather").save(path)
     with monkeypatch.context() as patch:
         patch.setattr("torusfabric.schedule.parsing.available_memory", lambda: 0)
-        assert work(_plan_point(write, path))["status"] == "failed"
+        assert compute_row(_plan_point(write, path))["status"] == "failed"
     path.write_text("{}")
-    row = work(_plan_point(write, path))
+    row = compute_row(_plan_point(write, path))
     assert (row["status"], str(path) in row["reason"]) == ("misfit", True)
 
 
@@ -166,7 +174,7 @@ def test_only_what_follows_from_the_point_is_a_misfit(monkeypatch, write, tmp_pa
 def test_values_that_no_sweep_has(write, line):
     """Each is one line, of a length that can be read."""
     with pytest.raises(InputError, match=r"^Key \w+ of a sweep must ") as caught:
-        load(write(f'topologies = ["3"]\ncollectives = ["allgather"]\n{line}'))
+        read_sweep(write(f'topologies = ["3"]\ncollectives = ["allgather"]\n{line}'))
     assert len(str(caught.value)) < 200
 
 

@@ -14,17 +14,17 @@ from sweeps import MANY, lines_of, plan_step
 
 from torusfabric.errors import InputError, MissingTool
 from torusfabric.sweep import cores
-from torusfabric.sweep.cluster import on_cluster
-from torusfabric.sweep.cores import on_cores
-from torusfabric.sweep.grid import load, points
+from torusfabric.sweep.cluster import run_on_cluster
+from torusfabric.sweep.cores import run_on_cores
+from torusfabric.sweep.grid import grid_points, read_sweep
 from torusfabric.sweep.results import Results
-from torusfabric.sweep.work import describe, run
+from torusfabric.sweep.work import compute_rows, describe_point
 
 
 def test_missing_tool_ends_a_sweep(tmp_path):
     row = {"key": "0", "status": "missing", "reason": "Tool yosys was not found"}
     with Results(tmp_path / "r.jsonl") as results, pytest.raises(MissingTool, match="yosys"):
-        run([plan_step()], results, lambda todo: (r for r in [row]))
+        compute_rows([plan_step()], results, lambda todo: (r for r in [row]))
 
 
 def _start(path, *options):
@@ -44,7 +44,7 @@ def _wait_for_lines(path, count, process):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
 def test_killed_sweep_goes_on_where_it_was(write):
     path = write(MANY)
-    rows, total = path.with_suffix(".jsonl"), len(points(load(path)))
+    rows, total = path.with_suffix(".jsonl"), len(grid_points(read_sweep(path)))
     process = _start(path)
     _wait_for_lines(rows, 5, process)
     process.kill()
@@ -61,12 +61,12 @@ def test_killed_sweep_goes_on_where_it_was(write):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
 def test_lost_process_is_replaced():
     todo = [plan_step(f"{n}x{n}", algorithm="hamiltonian") for n in range(3, 8)]
-    rows = on_cores(todo, jobs=2)
+    rows = run_on_cores(todo, jobs=2)
     found = [next(rows)]
     victims = [p for p in _children(os.getpid()) if b"spawn_main" in _command(p)]
     os.kill(victims[0], signal.SIGKILL)
     found += rows
-    assert sorted(map(describe, found)) == sorted(map(describe, todo))
+    assert sorted(map(describe_point, found)) == sorted(map(describe_point, todo))
     assert {row["status"] for row in found} == {"done"}
 
 
@@ -84,8 +84,8 @@ def test_no_point_is_lost_with_a_process_that_dies_between_two(monkeypatch, turn
 
     monkeypatch.setattr(cores, "ProcessPoolExecutor", Pool)
     todo = [plan_step(f"{n}x{n}", algorithm="hamiltonian") for n in range(3, 6)]
-    found = list(on_cores(todo, jobs=2))
-    assert sorted(map(describe, found)) == sorted(map(describe, todo))
+    found = list(run_on_cores(todo, jobs=2))
+    assert sorted(map(describe_point, found)) == sorted(map(describe_point, todo))
     assert {row["status"] for row in found} == {"done"}
 
 
@@ -101,8 +101,8 @@ def test_cycles_of_one_plan_are_for_one_process(monkeypatch):
     point = plan_step("3", algorithm="hamiltonian")
     cycles = [point | {"step": "cycles", "width": width, "flits": flits}
               for width in (8, 9) for flits in (2, 4)]  # fmt: skip
-    found = list(on_cores([*cycles, point], jobs=2))
-    assert sorted(map(describe, found)) == sorted(map(describe, [*cycles, point]))
+    found = list(run_on_cores([*cycles, point], jobs=2))
+    assert sorted(map(describe_point, found)) == sorted(map(describe_point, [*cycles, point]))
     assert turns == [4, 1]
 
 
@@ -124,7 +124,7 @@ def test_no_scheduler(address, monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(distributed, "Client", None)
     with pytest.raises(InputError, match=r"^No Dask scheduler answers at "):
-        list(on_cluster([plan_step()], address))
+        list(run_on_cluster([plan_step()], address))
 
 
 @pytest.mark.long
@@ -132,7 +132,7 @@ def test_no_scheduler(address, monkeypatch):
 def test_cluster_loses_a_worker(write):
     distributed = pytest.importorskip("distributed")
     path = write(MANY)
-    rows, total = path.with_suffix(".jsonl"), len(points(load(path)))
+    rows, total = path.with_suffix(".jsonl"), len(grid_points(read_sweep(path)))
     with distributed.LocalCluster(
         n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
     ) as cluster:

@@ -5,9 +5,9 @@ import sys
 
 PROGRAM = """
 import sys
-from torusfabric.toolchain.amaranth_schemas import put_off_schema_checks
+from torusfabric.toolchain.amaranth_schemas import postpone_schema_checks
 
-put_off_schema_checks()
+postpone_schema_checks()
 from amaranth.lib import wiring
 
 assert "rfc3986" not in sys.modules  # what the library needs, and takes long

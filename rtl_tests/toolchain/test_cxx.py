@@ -49,7 +49,7 @@ def calls(monkeypatch, tmp_path):
 
 def build(**sources):
     texts = {f"{name}.cc": text for name, text in sources.items()}
-    return cxx.build("program", texts, flags=["-O1"], link=["-lm"], what="the texts")
+    return cxx.compile_and_link("program", texts, flags=["-O1"], link=["-lm"], what="the texts")
 
 
 def test_program_is_built_once(calls):
@@ -88,7 +88,7 @@ def test_nothing_is_left_without_a_cache(calls, tmp_path):
     temporary.mkdir()
     code = (
         "from torusfabric.toolchain import cxx\n"
-        "print(cxx.build('p', {'a.cc': 'one'}, flags=[], what='it').read_text())"
+        "print(cxx.compile_and_link('p', {'a.cc': 'one'}, flags=[], what='it').read_text())"
     )
     environ = os.environ | {"TMPDIR": str(temporary), "TORUSFABRIC_CACHE_LIMIT": "0"}
     command = [sys.executable, "-c", code]
@@ -116,7 +116,8 @@ def test_compiler_of_a_package(monkeypatch, tmp_path):
     (package / "zig").chmod(0o755)
     (here / "ziglang.py").write_text("print('the current folder')\n")
     code = (
-        "from torusfabric.toolchain import cxx\nprint(cxx.compiler_version(tuple(cxx.compiler())))"
+        "from torusfabric.toolchain import cxx\n"
+        "print(cxx.compiler_version(tuple(cxx.compiler_command())))"
     )
     (tmp_path / "program").write_text(code)
     path = os.pathsep.join([str(package.parent), str(Path(torusfabric.__file__).parent.parent)])
@@ -142,15 +143,15 @@ def test_compiler_with_words_before_its_arguments(calls, monkeypatch):
     wrapper.write_text('#!/bin/sh\nexec "$@"\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("CXX", f"'{wrapper}' {path}")
-    assert cxx.compiler() == [str(wrapper), path]
+    assert cxx.compiler_command() == [str(wrapper), path]
     assert build(a="one").read_text() == "one"
     monkeypatch.setenv("CXX", str(wrapper))  # a single path with a space in it
-    assert cxx.compiler() == [str(wrapper)]
+    assert cxx.compiler_command() == [str(wrapper)]
     monkeypatch.setenv("CXX", "g++ '")
     with pytest.raises(InputError, match=r"^CXX must be a command, not \"g\+\+ '\" \(No closing"):
-        cxx.compiler()
+        cxx.compiler_command()
     monkeypatch.setenv("CXX", "no-such-compiler")
-    assert not cxx.have_compiler()
+    assert not cxx.has_compiler()
 
 
 def test_compiler_that_makes_nothing(calls, monkeypatch):

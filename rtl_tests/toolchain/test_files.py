@@ -15,8 +15,19 @@ import pytest
 
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.toolchain import tools
-from torusfabric.toolchain.files import replacing, writable, write_file, writing, writing_text
-from torusfabric.toolchain.folders import ROOM, locked, require_room, work_folder
+from torusfabric.toolchain.files import (
+    open_for_writing,
+    open_text_for_writing,
+    replace_when_finished,
+    require_writable,
+    write_text_file,
+)
+from torusfabric.toolchain.folders import (
+    LEAST_FREE_BYTES,
+    hold_lock,
+    require_disk_space,
+    work_folder,
+)
 
 posix = pytest.mark.skipif(os.name != "posix", reason="the files of POSIX")
 
@@ -29,7 +40,7 @@ def mode(path):
 def test_new_file_has_the_usual_mode(tmp_path):
     usual = tmp_path / "usual"
     usual.touch()
-    write_file(tmp_path / "new", "text\n")
+    write_text_file(tmp_path / "new", "text\n")
     assert (tmp_path / "new").read_bytes() == b"text\n"
     assert mode(tmp_path / "new") == mode(usual)
 
@@ -40,7 +51,7 @@ def test_existing_file_keeps_its_mode(tmp_path, bits):
     path = tmp_path / "file"
     path.write_text("old")
     path.chmod(bits)
-    write_file(path, "new")
+    write_text_file(path, "new")
     assert (path.read_text(), mode(path)) == ("new", bits)
 
 
@@ -51,14 +62,14 @@ def test_symbolic_links_are_followed(tmp_path):
     link.symlink_to(Path("folder", "file"))
     second.symlink_to("link")
     for text in ("first", "again"):  # the target does not exist the first time
-        write_file(second, text)
+        write_text_file(second, text)
         assert target.read_text() == text
     assert (link.is_symlink(), second.is_symlink()) == (True, True)
     assert len(list(tmp_path.iterdir())) == 3
     link.unlink()
     link.symlink_to("second")
     with pytest.raises(InputError, match=r"^File \S+ cannot be written \(Too many"):
-        write_file(link, "round and round")
+        write_text_file(link, "round and round")
 
 
 @posix
@@ -67,8 +78,8 @@ def test_fifo_is_written_directly(tmp_path):
     os.mkfifo(path)
     reader = threading.Thread(target=lambda: read.append(path.read_text()))
     reader.start()
-    writable(path)
-    write_file(path, "flows")
+    require_writable(path)
+    write_text_file(path, "flows")
     reader.join()
     assert read == ["flows"]
     assert stat.S_ISFIFO(path.stat().st_mode)
@@ -78,17 +89,17 @@ def test_fifo_is_written_directly(tmp_path):
 def test_descriptors_are_written_directly(tmp_path):
     with open(tmp_path / "file", "w+") as file:
         before = os.fstat(file.fileno()).st_ino
-        writable(f"/dev/fd/{file.fileno()}")
-        write_file(f"/dev/fd/{file.fileno()}", "text")
+        require_writable(f"/dev/fd/{file.fileno()}")
+        write_text_file(f"/dev/fd/{file.fileno()}", "text")
         assert (tmp_path / "file").stat().st_ino == before
         assert file.read() == "text"
     reader, writer = os.pipe()
     (tmp_path / "link").symlink_to(f"/dev/fd/{writer}")
-    write_file(tmp_path / "link", "piped")
+    write_text_file(tmp_path / "link", "piped")
     assert os.read(reader, 10) == b"piped"
     os.close(reader)
     os.close(writer)
-    write_file("/dev/null", "gone")
+    write_text_file("/dev/null", "gone")
     assert not Path("/dev/null").is_file()
 
 
@@ -98,15 +109,18 @@ def test_full_device_is_one_line():
         InputError,
         match=r"^File /dev/full cannot be written \(No space left on device\); ",
     ):
-        write_file("/dev/full", "text")
+        write_text_file("/dev/full", "text")
 
 
 def test_standard_output(tmp_path):
     script = (
-        "import io\nfrom torusfabric.toolchain.files import writable, write_file, writing\n"
-        "writable('-')\nprint('first')\nwrite_file('-', 'text\\n')\n"
-        "with writing('-') as file: file.write(b'bytes\\n')\n"
-        "with writing('-') as raw, io.TextIOWrapper(raw) as file: file.write('wrapped\\n')\n"
+        "import io\n"
+        "from torusfabric.toolchain.files import (\n"
+        "    open_for_writing, require_writable, write_text_file)\n"
+        "require_writable('-')\nprint('first')\nwrite_text_file('-', 'text\\n')\n"
+        "with open_for_writing('-') as file: file.write(b'bytes\\n')\n"
+        "with open_for_writing('-') as raw, io.TextIOWrapper(raw) as file:\n"
+        "    file.write('wrapped\\n')\n"
         "print('last')"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=tmp_path)
@@ -115,7 +129,7 @@ def test_standard_output(tmp_path):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, OSError(28, "full")])
-@pytest.mark.parametrize("writer", [replacing, writing, writing_text])
+@pytest.mark.parametrize("writer", [replace_when_finished, open_for_writing, open_text_for_writing])
 @pytest.mark.parametrize("old", [None, "old"])
 def test_failure_leaves_what_was_there(tmp_path, writer, error, old):
     path = tmp_path / "file"
@@ -127,7 +141,7 @@ def test_failure_leaves_what_was_there(tmp_path, writer, error, old):
             if isinstance(file, Path):
                 file.write_text("half")
             else:
-                file.write("half" if writer is writing_text else b"half")
+                file.write("half" if writer is open_text_for_writing else b"half")
             assert not path.exists() or path.read_text() == old
             raise error
 
@@ -146,7 +160,7 @@ def test_failed_rename_leaves_what_was_there(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(InputError, match=r"^File .* cannot be written .*No space left on device"):
-        write_file(path, "new")
+        write_text_file(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -154,23 +168,23 @@ def test_failed_rename_leaves_what_was_there(tmp_path, monkeypatch):
 def test_what_cannot_be_written(tmp_path):
     for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "no" / "x", "No such file")):
         with pytest.raises(InputError, match=rf"^File \S+ cannot be written \({reason}"):
-            write_file(path, "")
+            write_text_file(path, "")
     with pytest.raises(
         InputError,
         match=r"^File \S+ cannot be written \(Is a directory\); choose another file or folder$",
     ):
-        writable(tmp_path)
+        require_writable(tmp_path)
     with pytest.raises(InputError, match=r"^Folder \S+/no cannot be written \(No such fi"):
-        writable(tmp_path / "no" / "x")
+        require_writable(tmp_path / "no" / "x")
 
 
 def test_folder_below_a_file(tmp_path):
     path = tmp_path / "file"
     path.write_text("")
     with pytest.raises(InputError, match=r"^Folder \S+ cannot be written "):
-        writable(path / "x.svg")
+        require_writable(path / "x.svg")
     with pytest.raises(InputError, match=r"^File \S+ cannot be written "):
-        write_file(path / "x.svg", "")
+        write_text_file(path / "x.svg", "")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
@@ -178,7 +192,7 @@ def test_file_that_is_read_only(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
     path.chmod(0o444)
-    for write in (writable, lambda path: write_file(path, "new")):
+    for write in (require_writable, lambda path: write_text_file(path, "new")):
         with pytest.raises(InputError, match=r"^File \S+ cannot be written \(Permission"):
             write(path)
     assert path.read_text() == "old"
@@ -189,7 +203,7 @@ def test_one_at_a_time_is_in(tmp_path):
     inside, most, waited = [], [], []
 
     def work():
-        with locked(tmp_path, waiting=lambda: waited.append(1)):
+        with hold_lock(tmp_path, waiting=lambda: waited.append(1)):
             inside.append(1)
             most.append(len(inside))
             entered.set()
@@ -211,7 +225,7 @@ def test_one_at_a_time_is_in(tmp_path):
 
 
 def test_folder_that_is_not_there_is_not_locked(tmp_path):
-    with locked(tmp_path / "no"):
+    with hold_lock(tmp_path / "no"):
         pass
 
 
@@ -234,7 +248,7 @@ def test_full_folder_for_temporary_files(number, monkeypatch, tmp_path):
 
 def test_tools_need_room(monkeypatch, tmp_path):
     """Before they run, and after: who ran out of room meanwhile may have cut its files off."""
-    free = [ROOM, ROOM - 1]
+    free = [LEAST_FREE_BYTES, LEAST_FREE_BYTES - 1]
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=1, free=free.pop(0)))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "work").mkdir()
@@ -243,4 +257,4 @@ def test_tools_need_room(monkeypatch, tmp_path):
         tools.run("sh", ["-c", "true"], folder=tmp_path / "work", log="log")
     assert free == []
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=0, free=0))
-    require_room(tmp_path)  # a file system that does not say
+    require_disk_space(tmp_path)  # a file system that does not say

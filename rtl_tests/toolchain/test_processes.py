@@ -122,7 +122,7 @@ def test_signal_while_a_process_starts(monkeypatch):
             started.append(self)
 
     monkeypatch.setattr(subprocess, "Popen", Interrupted)
-    with processes.ending_signals(), pytest.raises(processes.Interrupted) as caught:
+    with processes.interrupt_on_signals(), pytest.raises(processes.Interrupted) as caught:
         processes.run(["sleep", "300"])
     assert caught.value.status == 143
     assert started[0].returncode is not None
@@ -133,7 +133,7 @@ def test_handlers_are_put_back():
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)
     try:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        with processes.ending_signals():
+        with processes.interrupt_on_signals():
             signal.raise_signal(signal.SIGHUP)
             assert signal.getsignal(signal.SIGTERM) != before[0]
         assert signal.getsignal(signal.SIGTERM) == before[0]
@@ -150,8 +150,8 @@ def test_parallel_keeps_the_order():
         time.sleep(0 if n % 2 else 0.02)
         return n * n
 
-    assert list(processes.parallel(square, range(6))) == [0, 1, 4, 9, 16, 25]
-    assert list(processes.parallel(square, [])) == []
+    assert list(processes.map_in_threads(square, range(6))) == [0, 1, 4, 9, 16, 25]
+    assert list(processes.map_in_threads(square, [])) == []
 
 
 def test_failure_ends_what_runs_beside_it(monkeypatch, tmp_path):
@@ -170,7 +170,7 @@ def test_failure_ends_what_runs_beside_it(monkeypatch, tmp_path):
         raise WorkFailed("the other one")
 
     with pytest.raises(WorkFailed, match="other one"):
-        list(processes.parallel(work, ["fast", "slow"]))
+        list(processes.map_in_threads(work, ["fast", "slow"]))
     assert ends(wait_for(started))
     assert not (tmp_path / "second").exists()
 
@@ -195,12 +195,12 @@ def test_interrupt_while_a_command_is_loaded(monkeypatch, capsys):
 
 
 def test_what_runs_beside_ends_with_the_body():
-    with processes.beside(lambda: 5) as result:
+    with processes.run_in_background(lambda: 5) as result:
         assert result() == 5
     sleep, began = [sys.executable, "-c", "import time; time.sleep(60)"], time.monotonic()
 
     def fail_meanwhile():
-        with processes.beside(lambda: processes.run(sleep)):
+        with processes.run_in_background(lambda: processes.run(sleep)):
             time.sleep(0.2)
             raise WorkFailed("the body")
 
@@ -213,9 +213,9 @@ def test_what_runs_beside_ends_with_the_body():
 ABSORBED = """
 import hashlib, threading
 from torusfabric.toolchain.folders import work_folder
-from torusfabric.toolchain.processes import ending_signals, run
+from torusfabric.toolchain.processes import interrupt_on_signals, run
 threading.Thread(target=run, args=[["sh", "-c", NEST]], daemon=True).start()
-with ending_signals(), work_folder():
+with interrupt_on_signals(), work_folder():
     threading.Timer(1.0, print, ["ready"], {"flush": True}).start()
     hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
 """

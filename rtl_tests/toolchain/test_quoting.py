@@ -11,7 +11,7 @@ import pytest
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.draw import draw
-from torusfabric.draw.animate import animation
+from torusfabric.draw.animate import animation_page
 from torusfabric.simulation.engines.amaranth_engine import AmaranthEngine
 from torusfabric.toolchain.quoting import line_comment, shell_command
 
@@ -111,8 +111,8 @@ def test_names_of_nodes_in_save_files_of_gtkwave(tmp_path: Path) -> None:
     "name", ["@DATA@", "@SCRIPT@", "@STYLE@", "</title><script>", '" onfocus="']
 )
 def test_name_of_an_algorithm_in_animations(name: str) -> None:
-    text = animation(tf.compile(named(name)))
-    plain = animation(tf.compile(named("plain")))
+    text = animation_page(tf.compile(named(name)))
+    plain = animation_page(tf.compile(named("plain")))
     assert text.count("<script>") == plain.count("<script>")
     assert text.count(' onfocus="') == 0
     assert len(text) - len(plain) < 100

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from torusfabric.cli.output import notices_shown
+from torusfabric.cli.output import print_notices
 from torusfabric.errors import MissingTool, WorkFailed
 from torusfabric.toolchain import notices, progress, tools
 from torusfabric.toolchain.folders import work_folder
@@ -140,9 +140,9 @@ def test_package_that_compiles_its_tool_says_so(monkeypatch, program, caplog):
 
 def test_notices_on_standard_error(capsys):
     """Commands show notices, a line each; nothing is shown before or after."""
-    with notices_shown():
-        notices.say("one moment")
-    notices.say("nobody listens")
+    with print_notices():
+        notices.send_notice("one moment")
+    notices.send_notice("nobody listens")
     assert capsys.readouterr() == ("", "torusfabric: one moment\n")
 
 

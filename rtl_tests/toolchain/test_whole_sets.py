@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torusfabric.errors import InputError
-from torusfabric.toolchain.owned import require_whole, write_owned
+from torusfabric.toolchain.owned import require_complete_set, write_file_set
 from torusfabric.verilog.design import MANIFEST, Design
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes fork")
@@ -107,7 +107,7 @@ def test_a_design_over_an_older_one(folder, tmp_path, fault):
             assert whole, f"operation {number}: a mixture of {sorted(ours)}"
         else:
             with pytest.raises(InputError, match=r"is incomplete, for manifest\.json is missing"):
-                require_whole(folder / MANIFEST)
+                require_complete_set(folder / MANIFEST)
         design("old").write(folder)
         assert found(folder) == expected("old") | OTHERS
         number += 1
@@ -140,9 +140,9 @@ def test_a_file_that_cannot_be_replaced(folder):
 
 def test_the_seal_goes_first(tmp_path):
     """A reader that finds no seal is told to carry the command out again."""
-    write_owned(tmp_path, "some", {"a": b"1", "seal": b"2"}, seal="seal", force=False)
-    require_whole(tmp_path / "seal")
+    write_file_set(tmp_path, "some", {"a": b"1", "seal": b"2"}, seal="seal", force=False)
+    require_complete_set(tmp_path / "seal")
     (tmp_path / "seal").unlink()
     with pytest.raises(InputError, match=r"^Folder \S+ is incomplete, for seal is missing"):
-        require_whole(tmp_path / "seal")
-    require_whole(Path(tmp_path, "elsewhere", "seal"))
+        require_complete_set(tmp_path / "seal")
+    require_complete_set(Path(tmp_path, "elsewhere", "seal"))

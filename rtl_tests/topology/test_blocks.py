@@ -14,34 +14,37 @@ from torusfabric.topology.boards import Boards
 def test_links_lead_back(sides, counts):
     torus = Torus(*sides)
     boards = Boards.parse(counts, torus)
-    board, number = boards.located
-    assert (boards.nodes[board, number] == np.arange(torus.nodes)).all()
-    for here, ends in enumerate(boards.ends):
+    board, number = boards.node_locations
+    assert (boards.nodes_by_board[board, number] == np.arange(torus.nodes)).all()
+    for here, ends in enumerate(boards.far_ends):
         for link, (there, port) in enumerate(ends):
-            assert boards.ends[there][port] == (here, link)
+            assert boards.far_ends[there][port] == (here, link)
             assert there != here
-            node, out = boards.links[link]
-            far, back = boards.links[port]
-            assert torus.neighbours[boards.nodes[here, node], out] == boards.nodes[there, far]
+            node, out = boards.link_ports[link]
+            far, back = boards.link_ports[port]
+            assert (
+                torus.neighbours[boards.nodes_by_board[here, node], out]
+                == boards.nodes_by_board[there, far]
+            )
             assert torus.opposite[out] == back
 
 
 def test_each_arc_between_boards_is_a_link_port():
     boards = Boards.parse("2x2", Torus(4, 4))
-    board, _ = boards.located
+    board, _ = boards.node_locations
     neighbours = boards.torus.neighbours
     cut = (board[neighbours] != board[:, None]).sum()
-    assert cut == boards.number * len(boards.links) == 32
+    assert cut == boards.n_boards * len(boards.link_ports) == 32
 
 
 def test_tree_reaches_all_boards():
     boards = Boards.parse("3x4", Torus(6, 4))
-    assert max(boards.depth) == 3  # the eccentricity of a board in a 3x4 torus
-    for board, link in enumerate(boards.above[1:], 1):
-        there, port = boards.ends[board][link]
-        assert boards.depth[there] == boards.depth[board] - 1
-        assert port in boards.below[there]
-    assert sum(map(len, boards.below)) == boards.number - 1
+    assert max(boards.tree_depths) == 3  # the eccentricity of a board in a 3x4 torus
+    for board, link in enumerate(boards.parent_links[1:], 1):
+        there, port = boards.far_ends[board][link]
+        assert boards.tree_depths[there] == boards.tree_depths[board] - 1
+        assert port in boards.child_links[there]
+    assert sum(map(len, boards.child_links)) == boards.n_boards - 1
 
 
 @pytest.mark.parametrize(

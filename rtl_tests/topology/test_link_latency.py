@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import torusfabric as tf
-from torusfabric.analysis.volume import limit
+from torusfabric.analysis.volume import cycle_limit
 from torusfabric.collective import parse_collective
-from torusfabric.fabric.choose import each_selection
+from torusfabric.fabric.choose import split_modes
 from torusfabric.fabric.spec import FabricSpec
 from torusfabric.topology import (
     Faulty,
-    alike_along_axes,
+    equalize_axis_links,
     parse_topology,
     topology_from_json,
     with_latency,
@@ -68,7 +68,7 @@ def test_a_plan_file_keeps_the_latency(tmp_path):
 
 def test_groups_have_the_links_of_their_axes():
     columns = tf.plan("3x4", "allgather@0", link_latency="0:6,1:2")
-    assert columns.blocks.groups.torus == tf.Torus(3, link_latency=6)
+    assert columns.blocks.groups.group_topology == tf.Torus(3, link_latency=6)
 
 
 def test_the_diameter_is_counted_in_cycles():
@@ -103,7 +103,7 @@ def test_single_links_are_slow(tmp_path):
     assert without_faults(Faulty(topology, ["0:+1"])) == topology
     ring = parse_topology("6!0:+0=9")
     assert (ring.longest_link, ring.diameter, ring.diameter_cycles) == (9, 3, 5)
-    assert limit(ring, parse_collective("broadcast"), 1) == 5
+    assert cycle_limit(ring, parse_collective("broadcast"), 1) == 5
 
 
 def test_trees_and_detours_shun_slow_links():
@@ -121,14 +121,14 @@ def test_groups_and_boards_have_links_alike_along_axes():
     program = tf.compile(schedule, flits=2)
     assert tf.simulate(tf.Fabric(program, width=8), engine="amaranth").passed
     groups = FabricSpec(topology="3x4!0:+1=4", collective="allgather@1,halo")
-    each = {(one.topology, one.link_latency) for one in each_selection(groups)}
+    each = {(one.topology, one.link_latency) for one in split_modes(groups)}
     assert each == {("3x4", "0:1,1:4")}
 
 
 def test_a_link_that_is_not_there_is_not_slow():
     """Of a mesh whose links are all quicker than the others would be, also at its edges."""
     mesh = with_latency(parse_topology("mesh:2x2"), "4,0:+0=2,1:+0=2")
-    assert alike_along_axes(mesh).latency_text == "0:2,1:4"
+    assert equalize_axis_links(mesh).latency_text == "0:2,1:4"
     assert with_latency(parse_topology("mesh:3"), "4,0:+0=2,1:+0=2").longest_link == 2
 
 

@@ -7,8 +7,8 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.errors import InputError
-from torusfabric.topology import Faulty, Graph, cayley
-from torusfabric.topology.validate import validate
+from torusfabric.topology import Faulty, Graph, require_cayley_graph
+from torusfabric.topology.validate import validate_cayley_graph
 
 TWISTED = (
     "8x4~4",
@@ -71,8 +71,8 @@ def test_the_way_round_an_axis_ends_in_another_row(name):
 @pytest.mark.parametrize("name", TWISTED + OTHERS)
 def test_it_is_a_cayley_graph(name):
     """All that rooms above rely on; and distances are those of a graph."""
-    network = cayley(tf.parse_topology(name))
-    validate(network)
+    network = require_cayley_graph(tf.parse_topology(name))
+    validate_cayley_graph(network)
     assert tf.parse_topology(network.name) == network
     pairs = ((v, int(w)) for v in range(network.nodes) for w in network.neighbours[v])
     lengths = nx.single_source_shortest_path_length(nx.Graph(pairs), 0)

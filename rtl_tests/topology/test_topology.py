@@ -71,19 +71,19 @@ def test_groups(sides, axes):
     torus = Torus(sides)
     groups = Groups(torus, axes)
     assert sorted(groups.members.ravel().tolist()) == list(range(torus.nodes))
-    assert groups.members.shape == (groups.count, groups.size)
+    assert groups.members.shape == (groups.n_groups, groups.group_size)
     nodes = np.arange(torus.nodes)
-    assert (groups.members[groups.group, groups.position] == nodes).all()
-    assert (groups.beside(nodes, groups.position) == nodes).all()
-    for port, there in enumerate(groups.ports.tolist()):
+    assert (groups.members[groups.group_of_node, groups.position_of_node] == nodes).all()
+    assert (groups.node_in_same_group(nodes, groups.position_of_node) == nodes).all()
+    for port, there in enumerate(groups.port_in_topology.tolist()):
         assert groups.port_in_group[there] == port
         neighbour = torus.neighbours[:, there]
-        assert (groups.group[neighbour] == groups.group).all()
-        along = groups.torus.neighbours[groups.position, port]
-        assert (groups.position[neighbour] == along).all()
+        assert (groups.group_of_node[neighbour] == groups.group_of_node).all()
+        along = groups.group_topology.neighbours[groups.position_of_node, port]
+        assert (groups.position_of_node[neighbour] == along).all()
     outside = np.flatnonzero(groups.port_in_group < 0)
     for port in outside.tolist():
-        assert (groups.group[torus.neighbours[:, port]] != groups.group).all()
+        assert (groups.group_of_node[torus.neighbours[:, port]] != groups.group_of_node).all()
 
 
 def test_groups_are_translations():
@@ -103,5 +103,5 @@ def test_axes_that_are_none(axes):
 def test_one_group_of_all_nodes():
     """On any topology."""
     groups = Groups(Arrowhead(2))
-    assert (groups.count, groups.size, groups.torus) == (1, 16, Arrowhead(2))
-    assert groups.position.tolist() == list(range(16))
+    assert (groups.n_groups, groups.group_size, groups.group_topology) == (1, 16, Arrowhead(2))
+    assert groups.position_of_node.tolist() == list(range(16))

@@ -16,8 +16,8 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.topology import CayleyGraph, cayley, registry, topology_from_json
-from torusfabric.topology.validate import MOST_PAIRED, validate
+from torusfabric.topology import CayleyGraph, registry, require_cayley_graph, topology_from_json
+from torusfabric.topology.validate import MOST_NODES_FOR_PAIRS, validate_cayley_graph
 
 ROWS = COLUMNS = 4
 TWIST = 2
@@ -102,7 +102,7 @@ def test_the_right_one_is_planned_and_built(family, monkeypatch, tmp_path):
         tf.parse_topology("twisted:4x4:2")
     tf.register_topology(family)
     tf.register_topology(family)
-    topology = cayley(tf.parse_topology("twisted:4x4:2"))
+    topology = require_cayley_graph(tf.parse_topology("twisted:4x4:2"))
     with pytest.raises(tf.InputError, match=r" or twisted:ROWSxCOLUMNS:TWIST, not 'x'"):
         tf.parse_topology("x")
     assert topology_from_json(json.loads(json.dumps(topology.to_json()))) == topology
@@ -232,7 +232,7 @@ SIZES = [
 @pytest.mark.parametrize("topology", few(5, [*SIZES], tuples=True), ids=str)
 def test_our_own_are_proved_here(topology):
     """What is not proved each time that one is made."""
-    validate(topology)
+    validate_cayley_graph(topology)
 
 
 def test_each_value_is_proved_once():
@@ -268,7 +268,7 @@ def test_large_ones_add_by_coordinates():
     """What cannot be compared for all pairs of nodes must follow from coordinates."""
     assert Large().diameter == 24 + 1200
     own = type("Own", (Large,), {"add": Twisted.add})
-    assert own(64, 64).nodes == MOST_PAIRED
+    assert own(64, 64).nodes == MOST_NODES_FOR_PAIRS
     with pytest.raises(tf.InputError, match=r"^Add of .* must be left out, .* above 4096 nodes"):
         own(64, 65)
 

@@ -11,8 +11,8 @@ from verilog_bench import have_icarus, run_icarus
 
 from torusfabric.errors import WorkFailed
 from torusfabric.rtl.chosen_sum import ChosenSum
-from torusfabric.rtl.modules import Leaf, Use
-from torusfabric.rtl.multiplexer import SLICE, Multiplexer, branch_bits, select_bits
+from torusfabric.rtl.modules import Leaf, SharedInstance
+from torusfabric.rtl.multiplexer import SLICE_BITS, Multiplexer, branched_select_bits, select_bits
 from torusfabric.rtl.netlist import NetlistBuilder
 from torusfabric.toolchain import tools
 from torusfabric.verilog import text as module_file
@@ -22,7 +22,7 @@ from torusfabric.verilog.lut6 import LUT6
 from torusfabric.verilog.text import module_texts
 
 #: One slice of an odd number of bits, and two of which the last is shorter.
-WIDTHS = (5, SLICE + 3)
+WIDTHS = (5, SLICE_BITS + 3)
 
 MULTIPLEXERS = [
     *(Multiplexer(count, 2, branched=False) for count in range(3, 21)),
@@ -61,15 +61,21 @@ class Shared(Leaf):
     def elaborate(self, platform):
         m = Module()
         for shape in SHAPES:
-            *inputs, output = shape.shared.ports()
+            *inputs, output = shape.shared_module.make_ports()
             ports = {f"i_{port.name}": Signal(len(port)) for port in inputs}
-            m.submodules += Use(shape.shared, **ports, **{f"o_{output.name}": output})
+            m.submodules += SharedInstance(
+                shape.shared_module, **ports, **{f"o_{output.name}": output}
+            )
         return m
 
 
 def codes(shape):
     """The select bits of a slice that make each input pass, as numbers."""
-    bits = select_bits if isinstance(shape, Multiplexer) and not shape.branched else branch_bits
+    bits = (
+        select_bits
+        if isinstance(shape, Multiplexer) and not shape.branched
+        else branched_select_bits
+    )
     rows = [bits(shape.count, index) for index in range(shape.count)]
     return len(rows[0]), [sum(bit << n for n, bit in enumerate(row)) for row in rows]
 
@@ -77,7 +83,7 @@ def codes(shape):
 def comparison(number, shape):
     """Text that gives both forms of a module the same, and says that they do the same."""
     size, known = codes(shape)
-    *inputs, output = shape.shared.ports()
+    *inputs, output = shape.shared_module.make_ports()
     cases = "".join(f"{index}: code = {size}'d{code}; " for index, code in enumerate(known))
     text = ""
     for port in inputs:
@@ -98,7 +104,7 @@ def comparison(number, shape):
     for form, prefix in (("usual", "usual_"), ("ecp5", "")):
         wire = f"{form}_{number}"
         text += f"wire [{len(output) - 1}:0] {wire};\n"
-        text += f"{prefix}{shape.shared.name} the_{wire} ({pins}.{output.name}({wire}));\n"
+        text += f"{prefix}{shape.shared_module.name} the_{wire} ({pins}.{output.name}({wire}));\n"
     return text + f"always @* assert (usual_{number} == ecp5_{number});\n"
 
 
@@ -107,8 +113,8 @@ def texts():
     """The text of each module."""
     netlist = NetlistBuilder()
     netlist.add_module("shared", Shared)
-    modules = module_texts(netlist.done())
-    return {shape: modules[shape.shared.name].text for shape in SHAPES}
+    modules = module_texts(netlist.make_netlist())
+    return {shape: modules[shape.shared_module.name].text for shape in SHAPES}
 
 
 def prove(folder, texts, other=None, *, define=ECP5):
@@ -187,7 +193,7 @@ def test_both_forms_find_the_same(look_up, tmp_path):
         [
             ("3x3", "reduce-scatter", 8, {"sum_2_8"}),
             ("4x5", "alltoall", 3, {"branches_6_3"}),
-            ("3x4", "allreduce", SLICE + 3, {"sum_idle_4_19"}),
+            ("3x4", "allreduce", SLICE_BITS + 3, {"sum_idle_4_19"}),
         ],
     ),
 )

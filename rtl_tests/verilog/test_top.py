@@ -11,7 +11,7 @@ from verilog_bench import check_silent, slang_diagnostics
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.proof.gates import read_gates
-from torusfabric.rtl.netlist import Fixed, Role
+from torusfabric.rtl.netlist import Constant, Role
 from torusfabric.toolchain import tools
 from torusfabric.verilog.syntax import constant_lines
 
@@ -75,7 +75,7 @@ def differences(fabric, design):
             nets |= {net: pins[port] for port, net in instance.outputs.items()}
 
     def wanted(part):
-        if isinstance(part, Fixed):
+        if isinstance(part, Constant):
             return [str(part.value >> k & 1) for k in range(part.width)]
         return nets[part.net][part.start : part.start + part.width]
 
@@ -93,12 +93,12 @@ def differences(fabric, design):
                 compared += 1
                 if there.pins[port] != [bit for part in parts for bit in wanted(part)]:
                     found.append(f"{instance.name}.{port}")
-    outputs = {name: [netlist.whole(name)[0]] for name in netlist.outputs} | netlist.wired
+    outputs = {name: [netlist.all_bits(name)[0]] for name in netlist.outputs} | netlist.wired
     for name, parts in outputs.items():
         if text.outputs[name] != [bit for part in parts for bit in wanted(part)]:
             found.append(name)
     assert compared > len(text.instances)
-    if not Counter(map(kind, text.instances.values())) <= netlist.counts:
+    if not Counter(map(kind, text.instances.values())) <= netlist.instance_counts:
         found.append("modules")
     return found
 

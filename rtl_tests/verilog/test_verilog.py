@@ -34,7 +34,7 @@ def emitted(tmp_path, fabric):
 def test_equal_contents_are_written_once():
     """Of ROMs that hold the same the text has one constant."""
     fabric = fabric_of("8x8", "gather", "max-flow")
-    roms = list(fabric.netlist.having(Role.ROM))
+    roms = list(fabric.netlist.instances_with_role(Role.ROM))
     design = verilog.emit(fabric, command="")
     contents = {(rom.contents, rom.width) for rom in roms}
     assert {(held.rows, held.width) for held in design.contents.values()} == contents
@@ -134,7 +134,7 @@ def test_routers_with_a_rom_in_front_have_as_many_settings_as_it_has_rows():
     """The others are given their select bits."""
     program = tf.compile(tf.plan("5x5", "gather", algorithm="max-flow"), flits=1)
     routers = tf.emit(tf.Fabric(program, width=2)).classes.values()
-    assert {router.shape.settings for router in routers} == {0, program.loop.rows}
+    assert {router.shape.settings for router in routers} == {0, program.loop.n_rows}
 
 
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")

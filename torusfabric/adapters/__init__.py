@@ -1,8 +1,20 @@
-"""Adapters: capabilities around the core, a folder each.
+"""Adapters: the circuits between a core and its surroundings, one folder for each adapter.
 
-A folder has the hardware, the proofs, the simulation, the files and the options of its adapter.
-What it adds to commands, it declares; see `torusfabric.contract.adapter`. What it puts before a
-core is a front; see `torusfabric.rtl.front`.
+========== ==================================================================================
+folder     the core is reached
+========== ==================================================================================
+`host`     through one memory-mapped port for all nodes
+`bare`     through ports of each node
+`bus`      through AXI4, AXI4-Lite or Wishbone: a host port, or the starts of runs with streams
+`streams`  through AXI4-Stream ports of each node
+`loading`  as in `host` or `streams`; its tables are RAMs, filled from an image
+`boards`   as in `host` or `bus`; its nodes are spread over several boards
+========== ==================================================================================
+
+The folder of an adapter holds everything that belongs to it: hardware, proof, simulation, emitted
+files and command-line options. The hardware around a core is a subclass of
+`torusfabric.rtl.front.Front`. An adapter that adds options to commands declares them as a
+`torusfabric.contract.adapter.Adapter`.
 """
 
 from importlib import import_module
@@ -12,10 +24,11 @@ from .boards.options import ADAPTER as BOARDS
 
 __all__ = ["ADAPTERS", "adapter_object"]
 
-#: All adapters, those closer to the core first.
+#: The adapters that add options to commands, those closer to the core first.
 ADAPTERS = (BOARDS,)
 
-#: The front of each top, and what else the choices of a fabric ask for: module and object.
+#: Module and name of each object that `Fabric` takes from an adapter: the front of each top, then
+#: the objects for loadable tables and for a bus.
 OBJECTS = {
     "host": ("host.front", "HostFront"),
     "core": ("bare.front", "BareFront"),
@@ -28,6 +41,9 @@ OBJECTS = {
 
 
 def adapter_object(name: str) -> Any:
-    """Return an object of an adapter, imported now."""
+    """Return an object by its key in `OBJECTS`.
+
+    Its module is imported by this call only, so a fabric loads no adapter that it does not use.
+    """
     module, attribute = OBJECTS[name]
     return getattr(import_module(f"{__name__}.{module}"), attribute)

@@ -17,49 +17,68 @@ from ..schedule import Duplex, Lifted, Schedule
 from ..schedule.base import UNNAMED
 from ..toolchain.notices import LOGGER
 from ..toolchain.public import public_class
-from ..toolchain.values import flag, natural, positive, real, shown
+from ..toolchain.values import (
+    message_text,
+    parse_non_negative_int,
+    parse_number,
+    parse_positive_int,
+    require_bool,
+)
 from ..topology import CayleyGraph, Topology
 
-__all__ = ["Algorithm", "AlgorithmFailed", "Options", "Planner", "as_flag", "asked_for",
-           "chunk_for_each", "every_port", "one_chunk", "some_ports"]  # fmt: skip
+__all__ = [
+    "Algorithm",
+    "AlgorithmFailed",
+    "Options",
+    "Planner",
+    "option_flag",
+    "requested_value",
+    "chunk_multiple_reason",
+    "all_ports_reason",
+    "single_chunk_reason",
+    "port_count_reason",
+]
 
 #: The largest latency in steps: with a larger one, blocks would mostly wait.
 MOST_LATENCY = 2**16
 
 
-def _times(what: str, value: object) -> tuple[float, ...]:
+def _parse_times(what: str, value: object) -> tuple[float, ...]:
     """Return three numbers as floats, or raise `InputError`."""
     if not isinstance(value, tuple | list) or len(value) != 3:
-        raise InputError(f"{what} must be three numbers, BETA TAU LENGTH, not {shown(value)}")
-    return tuple(real(what, number) for number in value)
+        raise InputError(
+            f"{what} must be three numbers, BETA TAU LENGTH, not {message_text(value)}"
+        )
+    return tuple(parse_number(what, number) for number in value)
 
 
-#: The reader of each option, which checks the value. The options in `_OPEN` may also be None.
-_READ: dict[str, Callable[[str, object], object]] = {
-    "ports": positive,
-    "chunks": positive,
-    "large": flag,
-    "seed": natural,
-    "latency": positive,
+#: The reader of each option, which checks the value. The options in `_OPTIONAL_OPTIONS` may also be
+#: None.
+_OPTION_PARSERS: dict[str, Callable[[str, object], object]] = {
+    "ports": parse_positive_int,
+    "chunks": parse_positive_int,
+    "large": require_bool,
+    "seed": parse_non_negative_int,
+    "latency": parse_positive_int,
     "duplex": lambda _, value: Duplex(value),
-    "trees": positive,
-    "packets": positive,
-    "times": _times,
+    "trees": parse_positive_int,
+    "packets": parse_positive_int,
+    "times": _parse_times,
 }
-_OPEN = ("ports", "chunks", "trees", "packets", "times")
+_OPTIONAL_OPTIONS = ("ports", "chunks", "trees", "packets", "times")
 
 
 @public_class
 @dataclass(frozen=True)
 class Options:
-    """The requests of a user to an algorithm; None, or the default, leaves it the choice.
+    """The requests of a user to an algorithm. None, or the default, leaves the choice to it.
 
     Parameters
     ----------
     ports : int or None
         Number of messages that a node may send, and may receive, in a round: 1 to its degree.
     chunks : int or None
-        Number of blocks that a message is cut into.
+        Number M of chunks that a message is cut into.
     large : bool
         True to prefer more rounds with shorter messages, for long messages.
     seed : int
@@ -100,9 +119,9 @@ class Options:
     times: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
-        for name, read in _READ.items():
+        for name, read in _OPTION_PARSERS.items():
             value = getattr(self, name)
-            if value is not None or name not in _OPEN:
+            if value is not None or name not in _OPTIONAL_OPTIONS:
                 object.__setattr__(self, name, read(name.replace("_", " ").capitalize(), value))
         if self.latency > MOST_LATENCY:
             raise InputError(f"Latency must be at most {MOST_LATENCY} steps, not {self.latency}")
@@ -112,12 +131,12 @@ class Options:
         return [f.name for f in fields(self) if getattr(self, f.name) != f.default]
 
 
-def as_flag(name: str) -> str:
+def option_flag(name: str) -> str:
     """Return an option as the command line writes it."""
     return f"--{name.replace('_', '-')}"
 
 
-def asked_for(reason: str, options: Options) -> str:
+def requested_value(reason: str, options: Options) -> str:
     """Return the value of the option with which a misfit begins, for an error message.
 
     Returns
@@ -127,9 +146,9 @@ def asked_for(reason: str, options: Options) -> str:
         option that was given.
     """
     for name in options.given():
-        if reason.startswith(f"{as_flag(name)} "):
+        if reason.startswith(f"{option_flag(name)} "):
             value = getattr(options, name)
-            return as_flag(name) if isinstance(value, bool | tuple) else str(value)
+            return option_flag(name) if isinstance(value, bool | tuple) else str(value)
     return ""
 
 
@@ -151,13 +170,13 @@ OTHERS = "; torusfabric compare lists the algorithms that fit"
 class AlgorithmFailed(InputError):
     """The error of an algorithm of another package that neither plans nor refuses."""
 
-    def announce(self) -> None:
+    def warn_once(self) -> None:
         """Warn once that the algorithm is left out, where other algorithms may serve."""
-        _warn(f"{self} (it is left out)")
+        _warn_once(f"{self} (it is left out)")
 
 
 @cache
-def _warn(text: str) -> None:
+def _warn_once(text: str) -> None:
     """Give a warning; each text is given once."""
     LOGGER.warning("%s", text)
 
@@ -202,8 +221,8 @@ class Algorithm:
 
     Examples
     --------
-    >>> from torusfabric.algorithms import find
-    >>> find("hamiltonian").collectives
+    >>> from torusfabric.algorithms import find_algorithm
+    >>> find_algorithm("hamiltonian").collectives
     ('allgather', 'reduce-scatter', 'allreduce')
     """
 
@@ -228,43 +247,43 @@ class Algorithm:
         """
         if collective.axes is not None:
             groups = collective.groups(topology)
-            return self.why_not(groups.torus, collective.in_one_group, options)
+            return self.why_not(groups.group_topology, collective.in_one_group, options)
         if collective.kind not in self.collectives:
             return f"one of the collectives {', '.join(self.collectives)}"
         for name in self.unknown(options):
-            return f"{as_flag(name)} left out"
+            return f"{option_flag(name)} left out"
         if not (self.any_network or isinstance(topology, CayleyGraph)):
-            hint = "" if self._is_ours else ": its Algorithm lacks any_network=True"
+            hint = "" if self._is_built_in else ": its Algorithm lacks any_network=True"
             return f"a network that looks the same from every node, such as a torus{hint}"
         try:
-            return self._ask("misfit", topology, collective, options)  # type: ignore[no-any-return]
+            return self._call_function("misfit", topology, collective, options)  # type: ignore[no-any-return]
         except AlgorithmFailed as error:
-            error.announce()
+            error.warn_once()
             return "another misfit: its own raises an error"
 
     def find_variants(
         self, topology: Topology, collective: Collective
     ) -> Sequence[Mapping[str, Any]]:
         """Return the variants for a selection; none where the function of another package fails."""
-        return self._ask_or((), "variants", topology, collective)  # type: ignore[no-any-return]
+        return self._call_or_default((), "variants", topology, collective)  # type: ignore[no-any-return]
 
     def most_flit_chunks(self, topology: Topology, collective: Collective) -> int:
         """Return the longest message, in flits, for which a chunk for each flit is tried.
 
         0 where the function of another package fails.
         """
-        return self._ask_or(0, "flit_chunks", topology, collective)  # type: ignore[no-any-return]
+        return self._call_or_default(0, "flit_chunks", topology, collective)  # type: ignore[no-any-return]
 
-    def _ask_or(self, otherwise: Any, what: str, *given: Any) -> Any:
+    def _call_or_default(self, otherwise: Any, what: str, *given: Any) -> Any:
         """Return the result of a function of the algorithm, or `otherwise` where it fails."""
         try:
-            return self._ask(what, *given)
+            return self._call_function(what, *given)
         except AlgorithmFailed as error:
-            error.announce()
+            error.warn_once()
             return otherwise
 
-    def _ask(self, what: str, *given: Any) -> Any:
-        """Return the result of a function of the algorithm, which is given by its name.
+    def _call_function(self, what: str, *given: Any) -> Any:
+        """Call the function in field `what` of the algorithm, such as ``"plan"``.
 
         Raises
         ------
@@ -281,14 +300,14 @@ class Algorithm:
             if getattr(function, "__module__", "").startswith(f"{PACKAGE}."):
                 raise
             reason = f"{what} raises {type(error).__name__}: {error}"
-        raise self._failure(reason)
+        raise self._failure_error(reason)
 
     @property
-    def _is_ours(self) -> bool:
+    def _is_built_in(self) -> bool:
         """True if this package defines the algorithm."""
         return str(getattr(self.plan, "__module__", "")).startswith(f"{PACKAGE}.")
 
-    def _failure(self, reason: str) -> AlgorithmFailed:
+    def _failure_error(self, reason: str) -> AlgorithmFailed:
         """Return the error of a function that failed for a reason."""
         return AlgorithmFailed(
             f"Algorithm {self.name} failed, because its {reason}; correct it, or choose another"
@@ -310,22 +329,26 @@ class Algorithm:
         """
         options = options or Options()
         for name in self.unknown(options):
-            raise InputError(f"Algorithm {self.name} has no option {as_flag(name)}; leave it out")
+            raise InputError(
+                f"Algorithm {self.name} has no option {option_flag(name)}; leave it out"
+            )
         reason = self.why_not(topology, collective, options)
         if reason:
-            given = asked_for(reason, options) or f"{topology} {collective.name}{OTHERS}"
+            given = requested_value(reason, options) or f"{topology} {collective.name}{OTHERS}"
             raise InputError(f"Algorithm {self.name} needs {reason}, not {given}")
         if collective.axes is not None:
             groups = collective.groups(topology)
-            part = self(groups.torus, collective.in_one_group, options)
-            return Lifted.of(part, topology, collective)
-        schedule: Schedule = self._ask("plan", topology, collective, options)
+            part = self(groups.group_topology, collective.in_one_group, options)
+            return Lifted.from_group(part, topology, collective)
+        schedule: Schedule = self._call_function("plan", topology, collective, options)
         if not isinstance(schedule, Schedule):
-            raise self._failure(f"plan returns {shown(schedule)}, which is no schedule")
+            raise self._failure_error(
+                f"plan returns {message_text(schedule)}, which is no schedule"
+            )
         return replace(schedule, algorithm=self.name) if schedule.algorithm == UNNAMED else schedule
 
 
-def every_port(options: Options, *counts: int) -> str | None:
+def all_ports_reason(options: Options, *counts: int) -> str | None:
     """Return a misfit unless all ports are used.
 
     Parameters
@@ -338,19 +361,21 @@ def every_port(options: Options, *counts: int) -> str | None:
     return f"--ports {counts[-1]} (all of them)"
 
 
-def some_ports(options: Options, most: int) -> str | None:
+def port_count_reason(options: Options, most: int) -> str | None:
     """Return a misfit if more ports are wanted than the `most` that a node has."""
     if options.ports is None or options.ports <= most:
         return None
     return f"--ports 1 to {most}"
 
 
-def one_chunk(options: Options) -> str | None:
+def single_chunk_reason(options: Options) -> str | None:
     """Return a misfit if messages are to be cut into several chunks."""
     return None if options.chunks in (None, 1) else "--chunks 1"
 
 
-def chunk_for_each(topology: Topology, collective: Collective, options: Options) -> str | None:
+def chunk_multiple_reason(
+    topology: Topology, collective: Collective, options: Options
+) -> str | None:
     """Return a misfit unless an all-reduce has an equal number of chunks for each node.
 
     A store-and-forward all-reduce is a reduce-scatter followed by an all-gather, so that each node

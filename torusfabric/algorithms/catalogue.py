@@ -2,7 +2,8 @@
 
 To add an algorithm to this package, write its module and enter it in `BUILT_IN`, before the
 algorithms to which it is preferred where both apply. An algorithm of another package enters by
-`register`, or by an entry point of the group ``torusfabric.algorithms`` that names an `Algorithm`.
+`register_algorithm`, or by an entry point of the group ``torusfabric.algorithms`` that names an
+`Algorithm`.
 """
 
 import copyreg
@@ -13,12 +14,12 @@ from typing import Any
 
 from ..collective import Collective
 from ..errors import InputError
-from ..toolchain.exports import read_entry_points
+from ..toolchain.exports import load_entry_points
 from ..toolchain.notices import LOGGER
 from ..toolchain.public import public_class, require_fields
-from ..toolchain.values import no_such, shown
+from ..toolchain.values import message_text, unknown_name_error
 from ..topology import Topology
-from .algorithm import Algorithm, Options, as_flag, asked_for
+from .algorithm import Algorithm, Options, option_flag, requested_value
 from .arrowhead.spanning_tree import SPANNING_TREE
 from .arrowhead.wormhole_forest import WORMHOLE_FOREST
 from .circuit.diagonal.plan import DIAGONAL
@@ -34,7 +35,15 @@ from .table.matching.plan import MATCHING
 from .table.necklace.plan import NECKLACE
 from .table.ring_exchange import RING_EXCHANGE
 
-__all__ = ["BUILT_IN", "CATALOGUE", "GROUP", "Catalogue", "choose", "find", "register"]
+__all__ = [
+    "BUILT_IN",
+    "CATALOGUE",
+    "ENTRY_POINT_GROUP",
+    "Catalogue",
+    "choose_algorithm",
+    "find_algorithm",
+    "register_algorithm",
+]
 
 #: The algorithms of this package, in order of preference.
 BUILT_IN: tuple[Algorithm, ...] = (
@@ -55,7 +64,7 @@ BUILT_IN: tuple[Algorithm, ...] = (
 )
 
 #: The group of entry points by which other packages offer algorithms.
-GROUP = "torusfabric.algorithms"
+ENTRY_POINT_GROUP = "torusfabric.algorithms"
 
 
 @public_class
@@ -73,20 +82,20 @@ class Catalogue:
         self._algorithms = list(algorithms)
         self._unread_group = group
 
-    def _all(self) -> list[Algorithm]:
+    def _all_algorithms(self) -> list[Algorithm]:
         """Return all algorithms, those of entry points included."""
         group, self._unread_group = self._unread_group, None
         if group:
-            read_entry_points(group, "an algorithm", self.register, broken=LOGGER.warning)
+            load_entry_points(group, "an algorithm", self.register, broken=LOGGER.warning)
         return self._algorithms
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self._all_algorithms())
 
     def __iter__(self) -> Iterator[Algorithm]:
         yield from (known := tuple(self._algorithms))
         if self._unread_group:  # rarely needed: most searches end before
-            yield from [algorithm for algorithm in self._all() if algorithm not in known]
+            yield from [algorithm for algorithm in self._all_algorithms() if algorithm not in known]
 
     def register(self, algorithm: Algorithm, *, before: str | None = None) -> Algorithm:
         """Add an algorithm.
@@ -95,7 +104,8 @@ class Catalogue:
         ----------
         before : str, optional
             The name of the algorithm before which the new one is placed. By default the new
-            algorithm comes last, so that `choose` returns it only where it had found none.
+            algorithm comes last, so that `choose_algorithm` returns it only where no other one
+            fits.
 
         Raises
         ------
@@ -106,20 +116,20 @@ class Catalogue:
         Examples
         --------
         >>> from dataclasses import replace
-        >>> from torusfabric.algorithms import Catalogue, find
-        >>> catalogue = Catalogue([find("hamiltonian"), find("matching")])
-        >>> mine = replace(find("matching"), name="mine", summary="another search")
+        >>> from torusfabric.algorithms import Catalogue, find_algorithm
+        >>> catalogue = Catalogue([find_algorithm("hamiltonian"), find_algorithm("matching")])
+        >>> mine = replace(find_algorithm("matching"), name="mine", summary="another search")
         >>> catalogue.register(mine, before="matching").name
         'mine'
         >>> [algorithm.name for algorithm in catalogue]
         ['hamiltonian', 'mine', 'matching']
         """
         if not isinstance(algorithm, Algorithm):
-            raise InputError(f"Algorithm must be an Algorithm, not {shown(algorithm)}")
+            raise InputError(f"Algorithm must be an Algorithm, not {message_text(algorithm)}")
         require_fields(algorithm)
         if any(other.name == algorithm.name for other in self):
             raise InputError(f"Algorithm must have a name of its own, not {algorithm.name!r}")
-        place = len(self) if before is None else self._all().index(self.find(before))
+        place = len(self) if before is None else self._all_algorithms().index(self.find(before))
         self._algorithms.insert(place, algorithm)
         return algorithm
 
@@ -133,16 +143,16 @@ class Catalogue:
 
         Examples
         --------
-        >>> from torusfabric.algorithms import find
-        >>> find("lee-code").source
+        >>> from torusfabric.algorithms import find_algorithm
+        >>> find_algorithm("lee-code").source
         'Delmas and Perennes 1996, sections 5 and 6; Peters and Syska 1996'
         """
         for algorithm in self if isinstance(name, str) else ():
             if algorithm.name == name:
                 return algorithm
-        raise no_such("Algorithm", name, [algorithm.name for algorithm in self])
+        raise unknown_name_error("Algorithm", name, [algorithm.name for algorithm in self])
 
-    def preferred(self, collective: Collective) -> Iterator[Algorithm]:
+    def by_preference(self, collective: Collective) -> Iterator[Algorithm]:
         """Yield the algorithms that plan a collective, in order of preference for that collective.
 
         Algorithms that name the collective in `last_for` come last.
@@ -165,25 +175,25 @@ class Catalogue:
         Raises
         ------
         InputError
-            If no algorithm serves; the message names what each algorithm for this collective needs.
+            If no algorithm serves; the message names the need of each algorithm for the collective.
             Also if a seed is given but the best algorithm does not search.
 
         Examples
         --------
         >>> import torusfabric as tf
-        >>> from torusfabric.algorithms import choose
-        >>> choose(tf.parse_topology("5x5"), tf.parse_collective("alltoall")).name
+        >>> from torusfabric.algorithms import choose_algorithm
+        >>> choose_algorithm(tf.parse_topology("5x5"), tf.parse_collective("alltoall")).name
         'matching'
         """
         options = options or Options()
         seeded, options = options, replace(options, seed=Options.seed)
-        for algorithm in self.preferred(collective):
+        for algorithm in self.by_preference(collective):
             if algorithm.why_not(topology, collective, options) is None:
                 if algorithm.why_not(topology, collective, seeded) is None:
                     return algorithm
                 others = [
                     entry.name
-                    for entry in self.preferred(collective)
+                    for entry in self.by_preference(collective)
                     if entry.why_not(topology, collective, seeded) is None
                 ]
                 which = f", or choose --algorithm {' or '.join(others)}" if others else ""
@@ -191,45 +201,49 @@ class Catalogue:
                     f"Seed {seeded.seed} has no effect, because {algorithm.name}, the best for "
                     f"{topology} {collective.name}, searches nothing; leave it out{which}"
                 )
-        able = [*self.preferred(collective)]
+        able = [*self.by_preference(collective)]
         reasons, without = [], defaultdict(list)
         for algorithm in able:
             if unknown := algorithm.unknown(options):
                 without[unknown[0]].append(algorithm.name)
                 continue
             reason = str(algorithm.why_not(topology, collective, options))
-            given = asked_for(reason, options)
+            given = requested_value(reason, options)
             reasons.append(f"{algorithm.name} needs {reason}" + (f", not {given}" if given else ""))
         for option, names in without.items():
-            reasons.append(f"no {as_flag(option)} is known to {', '.join(names)}")
+            reasons.append(f"no {option_flag(option)} is known to {', '.join(names)}")
         for name in options.given():
             knowing = [entry for entry in self if name in entry.options]
             if not any(entry in able for entry in knowing):
                 others = [f"{e.name} ({', '.join(e.collectives)})" for e in knowing]
-                reasons.append(f"{as_flag(name)} is for {', '.join(others)}")
+                reasons.append(f"{option_flag(name)} is for {', '.join(others)}")
         detail = "; ".join(reasons) or "no algorithm plans this collective yet"
         raise InputError(f"No algorithm fits {topology} {collective.name}: {detail}")
 
 
 #: The catalogue of all algorithms: those of this package, then the registered ones.
-CATALOGUE = Catalogue(BUILT_IN, group=GROUP)
+CATALOGUE = Catalogue(BUILT_IN, group=ENTRY_POINT_GROUP)
 
-register, find, choose = CATALOGUE.register, CATALOGUE.find, CATALOGUE.choose
+register_algorithm, find_algorithm, choose_algorithm = (
+    CATALOGUE.register,
+    CATALOGUE.find,
+    CATALOGUE.choose,
+)
 
 
-def _find_again(name: str) -> Algorithm:
+def _unpickle_algorithm(name: str) -> Algorithm:
     """Return the registered algorithm with the name that a pickle contains."""
     return CATALOGUE.find(name)
 
 
-def _reduce(algorithm: Algorithm) -> Any:
+def _pickle_by_name(algorithm: Algorithm) -> Any:
     """Pickle a registered algorithm by its name.
 
     Why: its functions may be lambdas, which cannot be pickled.
     """
     if any(entry is algorithm for entry in CATALOGUE):
-        return _find_again, (algorithm.name,)
+        return _unpickle_algorithm, (algorithm.name,)
     return object.__reduce_ex__(algorithm, 2)
 
 
-copyreg.pickle(Algorithm, _reduce)
+copyreg.pickle(Algorithm, _pickle_by_name)

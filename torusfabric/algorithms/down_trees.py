@@ -4,8 +4,8 @@ On a tree, blocks move one hop a step, so no block catches up with a block sent 
 sends by each tree the blocks for its farthest nodes first. While blocks for near nodes leave the
 root, the far ones still travel, and all arrive in about as many steps as the root needs to send.
 
-`share_trees` assigns blocks to trees, and `down_trees` makes the steps. Users are the algorithms
-`matching` and `farthest-first`.
+`assign_blocks_to_trees` assigns blocks to trees, and `schedule_down_trees` makes the steps. Users
+are the algorithms `matching` and `farthest-first`.
 """
 
 import numpy as np
@@ -15,10 +15,10 @@ from ..schedule import Transfers
 from ..topology import BoolArray, CayleyGraph, IntArray
 from .oblivious.shallow_trees import Trees
 
-__all__ = ["down_trees", "share_trees"]
+__all__ = ["schedule_down_trees", "assign_blocks_to_trees"]
 
 
-def share_trees(
+def assign_blocks_to_trees(
     trees: Trees, able: BoolArray, chunks: int, steps: int, *, most: int, latency: int = 1
 ) -> IntArray | None:
     """Assign blocks to trees so that all blocks arrive in a number of steps, if that is possible.
@@ -75,7 +75,7 @@ def share_trees(
     return np.repeat(choice, flow[taken, at], axis=1)
 
 
-def down_trees(
+def schedule_down_trees(
     topology: CayleyGraph, root: int, blocks: Blocks, trees: Trees, choice: IntArray,
     *, latency: int = 1,
 ) -> tuple[Transfers, ...]:  # fmt: skip
@@ -88,7 +88,7 @@ def down_trees(
     blocks : Blocks
         The numbering of blocks.
     choice : ndarray of int, shape (2, blocks)
-        The tree and the node of each block, as `share_trees` returns them.
+        The tree and the node of each block, as `assign_blocks_to_trees` returns them.
     latency : int
         Steps from arrival to departure.
     """

@@ -21,16 +21,16 @@ from ..schedule.transfers import Payload
 from ..topology import Topology
 from .algorithm import Options, Planner
 
-__all__ = ["BROADCAST", "also_backwards", "reverse"]
+__all__ = ["REVERSED_BROADCASTS", "with_reversed_collectives", "reverse_schedule"]
 
 #: The collectives that are a broadcast backwards.
-BROADCAST = {"gather": "broadcast", "reduce": "broadcast"}
+REVERSED_BROADCASTS = {"gather": "broadcast", "reduce": "broadcast"}
 
 #: The first receipts of a round: arrays of the transfer, the sending cell and the receiving cell.
 Receipts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def also_backwards(plan: Planner, forwards: Mapping[str, str]) -> Planner:
+def with_reversed_collectives(plan: Planner, forwards: Mapping[str, str]) -> Planner:
     """Return a planner that also plans collectives that are the reverse of others.
 
     Parameters
@@ -41,16 +41,16 @@ def also_backwards(plan: Planner, forwards: Mapping[str, str]) -> Planner:
         For each kind that is planned backwards, the kind that `plan` plans for it.
     """
 
-    def planned(topology: Topology, collective: Collective, options: Options) -> Schedule:
+    def plan_either_way(topology: Topology, collective: Collective, options: Options) -> Schedule:
         if collective.kind not in forwards:
             return plan(topology, collective, options)
         forward = replace(collective, kind=forwards[collective.kind])
-        return reverse(plan(topology.backwards, forward, options), collective.kind)
+        return reverse_schedule(plan(topology.backwards, forward, options), collective.kind)
 
-    return planned
+    return plan_either_way
 
 
-def reverse(schedule: Schedule, kind: str) -> Rounds:
+def reverse_schedule(schedule: Schedule, kind: str) -> Rounds:
     """Return a broadcast, an all-gather or a scatter run backwards.
 
     Parameters
@@ -70,7 +70,7 @@ def reverse(schedule: Schedule, kind: str) -> Rounds:
     """
     rounds = list(schedule.rounds())
     if schedule.collective.personal:
-        backwards = [_backwards(schedule.topology, t, t.payload) for t in rounds]
+        backwards = [_reverse_transfers(schedule.topology, t, t.payload) for t in rounds]
     else:
         backwards = list(_reverse_trees(schedule, rounds))
     ends = {
@@ -80,7 +80,7 @@ def reverse(schedule: Schedule, kind: str) -> Rounds:
     return Rounds(**schedule.head | ends, transfers=tuple(backwards[::-1]))
 
 
-def _backwards(topology: Topology, transfers: Transfers, payload: Payload) -> Transfers:
+def _reverse_transfers(topology: Topology, transfers: Transfers, payload: Payload) -> Transfers:
     """Return transfers along the same paths, from their ends to their beginnings."""
     lengths, longest = transfers.lengths, transfers.hops.shape[1]
     column = lengths[:, None] - 1 - np.arange(longest)
@@ -98,7 +98,7 @@ def _reverse_trees(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Tran
     of a message is a slice.
     """
     receipts = list(_first_receipts(schedule, rounds))
-    order, position, size = _preorder(schedule, receipts)
+    order, position, size = _preorder_cells(schedule, receipts)
     for transfers, (index, _, child) in zip(rounds, receipts, strict=True):
         used, first = np.unique(index, return_index=True)
         indptr = np.concatenate([[0], np.cumsum(size[child])])
@@ -106,15 +106,15 @@ def _reverse_trees(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Tran
         ids = order[np.repeat(position[child], size[child]) + inside]
         payload = Listed(indptr[np.append(first, len(index))], ids)
         kept = Transfers(transfers.source[used], transfers.hops[used])
-        yield _backwards(schedule.topology, kept, payload)
+        yield _reverse_transfers(schedule.topology, kept, payload)
 
 
 def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Receipts]:
     """Yield the first receipts of each round, sorted by transfer."""
-    count, state = schedule.blocks.count, HeldBlocks(schedule.topology, schedule.blocks)
+    count, state = schedule.blocks.n_blocks, HeldBlocks(schedule.topology, schedule.blocks)
     known = state.held.ravel().copy()
     for transfers in rounds:
-        listed = state.carry_out(transfers).listed
+        listed = state.execute(transfers).listed
         index = np.repeat(np.arange(len(transfers)), np.diff(listed.indptr))
         target = transfers.walk(schedule.topology)[:, -1].astype(np.int64)
         child = target[index] * count + listed.ids
@@ -125,17 +125,17 @@ def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Rec
         yield index, transfers.source[index].astype(np.int64) * count + block, child[new]
 
 
-def _preorder(
+def _preorder_cells(
     schedule: Schedule, receipts: list[Receipts]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the cells in preorder, the position of each cell, and the size of its subtree."""
     nodes, blocks = schedule.topology.nodes, schedule.blocks
-    size = np.ones(nodes * blocks.count, np.int64)
+    size = np.ones(nodes * blocks.n_blocks, np.int64)
     for _, parent, child in reversed(receipts):
         np.add.at(size, parent, size[child])
     position = np.zeros_like(size)
-    block = np.arange(blocks.count)
-    position[blocks.origin(block) * blocks.count + block] = block * nodes
+    block = np.arange(blocks.n_blocks)
+    position[blocks.origin(block) * blocks.n_blocks + block] = block * nodes
     free = position + 1
     for _, parent, child in receipts:
         by_parent = np.argsort(parent, kind="stable")

@@ -26,16 +26,16 @@ from ..schedule import (
     Switching,
     Table,
 )
-from ..schedule.file import given_schedule
+from ..schedule.file import load_if_path
 from ..toolchain.destinations import AnyPath
 from ..toolchain.public import public
 from ..topology import CayleyGraph, Topology
 from .check import Traffic, check
 from .distance_bounds import bufferless_steps, delivery_steps
-from .volume import arc_load, least_time, reach
+from .volume import busiest_arc_load, least_time, longest_distance
 
-__all__ = ["Bound", "all_pairs_rounds", "arc_load", "bound", "find_bound", "lower_bound",
-           "spread_around", "spread_rounds"]  # fmt: skip
+__all__ = ["Bound", "all_pairs_rounds", "busiest_arc_load", "bound", "find_bound", "lower_bound",
+           "spread_rounds_by_links", "spread_rounds"]  # fmt: skip
 
 
 @public
@@ -69,7 +69,7 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
     >>> tf.bound(tf.plan("8x8", "allgather", algorithm="matching"))
     16
     """
-    return find_bound(given_schedule(schedule), traffic).rounds
+    return find_bound(load_if_path(schedule), traffic).rounds
 
 
 class Bound(NamedTuple):
@@ -77,6 +77,8 @@ class Bound(NamedTuple):
 
     Parameters
     ----------
+    rounds : int
+        Number of rounds that no schedule of the class can go below.
     where : str
         The restriction of the class, such as "no block rests"; empty if the bound holds in the
         whole model.
@@ -117,13 +119,13 @@ def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
     topology, chunks = schedule.topology, schedule.chunks
     restricted = Bound(0)
     if isinstance(schedule, Table) and schedule.collective.kind == "alltoall":
-        restricted = Bound(_invariant_exchange(topology, chunks), "all nodes do the same")
-    elif isinstance(topology, CayleyGraph) and _bufferless(schedule):
+        restricted = Bound(_invariant_exchange_steps(topology, chunks), "all nodes do the same")
+    elif isinstance(topology, CayleyGraph) and _is_bufferless(schedule):
         restricted = Bound(bufferless_steps(topology, chunks), "no block rests")
     return restricted if restricted.rounds > least else Bound(least)
 
 
-def _invariant_exchange(topology: Topology, chunks: int) -> int:
+def _invariant_exchange_steps(topology: Topology, chunks: int) -> int:
     """Return the least steps of an all-to-all in which all nodes do the same.
 
     Proof: in such an exchange, all arcs of a port carry the same number of hops. Take an axis of
@@ -139,7 +141,7 @@ def _invariant_exchange(topology: Topology, chunks: int) -> int:
     return least
 
 
-def _bufferless(schedule: Schedule) -> bool:
+def _is_bufferless(schedule: Schedule) -> bool:
     """Return True if a schedule, in any form, is an all-gather in which no block ever rests.
 
     A pattern has this property by definition. A table has it if in the first step it sends only
@@ -179,7 +181,7 @@ def lower_bound(
         Messages that a node may send in a round, and messages that it may receive; by default one
         for each port.
     chunks : int
-        Number M of blocks into which a message is cut.
+        Number M of chunks into which a message is cut.
     blocks : int or None
         The most blocks b of a message with store-and-forward switching, None for no limit. With
         circuit switching there is never a limit.
@@ -192,12 +194,12 @@ def lower_bound(
     4
     """
     if collective.axes is not None:
-        topology, collective = collective.groups(topology).torus, collective.in_one_group
+        topology, collective = collective.groups(topology).group_topology, collective.in_one_group
     if topology.nodes == 1:
         return 0
     ports = topology.ports if ports is None else ports
     forward = switching == Switching.STORE_AND_FORWARD
-    results = [reach(topology, collective) if forward else 1]
+    results = [longest_distance(topology, collective) if forward else 1]
     if collective.local:
         moved = least_time(topology, collective, switching=switching, ports=ports, duplex=duplex)
         if forward and blocks is not None:
@@ -205,7 +207,7 @@ def lower_bound(
         return max(results)
     results.append(spread_rounds(topology.nodes, ports))
     if not isinstance(topology, CayleyGraph):
-        results.append(spread_around(topology, collective, ports))
+        results.append(spread_rounds_by_links(topology, collective, ports))
     elif not forward and not collective.rooted:
         results.append(all_pairs_rounds(topology, ports, duplex))
     if forward and blocks is not None:
@@ -229,7 +231,7 @@ def spread_rounds(nodes: int, ports: int) -> int:
     return rounds
 
 
-def spread_around(topology: Topology, collective: Collective, ports: int) -> int:
+def spread_rounds_by_links(topology: Topology, collective: Collective, ports: int) -> int:
     """Return the bound of `spread_rounds` for nodes with different numbers of links.
 
     Parameters
@@ -249,7 +251,7 @@ def spread_around(topology: Topology, collective: Collective, ports: int) -> int
 
     >>> import torusfabric as tf
     >>> topology = tf.parse_topology("4x4!0:+0,0:-0,0:+1")
-    >>> spread_around(topology, tf.parse_collective("broadcast"), 4)
+    >>> spread_rounds_by_links(topology, tf.parse_collective("broadcast"), 4)
     3
     """
     network = topology.backwards if collective.to_root else topology
@@ -266,20 +268,20 @@ def spread_around(topology: Topology, collective: Collective, ports: int) -> int
 def all_pairs_rounds(
     topology: CayleyGraph, ports: int | None = None, duplex: Duplex = Duplex.FULL
 ) -> int:
-    """Return the circuit-switched rounds in which every node can reach every other node.
+    """Return a lower bound on the rounds of circuits in which every node reaches every other node.
 
     Proof: let g be the number of rounds, and Q = P + 1. Before round t, a node can hold data of at
     most Q^(t-1) nodes. A message sent in round t can still reach at most Q^(g-t) nodes. An arc
     therefore serves in round t at most min(Q^(t-1), N) min(Q^(g-t), N) pairs of origin and
-    destination. Over all rounds, some arc has to serve as many pairs as `arc_load`. In half duplex,
-    both arcs of a link share one message a round, which doubles the load.
+    destination. Over all rounds, some arc has to serve as many pairs as `busiest_arc_load`. In half
+    duplex, both arcs of a link share one message a round, which doubles the load.
 
     This is Prop. 4.4 and 4.5 of Delmas and Perennes without their relaxation. It gives 4, 7, 11, 15
     rounds for the tori of 7^i x 7^i x 7^i nodes, i = 1..4.
     """
     nodes = topology.nodes
     growth = (topology.ports if ports is None else ports) + 1
-    load = ceil(arc_load(topology) * (2 if duplex == Duplex.HALF else 1))
+    load = ceil(busiest_arc_load(topology) * (2 if duplex == Duplex.HALF else 1))
     rounds, served = 0, 0
     while served < load:
         rounds += 1

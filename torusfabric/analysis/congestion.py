@@ -20,17 +20,17 @@ import numpy as np
 
 from ..topology import CayleyGraph, IntArray, Topology
 
-__all__ = ["Lengths", "alike_time", "congestion", "exchange_time"]
+__all__ = ["WeightedArcs", "symmetric_exchange_time", "congestion_time", "exchange_time"]
 
 #: Iterations of multiplicative weights, times nodes, so that large networks get fewer iterations;
 #: and the most iterations.
-WORK, MOST_TRIES = 4096, 64
+WORK_LIMIT, MOST_TRIES = 4096, 64
 
 #: The largest product of nodes and arcs for which the linear program is solved, in about a second.
-SOLVED = 6_000
+MOST_EXACT_CELLS = 6_000
 
 #: Cycles through the memory of a node that forwards a word, in addition to the link latency.
-THROUGH_MEMORY = 2
+MEMORY_CYCLES = 2
 
 #: The largest denominator of lengths, if all arcs of a port have the same length.
 LARGEST_PART = 64
@@ -40,7 +40,7 @@ LARGEST_PART = 64
 PACE, UNIT = 0.5, 1 << 20
 
 
-class Lengths:
+class WeightedArcs:
     """The arcs of a topology, with shortest paths, loads and bounds for given arc lengths.
 
     Parameters
@@ -64,25 +64,25 @@ class Lengths:
         self._cycles = topology.cycles_of_arc[self.tail, self.port]
 
     @property
-    def steps_apart(self) -> list[int]:
+    def forwarding_steps(self) -> list[int]:
         """For each arc the steps until a block that it carries is forwarded: 1, or more if it is
         slow.
 
-        A step lasts as long as a block needs until it can be forwarded, over the fastest link. If a
-        block has more flits than that, a step lasts as long as its flits.
+        A step lasts until a block that went over the fastest link can be forwarded: link latency
+        and `MEMORY_CYCLES`. A block with more flits than these cycles makes the step longer.
         """
-        quickest = THROUGH_MEMORY + int(self._cycles.min())
-        apart: list[int] = (-(-(THROUGH_MEMORY + self._cycles) // quickest)).tolist()
+        quickest = MEMORY_CYCLES + int(self._cycles.min())
+        apart: list[int] = (-(-(MEMORY_CYCLES + self._cycles) // quickest)).tolist()
         return apart
 
     @property
-    def hop(self) -> np.ndarray:
+    def relative_forwarding_time(self) -> np.ndarray:
         """For each arc the cycles until a block is forwarded, relative to the fastest arc."""
-        cycles = THROUGH_MEMORY + self._cycles
+        cycles = MEMORY_CYCLES + self._cycles
         hops: np.ndarray = cycles / cycles.min()
         return hops
 
-    def shortest(self, length: IntArray) -> tuple[np.ndarray, IntArray]:
+    def shortest_paths(self, length: IntArray) -> tuple[np.ndarray, IntArray]:
         """Return distances between all nodes, and the last arc of each shortest path.
 
         Both have shape (nodes, nodes), a row for each start. Of parallel arcs the shortest is used,
@@ -101,7 +101,7 @@ class Lengths:
         found = np.searchsorted(pair, np.where(before >= 0, before * self.nodes + node, 0))
         return distance, np.where(before >= 0, arc[np.minimum(found, len(arc) - 1)], -1)
 
-    def tree(self, by: IntArray, goals: IntArray) -> IntArray:
+    def path_tree(self, by: IntArray, goals: IntArray) -> IntArray:
         """Return the arcs of the shortest paths to some nodes; `by` has the last arc into each
         node.
         """
@@ -113,20 +113,20 @@ class Lengths:
                 arc = int(by[self.tail[arc]])
         return np.array([*found], np.int64)
 
-    def in_units(self, weight: np.ndarray) -> IntArray:
+    def integer_lengths(self, weight: np.ndarray) -> IntArray:
         """Return integer lengths of at least 1, proportional to the weights as far as possible."""
         length: IntArray = np.maximum(1, np.rint(weight / weight.max() * UNIT)).astype(np.int64)
         return length
 
-    def bound(self, length: IntArray, distance: np.ndarray | None = None) -> Fraction:
+    def load_bound(self, length: IntArray, distance: np.ndarray | None = None) -> Fraction:
         """Return the least load of the busiest arc that these lengths prove.
 
         `distance`, if given, has the distances with these lengths.
         """
-        apart = self.shortest(length)[0] if distance is None else distance
+        apart = self.shortest_paths(length)[0] if distance is None else distance
         return Fraction(int(np.rint((apart * self.demand).sum())), int(length.sum()))
 
-    def carried(self, distance: np.ndarray, by: IntArray) -> IntArray:
+    def arc_loads(self, distance: np.ndarray, by: IntArray) -> IntArray:
         """Return the load of each arc if all messages take the given shortest paths."""
         below = self.demand.copy()
         row = np.arange(self.nodes)
@@ -150,11 +150,11 @@ def exchange_time(topology: Topology) -> Fraction:
     >>> float(exchange_time(parse_topology("mesh:4x4"))) > 14
     True
     """
-    return congestion(topology)
+    return congestion_time(topology)
 
 
 @lru_cache(maxsize=64)
-def alike_time(topology: CayleyGraph) -> Fraction:
+def symmetric_exchange_time(topology: CayleyGraph) -> Fraction:
     """Return `exchange_time` for a topology that looks the same from every node.
 
     By symmetry all arcs of a port can have the same length, so the linear program is small.
@@ -162,18 +162,18 @@ def alike_time(topology: CayleyGraph) -> Fraction:
     Examples
     --------
     >>> from torusfabric.topology import parse_topology
-    >>> [str(alike_time(parse_topology(name))) for name in ("4x8", "4x8~1", "8x4~4")]
+    >>> [str(symmetric_exchange_time(parse_topology(name))) for name in ("4x8", "4x8~1", "8x4~4")]
     ['32', '32', '21']
     """
-    arcs = Lengths(topology)
+    arcs = WeightedArcs(topology)
     found = _best_lengths(arcs, arcs.port, 1)
     parts = found / found.max()
     exact = [Fraction(part).limit_denominator(LARGEST_PART) for part in parts.tolist()]
     whole = lcm(*(part.denominator for part in exact))
-    return arcs.bound(np.array([int(part * whole) for part in exact])[arcs.port])
+    return arcs.load_bound(np.array([int(part * whole) for part in exact])[arcs.port])
 
 
-def congestion(topology: Topology, demand: IntArray | None = None) -> Fraction:
+def congestion_time(topology: Topology, demand: IntArray | None = None) -> Fraction:
     """Return the message times that every schedule needs, by the load of the busiest arc.
 
     Parameters
@@ -183,17 +183,17 @@ def congestion(topology: Topology, demand: IntArray | None = None) -> Fraction:
     """
     if topology.nodes == 1:
         return Fraction(0)
-    arcs = Lengths(topology, demand)
-    if topology.nodes * len(arcs.tail) <= SOLVED:
+    arcs = WeightedArcs(topology, demand)
+    if topology.nodes * len(arcs.tail) <= MOST_EXACT_CELLS:
         every = np.arange(len(arcs.tail))
-        return arcs.bound(arcs.in_units(_best_lengths(arcs, every, arcs.nodes)))
+        return arcs.load_bound(arcs.integer_lengths(_best_lengths(arcs, every, arcs.nodes)))
     weight = np.ones(len(arcs.tail))
     best, sum_of_loads = Fraction(0), np.zeros(len(arcs.tail))
-    for tried in range(1, 1 + max(4, min(MOST_TRIES, WORK // topology.nodes))):
-        distance, by = arcs.shortest(length := arcs.in_units(weight))
-        bound = arcs.bound(length, distance)
+    for tried in range(1, 1 + max(4, min(MOST_TRIES, WORK_LIMIT // topology.nodes))):
+        distance, by = arcs.shortest_paths(length := arcs.integer_lengths(weight))
+        bound = arcs.load_bound(length, distance)
         best = max(best, bound)
-        load = arcs.carried(distance, by)
+        load = arcs.arc_loads(distance, by)
         sum_of_loads += load
         mean = sum_of_loads / tried
         if bound and mean.max() <= bound:
@@ -202,7 +202,7 @@ def congestion(topology: Topology, demand: IntArray | None = None) -> Fraction:
     return best
 
 
-def _best_lengths(arcs: Lengths, group: IntArray, starts: int) -> np.ndarray:
+def _best_lengths(arcs: WeightedArcs, group: IntArray, starts: int) -> np.ndarray:
     """Return the lengths with the largest bound by the linear program, one for each group of arcs.
 
     Its variables are the lengths, and the distances from the first `starts` nodes (rows) to all

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict, cast
 
 from ..errors import InputError
 from ..schedule import Lifted, Pattern, Schedule, SumPattern, SumTable, Switching, Table
-from ..schedule.file import given_schedule
-from ..schedule.sum_trees import sum_trees
+from ..schedule.file import load_if_path
+from ..schedule.sum_trees import find_sum_trees
 from ..toolchain.public import public
-from ..toolchain.values import no_such, real, shown
+from ..toolchain.values import message_text, parse_number, unknown_name_error
 from .check import Traffic, check, pattern_traffic, table_traffic
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Costs(TypedDict, total=False):
 
 
 #: The default values of the constants.
-_FREE = Costs(alpha=0, beta=0, delta=0, tau=0, length=1)
+_DEFAULT_COSTS = Costs(alpha=0, beta=0, delta=0, tau=0, length=1)
 
 
 def read_costs(costs: Costs | None) -> Costs:
@@ -79,13 +79,13 @@ def read_costs(costs: Costs | None) -> Costs:
     """
     known = list(Costs.__annotations__)
     if not isinstance(costs, Mapping) or not costs:
-        raise InputError(f"Costs must name any of {', '.join(known)}, not {shown(costs)}")
+        raise InputError(f"Costs must name any of {', '.join(known)}, not {message_text(costs)}")
     for name, value in costs.items():
         if name not in known:
-            raise no_such("Cost", name, known)
-        if not (isfinite(number := real(name.capitalize(), value)) and number >= 0):
+            raise unknown_name_error("Cost", name, known)
+        if not (isfinite(number := parse_number(name.capitalize(), value)) and number >= 0):
             raise InputError(f"{name.capitalize()} must be finite and at least 0, not {value}")
-    numbers = {name: real(name, value) if isinstance(value, str) else value
+    numbers = {name: parse_number(name, value) if isinstance(value, str) else value
                for name, value in costs.items()}  # fmt: skip
     return cast(Costs, numbers)
 
@@ -136,7 +136,7 @@ def time(schedule: Schedule | AnyPath, **costs: Unpack[Costs]) -> Number:
     1503.0
     565.25
     """
-    return schedule_cost(given_schedule(schedule)).time(**read_costs(costs))
+    return schedule_cost(load_if_path(schedule)).time(**read_costs(costs))
 
 
 @public
@@ -177,7 +177,7 @@ def stream_time(schedule: Schedule | AnyPath, **costs: Unpack[Costs]) -> Number:
     >>> time(schedule, beta=20, tau=1, length=64)
     Fraction(324, 1)
     """
-    given = given_schedule(schedule)
+    given = load_if_path(schedule)
     return schedule_cost(given).stream_time(**read_costs(costs))
 
 
@@ -187,6 +187,8 @@ class ScheduleCost:
 
     Parameters
     ----------
+    switching : Switching
+        Decides which constants count: ``alpha`` and ``delta`` for circuits, ``beta`` for steps.
     rounds : int
         Number of rounds or steps, including empty ones.
     delta : int
@@ -214,7 +216,7 @@ class ScheduleCost:
 
     def time(self, **costs: Unpack[Costs]) -> Number:
         """Return the time in the papers' model; see `time` of this module."""
-        cost = _FREE | costs
+        cost = _DEFAULT_COSTS | costs
         transmission = self.tau * cost["length"] * cost["tau"]
         if self.switching == Switching.CIRCUIT:
             return self.rounds * cost["alpha"] + self.delta * cost["delta"] + transmission
@@ -227,7 +229,7 @@ class ScheduleCost:
                 "stream_time needs trees that never change, such as a broadcast by "
                 "spanning-tree; for any schedule call tf.time"
             )
-        cost = _FREE | costs
+        cost = _DEFAULT_COSTS | costs
         units = self.stream * cost["length"]
         return cost["beta"] + self.delta * cost["delta"] + units * cost["tau"]
 
@@ -249,16 +251,16 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
 
     Examples
     --------
-    >>> from torusfabric.algorithms import find
+    >>> from torusfabric.algorithms import find_algorithm
     >>> import torusfabric as tf
-    >>> schedule = find("lee-code")(tf.Torus(5, 5), tf.parse_collective("broadcast"))
+    >>> schedule = find_algorithm("lee-code")(tf.Torus(5, 5), tf.parse_collective("broadcast"))
     >>> cost = schedule_cost(schedule)
     >>> cost.rounds, cost.delta, cost.tau
     (2, 4, Fraction(2, 1))
     >>> cost.time(alpha=100, delta=1, tau=10)
     Fraction(224, 1)
     """
-    streams = sum_trees(schedule) is not None
+    streams = find_sum_trees(schedule) is not None
     if isinstance(schedule, Pattern) and (schedule.streams or traffic is None):
         streams = schedule.streams
         transfers, busy = pattern_traffic(schedule)

@@ -23,25 +23,25 @@ from ..topology import IntArray, Topology
 if TYPE_CHECKING:
     from ..topology import BoolArray
 
-__all__ = ["Cut", "cut_in_words", "flow_and_reached", "worst_cut"]
+__all__ = ["Cut", "cut_text", "max_flow_and_reachable", "worst_cut"]
 
 #: On larger networks, only the cuts around single nodes are tried.
 MOST_NODES = 600
 
 
 class Cut(NamedTuple):
-    """A set of nodes, and the messages that must enter it.
+    """A set of nodes, and the messages that must enter it, or leave it.
 
     Parameters
     ----------
     inside : tuple of int
         The nodes of the set.
     messages : int
-        Number of messages that must enter the set.
+        Number of messages that must enter the set, or leave it.
     arcs : int
-        Number of arcs into the set.
+        Number of arcs into the set, or out of it.
     leaving : bool
-        True if messages leave the set and arcs lead out of it, as in a gather.
+        False if messages and arcs are those into the set, True if those out of it, as in a gather.
     """
 
     inside: tuple[int, ...]
@@ -50,19 +50,19 @@ class Cut(NamedTuple):
     leaving: bool = False
 
     @property
-    def time(self) -> Fraction:
-        """The message times that the cut takes."""
+    def message_times(self) -> Fraction:
+        """The least message times in which the messages can pass the arcs."""
         return Fraction(self.messages, self.arcs)
 
 
-def cut_in_words(topology: Topology, cut: Cut) -> str:
+def cut_text(topology: Topology, cut: Cut) -> str:
     """Return the description of a cut for people.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> topology = tf.parse_topology("8x8!0:+0")
-    >>> cut_in_words(topology, worst_cut(topology, tf.parse_collective("allgather")))
+    >>> cut_text(topology, worst_cut(topology, tf.parse_collective("allgather")))
     '63 messages over 3 links into node 0 (0,0)'
     """
     count, inside = len(cut.inside), [f"{v} {topology.node_name(v)}" for v in cut.inside[:3]]
@@ -83,23 +83,23 @@ def worst_cut(topology: Topology, collective: Collective) -> Cut | None:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> worst_cut(tf.parse_topology("mesh:4x6"), tf.parse_collective("allgather")).time
+    >>> worst_cut(tf.parse_topology("mesh:4x6"), tf.parse_collective("allgather")).message_times
     Fraction(23, 2)
     """
     if topology.nodes == 1:
         return None
     if collective.from_each and collective.personal and not collective.reducing:
-        return _across(topology)
+        return _worst_exchange_cut(topology)
     backwards = collective.to_root or (collective.reducing and not collective.to_all)
     network = topology.backwards if backwards else topology
     root = collective.root if collective.rooted else None
     several = collective.personal or collective.from_each
-    cut = _worst(network, root, several=several)
+    cut = _worst_flow_cut(network, root, several=several)
     return cut._replace(leaving=backwards)
 
 
 @lru_cache(maxsize=64)
-def _worst(topology: Topology, root: int | None, *, several: bool) -> Cut:
+def _worst_flow_cut(topology: Topology, root: int | None, *, several: bool) -> Cut:
     """Return the worst cut for data from `root`, or from each node if `root` is None, to all nodes.
 
     `several` is True if a root has a message for each node, or if each node has a message for all
@@ -108,21 +108,23 @@ def _worst(topology: Topology, root: int | None, *, several: bool) -> Cut:
     if root is None and not several:
         # All-reduce: data of every node must reach every other node, so each root gives a bound.
         # Two roots are tried.
-        cuts = [_worst(topology, node, several=False) for node in (0, topology.nodes - 1)]
-        return max(cuts, key=lambda cut: cut.time)
-    flows = _Flows(topology, root, several=several)
-    best = max((flows.around(node) for node in flows.sinks), key=lambda cut: cut.time)
+        cuts = [_worst_flow_cut(topology, node, several=False) for node in (0, topology.nodes - 1)]
+        return max(cuts, key=lambda cut: cut.message_times)
+    flows = _MessageFlows(topology, root, several=several)
+    best = max((flows.cut_around(node) for node in flows.sinks), key=lambda cut: cut.message_times)
     if topology.nodes > MOST_NODES:
         return best
     for sink in flows.sinks:
-        while (cut := flows.cut(best.time, sink)) is not None and cut.time > best.time:
+        while (
+            cut := flows.cut_slower_than(best.message_times, sink)
+        ) is not None and cut.message_times > best.message_times:
             best = cut
     return best
 
 
 @lru_cache(maxsize=64)
-def _across(topology: Topology) -> Cut:
-    """Return the worst of some cuts for an all-to-all."""
+def _worst_exchange_cut(topology: Topology) -> Cut:
+    """Return the worst of the cuts that `worst_cut` tries for an all-to-all."""
     nodes = np.arange(topology.nodes)
     tail, port = np.nonzero(topology.linked)
     head, levels = topology.neighbours[tail, port], list(topology.grid[1])
@@ -143,10 +145,10 @@ def _across(topology: Topology) -> Cut:
         arcs, within = int((~inside[tail] & inside[head]).sum()), int(inside.sum())
         messages = within * (topology.nodes - within)
         found.append(Cut(tuple(np.flatnonzero(inside).tolist()), messages, arcs))
-    return max(found, key=lambda cut: cut.time)
+    return max(found, key=lambda cut: cut.message_times)
 
 
-class _Flows:
+class _MessageFlows:
     """Flows of the messages of a collective, for any time T.
 
     Parameters
@@ -171,27 +173,31 @@ class _Flows:
             # The root has a message for each node: a single flow of which each node consumes one.
             self.supply, self.demand = self.supply * (nodes - 1), (everyone != root).astype(int)
 
-    def around(self, sink: int) -> Cut:
-        """Return the cut around a node."""
-        return self._cut_of(np.arange(self.topology.nodes) == sink)
+    def cut_around(self, sink: int) -> Cut:
+        """Return the cut that separates one node from all others."""
+        return self._cut_of_nodes(np.arange(self.topology.nodes) == sink)
 
-    def _cut_of(self, inside: BoolArray) -> Cut:
-        """Return the cut of a set of nodes."""
+    def _cut_of_nodes(self, inside: BoolArray) -> Cut:
+        """Return the cut around the nodes where `inside` is True."""
         messages = self.supply[~inside] if self.demand is None else self.demand[inside]
         arcs = (~inside[self.tail] & inside[self.head]).sum()
         return Cut(tuple(np.flatnonzero(inside).tolist()), int(messages.sum()), int(arcs))
 
-    def cut(self, time: Fraction, sink: int) -> Cut | None:
+    def cut_slower_than(self, time: Fraction, sink: int) -> Cut | None:
         """Return a cut between the origins and `sink` that takes longer than `time`, or None."""
         if self.demand is not None and sink != self.sinks[0]:
             return None
-        value, reached = self._flow(time, sink)
+        value, reached = self._max_flow(time, sink)
         if value == int(self.supply.sum()) * time.denominator:
             return None
-        return self._cut_of(~reached[: self.topology.nodes])
+        return self._cut_of_nodes(~reached[: self.topology.nodes])
 
-    def _flow(self, time: Fraction, sink: int) -> tuple[int, BoolArray]:
-        """Return a maximum flow at a time, see `flow_and_reached`."""
+    def _max_flow(self, time: Fraction, sink: int) -> tuple[int, BoolArray]:
+        """Return the maximum flow of messages in which each arc has the capacity `time`.
+
+        All capacities are multiplied by the denominator of `time`, so that they are integers. The
+        result is that of `max_flow_and_reachable`.
+        """
         from scipy.sparse import coo_array
 
         nodes, (capacity, unit) = self.topology.nodes, time.as_integer_ratio()
@@ -206,10 +212,10 @@ class _Flows:
         ends = np.concatenate(tail), np.concatenate(head)
         size = nodes + 1 + (self.demand is not None)
         table = coo_array((np.concatenate(units).astype(np.int32), ends), shape=(size, size))
-        return flow_and_reached(table, source, sink)
+        return max_flow_and_reachable(table, source, sink)
 
 
-def flow_and_reached(capacities: Any, source: int, sink: int) -> tuple[int, BoolArray]:
+def max_flow_and_reachable(capacities: Any, source: int, sink: int) -> tuple[int, BoolArray]:
     """Return the value of a maximum flow, and the nodes reached by the residual capacities."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..topology import CayleyGraph, IntArray
 
-__all__ = ["delivery_steps", "parities", "bufferless_steps"]
+__all__ = ["delivery_steps", "node_parities", "bufferless_steps"]
 
 
 def delivery_steps(
@@ -69,7 +69,7 @@ def bufferless_steps(topology: CayleyGraph, chunks: int = 1) -> int:
     blocks if two ports lead to the same node.
     """
     least, ports = delivery_steps(topology, chunks), topology.ports
-    parity = parities(topology)
+    parity = node_parities(topology)
     if not parity.any():
         return least
     odd = int(parity.sum())
@@ -78,7 +78,7 @@ def bufferless_steps(topology: CayleyGraph, chunks: int = 1) -> int:
     return max(least, 2 * -(-after_first // ports) + 1, 2 * -(-chunks * even // ports))
 
 
-def parities(topology: CayleyGraph) -> IntArray:
+def node_parities(topology: CayleyGraph) -> IntArray:
     """Return the parity of each node's distance from node 0 if the network is bipartite, else 0."""
     parity = topology.distances % 2
     bipartite = (parity[topology.neighbours] != parity[:, None]).all()

@@ -11,26 +11,26 @@ from ..topology import Faulty
 from .bounds import find_bound
 from .check import Progress, check
 from .cost import schedule_cost, step_length
-from .volume import least_time, limit, network_cut
+from .volume import cycle_limit, least_time, limiting_cut_text
 
 __all__ = [
-    "bound_in_words",
-    "facts_together",
-    "forms_in_words",
-    "in_words",
-    "require_length",
+    "bound_text",
+    "merge_facts",
+    "forms_text",
+    "facts_text",
+    "require_message_length",
     "schedule_facts",
-    "steps_in_words",
+    "steps_text",
 ]
 
 #: The longest message, in flits, for which a cycle limit is computed.
 MOST_FLITS = 2**32
 
 #: The result of a successful check.
-_CHECKED = "every block reaches every node that must hold it, and no arc is used twice"
+_CHECKED_TEXT = "every block reaches every node that must hold it, and no arc is used twice"
 
 
-def require_length(flits: int) -> None:
+def require_message_length(flits: int) -> None:
     """Check the number of flits of a message."""
     if flits < 1:
         raise InputError(f"Flits must be at least 1, not {flits}")
@@ -64,8 +64,8 @@ def schedule_facts(
         which compare schedules whose steps have different lengths. ``stream`` is the part of a
         message that each arc carries, if flits stream through trees, see `stream_time`. ``limit``
         is the cycle limit: no hardware takes fewer cycles for messages of ``limit_flits`` flits,
-        see `torusfabric.analysis.volume.limit`. On networks that do not look the same from each
-        node, ``cut`` describes the cut that determines ``tau_bound``, and ``renumbered`` lists
+        see `torusfabric.analysis.volume.cycle_limit`. On networks that do not look the same from
+        each node, ``cut`` describes the cut that determines ``tau_bound``, and ``renumbered`` lists
         nodes whose number differs from the whole network.
 
     Raises
@@ -76,13 +76,13 @@ def schedule_facts(
         If the schedule has a fault.
     """
     if flits is not None:
-        require_length(flits)
+        require_message_length(flits)
     traffic = check(schedule, operators=operators, progress=progress)
     cost = schedule_cost(schedule, traffic)
     least = find_bound(schedule, traffic)
     length, topology = flits or schedule.chunks, schedule.topology
     network: dict[str, str] = {}
-    if cut := network_cut(topology, schedule.collective):
+    if cut := limiting_cut_text(topology, schedule.collective):
         network["cut"] = cut
     if isinstance(topology, Faulty) and topology.broken_nodes:
         network["renumbered"] = topology.renumbered or "none"
@@ -100,7 +100,7 @@ def schedule_facts(
         "unit": f"{schedule.switching.unit}s of {step_length(schedule, traffic)}",
         "bound": least.rounds,
         "bound_where": least.where,
-        "limit": limit(topology, schedule.collective, length),
+        "limit": cycle_limit(topology, schedule.collective, length),
         "limit_flits": length,
         "delta": cost.delta,
         "message_times": cost.tau,
@@ -119,8 +119,8 @@ def schedule_facts(
     }
 
 
-def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the facts of a fabric: of its only schedule, or of several schedules as modes.
+def merge_facts(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the facts of a fabric, given those of the schedule of each mode.
 
     Parameters
     ----------
@@ -131,13 +131,13 @@ def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     Returns
     -------
     dict
-        The facts of the only schedule. For several schedules, their common facts, and under
-        ``modes`` the other facts of each.
+        The facts of the only schedule. For several schedules, the facts of the network, the sums of
+        ``rounds`` and ``bound``, and under ``modes`` the other facts of each.
     """
     if len(found) == 1:
         return found[0]
     if len({facts["topology"] for facts in found}) > 1:
-        found = _on_network(found)
+        found = _move_faults_to_modes(found)
     common = [name for name in ("topology", "nodes", "link_latency") if name in found[0]]
     return {
         **{name: found[0][name] for name in common},
@@ -151,7 +151,7 @@ def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _on_network(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _move_faults_to_modes(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return facts in which faults of a single mode are part of the name of its collective.
 
     Faults that all modes have stay part of the name of the topology, and so do slow links.
@@ -170,8 +170,8 @@ def _on_network(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return changed
 
 
-def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts as text for people, each number with its unit.
+def facts_text(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts as texts for people, by name, each number with its unit.
 
     Parameters
     ----------
@@ -181,21 +181,21 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> words = in_words(schedule_facts(tf.plan("6x6", "allgather", algorithm="bufferless")))
+    >>> words = facts_text(schedule_facts(tf.plan("6x6", "allgather", algorithm="bufferless")))
     >>> words["steps"], words["bound"]
     ('10 of 1 message', '10 of 1 message, where no block rests')
     >>> words["message times"]
     '10; no schedule takes less than 35/4'
     """
     if "modes" in facts:
-        return _several_in_words(facts)
+        return _modes_text(facts)
     steps, _, length = facts["unit"].partition(" of ")
     longest = "any length"  # with circuit switching, the length of a message has no limit
     if facts["switching"] == Switching.STORE_AND_FORWARD:
         longest = length if " to " not in length else f"up to {length.partition(' to ')[2]}"
     words = {
         "rounds": f"{facts['rounds']} of {length}",
-        "bound": f"{facts['bound']} of {longest}{_where(facts)}",
+        "bound": f"{facts['bound']} of {longest}{_restriction_text(facts)}",
         "limit": f"{facts['limit']} cycles for messages of {facts['limit_flits']} "
         f"flit{'s' * (facts['limit_flits'] != 1)}",
         "delta": f"{facts['delta']} hop{'s' * (facts['delta'] != 1)}",
@@ -204,18 +204,18 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     if "stream" in facts:
         words["stream"] = f"{facts['stream']} message times where flits stream through the trees"
     if facts.get("checked"):
-        words["checked"] = _CHECKED
+        words["checked"] = _CHECKED_TEXT
     if "forms" in facts:
-        words["forms"] = forms_in_words(facts["forms"])
+        words["forms"] = forms_text(facts["forms"])
     if "links" in facts:
-        words["links"] = _links_in_words(facts["links"], steps)
+        words["links"] = _links_text(facts["links"], steps)
     hidden = ("unit", "bound_where", "tau", "tau_bound", "limit_flits")
     shown = {name: value for name, value in {**facts, **words}.items() if name not in hidden}
     titles = {"rounds": steps, "limit": "cycle limit", "message_times": "message times"}
     return {titles.get(name, name): value for name, value in shown.items()}
 
 
-def _links_in_words(links: Mapping[str, Any], steps: str) -> str:
+def _links_text(links: Mapping[str, Any], steps: str) -> str:
     """Return the use of links as text for people."""
     parts = [f"{100 * links['use']:.1f} % of their time used"]
     if links["unused"]:
@@ -228,24 +228,24 @@ def _links_in_words(links: Mapping[str, Any], steps: str) -> str:
     return ", ".join(parts)
 
 
-def forms_in_words(forms: Sequence[Mapping[str, Any]]) -> str:
+def forms_text(forms: Sequence[Mapping[str, Any]]) -> str:
     """Return text that names the algorithm of each form, and the flits from which on it is used.
 
     Examples
     --------
-    >>> forms_in_words([{"from": 1, "algorithm": "a"}, {"from": 9, "algorithm": "b"}])
+    >>> forms_text([{"from": 1, "algorithm": "a"}, {"from": 9, "algorithm": "b"}])
     'a from 1 flit, b from 9'
     """
     first, *others = (f"{form['algorithm']} from {form['from']}" for form in forms)
     return ", ".join([f"{first} flit", *others])
 
 
-def steps_in_words(facts: Mapping[str, Any]) -> str:
+def steps_text(facts: Mapping[str, Any]) -> str:
     """Return the number of steps or rounds and their length as text, from the facts of a schedule.
 
     Examples
     --------
-    >>> steps_in_words({"rounds": 1, "unit": "steps of 1/2 message"})
+    >>> steps_text({"rounds": 1, "unit": "steps of 1/2 message"})
     '1 step of 1/2 message'
     """
     steps, _, length = facts["unit"].partition(" of ")
@@ -253,36 +253,36 @@ def steps_in_words(facts: Mapping[str, Any]) -> str:
     return f"{facts['rounds']} {name} of {length}"
 
 
-def bound_in_words(facts: Mapping[str, Any]) -> str:
+def bound_text(facts: Mapping[str, Any]) -> str:
     """Return the bound with its restriction as text, from the facts of a schedule.
 
     Examples
     --------
-    >>> bound_in_words({"bound": 10, "bound_where": "no block rests"})
+    >>> bound_text({"bound": 10, "bound_where": "no block rests"})
     'bound 10, where no block rests'
     """
-    return f"bound {facts['bound']}{_where(facts)}"
+    return f"bound {facts['bound']}{_restriction_text(facts)}"
 
 
-def _where(facts: Mapping[str, Any]) -> str:
+def _restriction_text(facts: Mapping[str, Any]) -> str:
     """Return the restriction of the bound behind a comma; empty for no restriction."""
     return f", where {facts['bound_where']}" if facts["bound_where"] else ""
 
 
-def _several_in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _modes_text(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts of several collectives in one fabric, one line for each."""
     words = {name: value for name, value in facts.items() if name != "modes"}
     for name in ("collective", "algorithm", "rounds", "bound"):
         words.pop(name, None)
     for number, mode in enumerate(facts["modes"]):
-        parts = [steps_in_words(mode), bound_in_words(mode)]
+        parts = [steps_text(mode), bound_text(mode)]
         if "forms" in mode:
-            parts.append(forms_in_words(mode["forms"]))
+            parts.append(forms_text(mode["forms"]))
         if "links" in mode:
             parts.append(f"{100 * mode['links']['use']:.1f} % of the links' time used")
         if "file" in mode:
             parts.append(f"in {mode['file']}")
         words[f"mode {number}"] = f"{mode['collective']} by {mode['algorithm']}: {', '.join(parts)}"
     if all(mode.get("checked") for mode in facts["modes"]):
-        words["checked"] = _CHECKED
+        words["checked"] = _CHECKED_TEXT
     return words

@@ -9,7 +9,7 @@ import numpy as np
 from ..schedule import Lifted, Schedule, SumPattern, Table
 from ..topology import BoolArray, IntArray, Topology
 
-__all__ = ["LinkUse", "busy_arcs", "link_use"]
+__all__ = ["LinkUse", "busy_arcs", "measure_link_use"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +18,8 @@ class LinkUse:
 
     Parameters
     ----------
+    topology : Topology
+        The network of the schedule.
     of_arc : ndarray of int, shape (nodes, ports)
         The number of rounds in which each arc is busy.
     of_round : ndarray of int, shape (rounds,)
@@ -26,8 +28,8 @@ class LinkUse:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> use = link_use(tf.plan("4x4", "alltoall", algorithm="matching"))
-    >>> use.share, use.unused, use.of_round.tolist()
+    >>> use = measure_link_use(tf.plan("4x4", "alltoall", algorithm="matching"))
+    >>> use.busy_share, use.n_unused_arcs, use.of_round.tolist()
     (1.0, 0, [64, 64, 64, 64, 64, 64, 64, 64])
     """
 
@@ -36,41 +38,41 @@ class LinkUse:
     of_round: IntArray
 
     @property
-    def share(self) -> float:
+    def busy_share(self) -> float:
         """The fraction of all arcs in all rounds that are busy."""
-        return float(self.of_arc.sum() / max(self.arcs * len(self.of_round), 1))
+        return float(self.of_arc.sum() / max(self.n_arcs * len(self.of_round), 1))
 
     @property
-    def arcs(self) -> int:
+    def n_arcs(self) -> int:
         """Number of arcs of the topology."""
         return int(self.topology.linked.sum())
 
     @property
-    def unused(self) -> int:
+    def n_unused_arcs(self) -> int:
         """Number of arcs that are never busy."""
         return int(((self.of_arc == 0) & self.topology.linked).sum())
 
     @property
-    def busiest(self) -> tuple[int, int]:
+    def busiest_arc(self) -> tuple[int, int]:
         """Node and port of an arc that is busy in the most rounds."""
         node, port = divmod(int(self.of_arc.argmax()), self.of_arc.shape[1])
         return node, port
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
-        node, port = self.busiest
+        node, port = self.busiest_arc
         return {
-            "arcs": self.arcs,
-            "use": round(self.share, 4),
-            "unused": self.unused,
+            "arcs": self.n_arcs,
+            "use": round(self.busy_share, 4),
+            "unused": self.n_unused_arcs,
             "busiest": f"{node}:{self.topology.port_names[port]}",
             "busiest_rounds": int(self.of_arc.max(initial=0)),
             "by_round": self.of_round.tolist(),
         }
 
 
-def link_use(schedule: Schedule) -> LinkUse:
-    """Return the use of links by a schedule."""
+def measure_link_use(schedule: Schedule) -> LinkUse:
+    """Count the rounds in which each arc is busy, and the busy arcs of each round."""
     topology = schedule.topology
     of_arc = np.zeros((topology.nodes, topology.ports), np.int64)
     of_round = []
@@ -89,7 +91,7 @@ def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
         inside = groups.port_in_group >= 0
         for part in busy_arcs(schedule.part):
             busy = np.zeros(shape, bool)
-            busy[:, inside] = part[groups.position[:, None], groups.port_in_group[inside]]
+            busy[:, inside] = part[groups.position_of_node[:, None], groups.port_in_group[inside]]
             busy[list(groups.without)] = False
             yield busy
         return

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..topology import Topology
-from .cuts import flow_and_reached
+from .cuts import max_flow_and_reachable
 
 __all__ = ["Partition", "worst_partition"]
 
@@ -29,7 +29,7 @@ __all__ = ["Partition", "worst_partition"]
 MOST_NODES = 256
 
 #: A capacity larger than that of any set of arcs.
-ENDLESS = 2**30
+INFINITE_CAPACITY = 2**30
 
 
 class Partition(NamedTuple):
@@ -47,7 +47,7 @@ class Partition(NamedTuple):
     arcs: int
 
     @property
-    def time(self) -> Fraction:
+    def message_times(self) -> Fraction:
         """The message times that an all-reduce needs because of this partition."""
         return Fraction(2 * (self.parts - 1), self.arcs)
 
@@ -74,15 +74,15 @@ def worst_partition(topology: Topology) -> Partition:
     links = links + links.T
     best = Partition(nodes, int(links.sum()) // 2)
     while nodes <= MOST_NODES:
-        parts = _least_parts(links, Fraction(best.arcs, best.parts - 1))
+        parts = _best_partition(links, Fraction(best.arcs, best.parts - 1))
         found = Partition(int(parts.max()) + 1, int(links[parts[:, None] != parts].sum()) // 2)
-        if found.parts < 2 or found.time <= best.time:
+        if found.parts < 2 or found.message_times <= best.message_times:
             break
         best = found
     return best
 
 
-def _least_parts(links: np.ndarray, price: Fraction) -> np.ndarray:
+def _best_partition(links: np.ndarray, price: Fraction) -> np.ndarray:
     """Return the part of each node in the best partition: few links between parts, and many parts.
 
     The partition minimises the links between parts less `price` for each part.
@@ -100,8 +100,8 @@ def _least_parts(links: np.ndarray, price: Fraction) -> np.ndarray:
         now = table.copy()
         now[source, :node] = np.maximum(given[:node], 0)
         now[:node, sink] = np.maximum(-given[:node], 0)
-        now[source, node], now[node + 1 : nodes, sink] = ENDLESS, ENDLESS
-        inside = flow_and_reached(now.astype(np.int32), source, sink)[1][:nodes]
+        now[source, node], now[node + 1 : nodes, sink] = INFINITE_CAPACITY, INFINITE_CAPACITY
+        inside = max_flow_and_reachable(now.astype(np.int32), source, sink)[1][:nodes]
         leaving = int(links[np.ix_(inside, ~inside)].sum()) * unit
         others = int(given[inside].sum())
         given[node] = leaving - 2 * price.numerator - others

@@ -16,11 +16,19 @@ import numpy as np
 from ..collective import NO_NODE, Collective
 from ..schedule import Duplex, Switching
 from ..topology import CayleyGraph, Topology, Torus
-from .congestion import alike_time, congestion, exchange_time
-from .cuts import cut_in_words, worst_cut
+from .congestion import congestion_time, exchange_time, symmetric_exchange_time
+from .cuts import cut_text, worst_cut
 from .partitions import worst_partition
 
-__all__ = ["arc_load", "beat", "least_reach", "least_time", "limit", "network_cut", "reach"]
+__all__ = [
+    "busiest_arc_load",
+    "least_beat",
+    "least_path_length",
+    "least_time",
+    "cycle_limit",
+    "limiting_cut_text",
+    "longest_distance",
+]
 
 
 def least_time(
@@ -54,8 +62,8 @@ def least_time(
       offsets, as in an all-to-all; on a torus this holds for each axis, with a choice between
       the two ways round. Halo: a node receives a message from each different node at an offset.
     - All-to-all: the messages travel N S hops in all; on a torus a similar bound holds for each
-      axis (`arc_load`). A circuit holds all arcs of its path at once, so with circuit switching the
-      limit is the number of arcs, even if a node uses few ports.
+      axis (`busiest_arc_load`). A circuit holds all arcs of its path at once, so with circuit
+      switching the limit is the number of arcs, even if a node uses few ports.
 
     On other networks the bound is that of `worst_cut`. For an all-reduce, `worst_partition` gives
     another bound, and for an all-to-all `exchange_time` does.
@@ -67,21 +75,21 @@ def least_time(
     Fraction(35, 4)
     """
     if collective.axes is not None:
-        topology, collective = collective.groups(topology).torus, collective.in_one_group
+        topology, collective = collective.groups(topology).group_topology, collective.in_one_group
     nodes, degree = topology.nodes, topology.ports
     if nodes == 1:
         return Fraction(0)
     if not isinstance(topology, CayleyGraph):
         if collective.local:
-            return _local_anywhere(topology, collective)
+            return _local_exchange_time(topology, collective)
         cut = worst_cut(topology, collective)
         assert cut is not None
         several = collective.personal or collective.from_each
-        least = [cut.time]
+        least = [cut.message_times]
         if ports is not None:
             least.append(Fraction(nodes - 1 if several else 1, ports))
         if collective.reducing and collective.to_all:
-            least.append(worst_partition(topology).time)
+            least.append(worst_partition(topology).message_times)
         elif collective.from_each and collective.personal and not collective.reducing:
             least.append(exchange_time(topology))
         return max(least)
@@ -104,7 +112,7 @@ def least_time(
         return received
     hops = int(topology.distances.sum(dtype=np.int64))
     arcs = each if switching == Switching.STORE_AND_FORWARD else Fraction(degree, half)
-    return max(received, hops / arcs, arc_load(topology) * half)
+    return max(received, hops / arcs, busiest_arc_load(topology) * half)
 
 
 def _shift_time(torus: Torus, offsets: np.ndarray) -> Fraction:
@@ -126,7 +134,7 @@ def _shift_time(torus: Torus, offsets: np.ndarray) -> Fraction:
     return least
 
 
-def limit(topology: Topology, collective: Collective, flits: int) -> int:
+def cycle_limit(topology: Topology, collective: Collective, flits: int) -> int:
     """Return the cycles that any hardware needs if a link carries one flit a cycle.
 
     Parameters
@@ -147,15 +155,15 @@ def limit(topology: Topology, collective: Collective, flits: int) -> int:
 
     >>> import torusfabric as tf
     >>> broadcast = tf.parse_collective("broadcast")
-    >>> limit(tf.Torus(8, 8), broadcast, 64), limit(tf.Torus(8, 8), broadcast, 1)
+    >>> cycle_limit(tf.Torus(8, 8), broadcast, 64), cycle_limit(tf.Torus(8, 8), broadcast, 1)
     (16, 8)
     """
     groups = collective.groups(topology)
-    far = reach(groups.torus, collective.in_one_group, in_cycles=True)
+    far = longest_distance(groups.group_topology, collective.in_one_group, in_cycles=True)
     return max(ceil(least_time(topology, collective) * flits), far)
 
 
-def beat(topology: Topology, collective: Collective, flits: int) -> int:
+def least_beat(topology: Topology, collective: Collective, flits: int) -> int:
     """Return the flits R of a beat: the width at which a node's port is no slower than the links.
 
     Parameters
@@ -176,18 +184,21 @@ def beat(topology: Topology, collective: Collective, flits: int) -> int:
 
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import Torus
-    >>> [beat(Torus(4, 4), parse_collective(name), 64) for name in ("allgather", "alltoall")]
+    >>> [least_beat(Torus(4, 4), parse_collective(name), 64) for name in ("allgather", "alltoall")]
     [4, 2]
     """
     blocks = collective.blocks(topology, 1)
-    messages, least = max(blocks.goals, blocks.parts), limit(topology, collective, flits)
+    messages, least = (
+        max(blocks.messages_per_origin, blocks.messages_per_receiver),
+        cycle_limit(topology, collective, flits),
+    )
     found = 1
     while 2 * found <= flits and -(-flits // found) * max(messages - 1, 1) > least:
         found *= 2
     return found
 
 
-def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False) -> int:
+def longest_distance(topology: Topology, collective: Collective, *, in_cycles: bool = False) -> int:
     """Return the hops that some message has to travel: from or to the root, or between any nodes.
 
     Parameters
@@ -199,9 +210,9 @@ def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False
     --------
     >>> import torusfabric as tf
     >>> mesh = tf.parse_topology("mesh:5")
-    >>> [reach(mesh, tf.parse_collective("broadcast", root=root)) for root in range(3)]
+    >>> [longest_distance(mesh, tf.parse_collective("broadcast", root=root)) for root in range(3)]
     [4, 3, 2]
-    >>> reach(mesh.on_links(3), tf.parse_collective("allgather"), in_cycles=True)
+    >>> longest_distance(mesh.on_links(3), tf.parse_collective("allgather"), in_cycles=True)
     12
     """
     latency = topology.one_latency if in_cycles else 1
@@ -222,50 +233,54 @@ def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False
     return int(network.cycles_from(collective.root).max())
 
 
-def least_reach(topology: Topology, collective: Collective) -> int:
+def least_path_length(topology: Topology, collective: Collective) -> int:
     """Return the hops of the longest path of data in schedules that send the fewest messages.
 
     An all-reduce sends at least 2 (N - 1) messages. With exactly that many, all contributions are
     gathered at one node: each of the N - 1 other nodes sends once before any node has the complete
     sum, and receives once after that. The path leads to that node and back. Any other collective
-    has the value of `reach`.
+    has the value of `longest_distance`.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> mesh = tf.parse_topology("mesh:8x8")
-    >>> [least_reach(mesh, tf.parse_collective(name)) for name in ("allgather", "allreduce")]
+    >>> [least_path_length(mesh, tf.parse_collective(name)) for name in ("allgather", "allreduce")]
     [14, 16]
     """
     if collective.reducing and collective.to_all:
         away = topology.all_distances
         return int((away.max(axis=0) + away.max(axis=1)).min())
-    return reach(topology, collective)
+    return longest_distance(topology, collective)
 
 
-def network_cut(topology: Topology, collective: Collective) -> str:
+def limiting_cut_text(topology: Topology, collective: Collective) -> str:
     """Return the description of the cut that determines `least_time`; empty if no cut does.
 
     Examples
     --------
     >>> import torusfabric as tf
-    >>> network_cut(tf.parse_topology("mesh:4x6"), tf.parse_collective("alltoall"))
+    >>> limiting_cut_text(tf.parse_topology("mesh:4x6"), tf.parse_collective("alltoall"))
     '144 messages over 4 links into nodes 0 (0,0), 1 (0,1), 2 (0,2) and 9 more'
     """
     if collective.axes is not None:
-        topology, collective = collective.groups(topology).torus, collective.in_one_group
+        topology, collective = collective.groups(topology).group_topology, collective.in_one_group
     if isinstance(topology, CayleyGraph) or topology.nodes == 1 or collective.local:
         return ""
     cut, least = worst_cut(topology, collective), least_time(topology, collective)
-    if collective.reducing and collective.to_all and worst_partition(topology).time == least:
+    if (
+        collective.reducing
+        and collective.to_all
+        and worst_partition(topology).message_times == least
+    ):
         return str(worst_partition(topology))
-    if cut is None or cut.time < least:
+    if cut is None or cut.message_times < least:
         return ""
-    return cut_in_words(topology, cut)
+    return cut_text(topology, cut)
 
 
 @lru_cache(maxsize=64)
-def _local_anywhere(topology: Topology, collective: Collective) -> Fraction:
+def _local_exchange_time(topology: Topology, collective: Collective) -> Fraction:
     """Return the `least_time` of an exchange or halo where nodes are not alike.
 
     It is the largest of the loads of nodes at their ports, and in an exchange of the load of arcs.
@@ -285,7 +300,7 @@ def _local_anywhere(topology: Topology, collective: Collective) -> Fraction:
         return least
     demand = np.zeros((topology.nodes, topology.nodes), np.int64)
     np.add.at(demand, (origin, target), 1)
-    return max(least, congestion(topology, demand))
+    return max(least, congestion_time(topology, demand))
 
 
 def _local_pairs(topology: Topology, collective: Collective) -> tuple[np.ndarray, np.ndarray]:
@@ -295,7 +310,7 @@ def _local_pairs(topology: Topology, collective: Collective) -> tuple[np.ndarray
     return origin, targets[origin, offset]
 
 
-def arc_load(topology: CayleyGraph) -> Fraction:
+def busiest_arc_load(topology: CayleyGraph) -> Fraction:
     """Return a lower bound on the number of paths over the busiest arc, among paths between all
     nodes.
 
@@ -305,7 +320,7 @@ def arc_load(topology: CayleyGraph) -> Fraction:
     n^(k-1) / 2 floor(n^2 / 4), which dimension-ordered routing reaches (Delmas and Perennes, Prop.
     4.7).
 
-    On other networks the bound is `alike_time`.
+    On other networks the bound is `symmetric_exchange_time`.
 
     Returns
     -------
@@ -314,6 +329,6 @@ def arc_load(topology: CayleyGraph) -> Fraction:
     """
     nodes = topology.nodes
     if not isinstance(topology, Torus):
-        return alike_time(topology)
+        return symmetric_exchange_time(topology)
     loads = [Fraction(int(topology.distances.sum(dtype=np.int64)), topology.ports)]
     return max(loads + [Fraction(nodes // side * (side**2 // 4), 2) for side in topology.sides])

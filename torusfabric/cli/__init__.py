@@ -11,14 +11,14 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from ..toolchain.amaranth_schemas import put_off_schema_checks
-from ..toolchain.extras import extras_named
-from ..toolchain.processes import ending_signals
+from ..toolchain.amaranth_schemas import postpone_schema_checks
+from ..toolchain.extras import name_missing_extra
+from ..toolchain.processes import interrupt_on_signals
 from ..toolchain.version import __version__
-from .output import facts_on_standard_error, flush, notices_shown, print_error
-from .parser import CommandParser, Help, Parser, add_adapter_options
+from .failures import failure_of, flush_or_drop, prepare_streams, writes_to_standard_output
+from .output import facts_on_standard_error, flush_output, print_error, print_notices
+from .parser import CommandHelpFormatter, CommandParser, Parser, add_adapter_options
 from .purposes import PURPOSES
-from .streams import failure_of, flush_or_drop, prepare_streams, writes_to_standard_output
 
 __all__ = ["main"]
 
@@ -47,7 +47,7 @@ def make_parser(*, complete: bool = True) -> argparse.ArgumentParser:
         prog="torusfabric",
         description="Switch fabrics, free of contention, for collectives on torus networks.",
         epilog=EPILOG,
-        formatter_class=Help,
+        formatter_class=CommandHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"torusfabric {__version__}")
     commands = parser.add_subparsers(
@@ -72,7 +72,7 @@ def make_parser(*, complete: bool = True) -> argparse.ArgumentParser:
             help=command.text,
             description=f"{command.text[0].upper()}{command.text[1:]}.",
             epilog="\n  ".join(["examples:", *command.examples]),
-            formatter_class=Help,
+            formatter_class=CommandHelpFormatter,
             complete=functools.partial(add_arguments, command.module),
         )
     for _, command in listed if complete else ():
@@ -90,10 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        with ending_signals():
+        with interrupt_on_signals():
             prepare_streams()
-            with notices_shown():
-                return _run(words)
+            with print_notices():
+                return _run_command(words)
     except BrokenPipeError:
         return 0  # the reader of standard output has ended, as ``head`` does
     except (Exception, KeyboardInterrupt) as error:
@@ -106,23 +106,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         flush_or_drop()
 
 
-def _run(words: list[str]) -> int:
+def _run_command(words: list[str]) -> int:
     """Parse the words of a command line, run the command, and return its exit status.
 
     An error about a missing package names the extra that brings the package.
     """
     commands = {name: command for group in PURPOSES.values() for name, command in group.items()}
     extra = next((commands[word].extra for word in words if word in commands), "")
-    put_off_schema_checks()
-    with extras_named(extra):
+    postpone_schema_checks()
+    with name_missing_extra(extra):
         try:
             arguments = make_parser(complete=False).parse_args(words)
         except SystemExit:  # after --help
-            flush()
+            flush_output()
             raise
         with facts_on_standard_error(apart=writes_to_standard_output(arguments)):
             status = arguments.run(arguments) or 0
-        flush()
+        flush_output()
         return status
 
 

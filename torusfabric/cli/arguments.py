@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..toolchain.destinations import STANDARD_OUTPUT, is_standard_output
-from ..toolchain.files import writable
-from ..toolchain.owned import require_like
+from ..toolchain.files import require_writable
+from ..toolchain.owned import require_replaceable
 from ..toolchain.quoting import shell_command
 
 if TYPE_CHECKING:
-    from ..fabric.make import Made
+    from ..fabric.make import BuiltFabric
 
 __all__ = ["FORCE", "PAGES", "TRACE", "VCD", "check_drawing", "check_output", "check_waves",
-           "command_line", "folder", "node_pair"]  # fmt: skip
+           "command_line", "folder_argument", "node_pair"]  # fmt: skip
 
 
 #: First characters of a file in each format; for pages by the ending of the name. An existing file
@@ -52,8 +52,8 @@ def check_output(arguments: argparse.Namespace, path: str, beginning: str | byte
     InputError
         If the file cannot be written, or may not be replaced.
     """
-    writable(path)
-    require_like(path, beginning, force=arguments.force)
+    require_writable(path)
+    require_replaceable(path, beginning, force=arguments.force)
 
 
 def check_drawing(
@@ -101,10 +101,10 @@ def check_waves(arguments: argparse.Namespace, path: str) -> None:
 
 #: Arguments that `command_line` leaves out: paths of outputs, and options without effect on the
 #: fabric.
-NOT_KEPT = ("output", "force", "json", "quiet", "verbose", "minutes", "dry_run")
+OMITTED_ARGUMENTS = ("output", "force", "json", "quiet", "verbose", "minutes", "dry_run")
 
 
-def command_line(arguments: argparse.Namespace, made: "Made", **others: object) -> str:
+def command_line(arguments: argparse.Namespace, made: "BuiltFabric", **others: object) -> str:
     """Return a command line that makes the same fabric again.
 
     It has the options of the user and an option for each choice that was made for the user, such as
@@ -114,18 +114,18 @@ def command_line(arguments: argparse.Namespace, made: "Made", **others: object) 
     ----------
     arguments : Namespace
         Arguments of the command.
-    made : Made
+    made : BuiltFabric
         The fabric, with all choices.
     **others : object
         Values that replace arguments, by their attributes.
     """
     known = {"command": arguments.command} | others
-    decided = dict.fromkeys(NOT_KEPT) | made.decided() | known
-    words = arguments.parser.words(arguments, decided)
+    decided = dict.fromkeys(OMITTED_ARGUMENTS) | made.decided_choices() | known
+    words = arguments.parser.command_words(arguments, decided)
     return shell_command(["torusfabric", str(known["command"]), *words])
 
 
-def folder(text: str) -> str:
+def folder_argument(text: str) -> str:
     """Return an argument that is the path of a folder; ``-`` is refused."""
     if text == STANDARD_OUTPUT:
         raise argparse.ArgumentTypeError("must be a folder, not - (several files are written)")

@@ -5,21 +5,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..contract.options import add_options, positive
+from ..contract.options import add_options, parse_positive_int
 from ..errors import InputError
-from ..fabric.options import add_fabric_options, add_selection, add_tables_options
+from ..fabric.options import add_fabric_options, add_selection_arguments, add_tables_options
 from ..fabric.spec import FabricSpec
 from ..fpga.bridge import BAUD
-from ..toolchain.notices import say
+from ..toolchain.notices import send_notice
 from ..toolchain.quoting import shell_command
-from .arguments import command_line, folder
+from .arguments import command_line, folder_argument
 from .connect import BUILDS
 from .monitor import add_baud
 from .output import Progress, print_facts, print_json, print_line, print_rendered, progress_bar
 from .parser import Commands, add_command
 
 if TYPE_CHECKING:
-    from ..fpga.board import Board, Built, Step
+    from ..fpga.board import Board, BuildResult, Step
     from ..rtl.fabric import Fabric
 
 __all__ = ["add_commands"]
@@ -36,12 +36,12 @@ def add_commands(commands: Commands) -> None:
             device hours.
         --width W: with --measure: bits of a flit. Default: 8.
         """,
-        width=positive,
+        width=parse_positive_int,
     )
     build = add_command(commands, "build", run_build)
     flash = add_command(commands, "flash", run_build)
     for parser in (build, flash):
-        add_selection(parser, several=True)
+        add_selection_arguments(parser, several=True)
         add_fabric_options(parser)
         add_tables_options(parser)
         group = parser.add_argument_group("board")
@@ -57,9 +57,9 @@ def add_commands(commands: Commands) -> None:
             --force: Build again what was built before, or is larger than what is known to fit, and
                 replace files in the folder that others wrote or changed.
             """
-        add_options(group, text, minutes=positive)
+        add_options(group, text, minutes=parse_positive_int)
         text = "-o --output DIR: Folder for the bitstream and the report. Default: build/BOARD.\n"
-        add_options(parser, text, output=folder)
+        add_options(parser, text, output=folder_argument)
     add_options(
         flash,
         """
@@ -69,12 +69,12 @@ def add_commands(commands: Commands) -> None:
     )
 
 
-class _Made(NamedTuple):
+class _BoardBuild(NamedTuple):
     """A bitstream, its board, and commands to use it.
 
     Parameters
     ----------
-    built : Built
+    built : BuildResult
         The bitstream and its report.
     board : Board
         The target of the bitstream.
@@ -85,37 +85,37 @@ class _Made(NamedTuple):
         on several boards, which run only together.
     """
 
-    built: "Built"
+    built: "BuildResult"
     board: "Board"
     flash: str
     connection: str
 
     @property
-    def loads(self) -> str:
+    def load_command(self) -> str:
         """The command of the board's programmer that loads the bitstream."""
         from ..fpga.board import flash_command
 
         return f"{shell_command(['cd', str(self.built.folder)])} && {flash_command(self.board)}"
 
-    def steps(self, *, flashed: bool) -> list["Step"]:
+    def next_steps(self, *, flashed: bool) -> list["Step"]:
         """Return the commands that the user may run next, each with its purpose."""
-        from ..fpga.board import Step, steps_of
+        from ..fpga.board import Step, next_steps
 
-        load = [] if flashed else [Step(self.flash, f"load it ({self.loads})")]
+        load = [] if flashed else [Step(self.flash, f"load it ({self.load_command})")]
         if not self.connection:
             words = ["torusfabric", "run", "--build", str(self.built.folder), "--port"]
             does = "run it with all others, by the ports of all in their order"
             return [*load, Step(f"{shell_command(words)} A,B", does)]
-        return steps_of(load, self.connection, self.built.report)
+        return next_steps(load, self.connection, self.built.report)
 
 
-def _build(arguments: Namespace) -> _Made:
+def _build_bitstream(arguments: Namespace) -> _BoardBuild:
     """Build the bitstream of the selected fabric."""
     from ..fpga.board import build, find_board
     from ..toolchain.cache import Cache, RenewingCache
 
     board, spec = find_board(arguments.board), FabricSpec.of(vars(arguments))
-    bridge = spec.adapter.part("bridge") if spec.adapter else None
+    bridge = spec.adapter.import_part("bridge") if spec.adapter else None
     board = bridge.fit_board(board, vars(arguments)) if bridge else board
     if arguments.minutes:
         board = replace(board, minutes=arguments.minutes)
@@ -136,7 +136,7 @@ def _build(arguments: Namespace) -> _Made:
             baud=arguments.baud,
             cache=RenewingCache() if arguments.force else Cache(),
             command=command_line(arguments, made),
-            progress=_announced(bar, board, made.fabric, folder),
+            progress=_announce_duration(bar, board, made.fabric, folder),
             force=arguments.force,
         )
     flash = command_line(arguments, made, command="flash", output=arguments.output)
@@ -144,7 +144,7 @@ def _build(arguments: Namespace) -> _Made:
     words = ["--board", arguments.board]
     words += [] if arguments.baud == BAUD else ["--baud", str(arguments.baud)]
     words += ["--build", arguments.output] if arguments.output else []
-    return _Made(built, board, flash, shell_command(words) if made.fabric.runs_alone else "")
+    return _BoardBuild(built, board, flash, shell_command(words) if made.fabric.runs_alone else "")
 
 
 def _check_selection(spec: FabricSpec, board: "Board") -> None:
@@ -165,14 +165,16 @@ def _check_selection(spec: FabricSpec, board: "Board") -> None:
         check_selection(board, topology, collective, flits=flits, width=width)
 
 
-def _announced(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) -> Progress:
-    """Return a progress bar that first prints how long the build takes, and if it has to wait."""
-    from ..fpga.board import duration
+def _announce_duration(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) -> Progress:
+    """Return a progress bar that calls `bar`, but first prints how long the build takes, and if it
+    has to wait.
+    """
+    from ..fpga.board import build_minutes
 
     said: set[str] = set()
 
     def advance(done: int, total: int, text: str) -> None:
-        minutes = duration(board, fabric) if not said else 0
+        minutes = build_minutes(board, fabric) if not said else 0
         line = text
         if not text.startswith("waiting"):
             line = (
@@ -181,14 +183,14 @@ def _announced(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) ->
             )
         kind = line.partition(" ")[0]
         if kind not in said:
-            say(line)
+            send_notice(line)
         said.add(kind)
         bar(done, total, text)
 
     return advance
 
 
-def _facts(built: "Built") -> dict[str, Any]:
+def _build_facts(built: "BuildResult") -> dict[str, Any]:
     """Return the facts of a build for people."""
     report = built.report
     used = [f"{k} {n['used']} of {n['available']}" for k, n in report["resources"].items()]
@@ -206,14 +208,14 @@ def _facts(built: "Built") -> dict[str, Any]:
     }
 
 
-def _print_next(made: _Made, *, flashed: bool) -> None:
+def _print_next_steps(made: _BoardBuild, *, flashed: bool) -> None:
     """Print the next commands, and the meanings of the board's LEDs."""
-    from ..fpga.board import LIST_PORTS, lamp_meanings
+    from ..fpga.board import LIST_PORTS, led_meanings
 
-    meanings = lamp_meanings(made.board)
+    meanings = led_meanings(made.board)
     print_line()
     print_line("next:")
-    for command, does in made.steps(flashed=flashed):
+    for command, does in made.next_steps(flashed=flashed):
         print_line(f"  # {does}")
         print_line(f"  {command}")
     print_line(f"lamps lit: {'; '.join(meanings) or 'none'}")
@@ -224,9 +226,9 @@ def _print_next(made: _Made, *, flashed: bool) -> None:
 
 def run_build(arguments: Namespace) -> None:
     """Run ``build`` or ``flash``: make a bitstream, and for ``flash`` load it."""
-    from ..fpga.board import flash, lamp_meanings
+    from ..fpga.board import flash, led_meanings
 
-    made, loads = _build(arguments), arguments.command == "flash"
+    made, loads = _build_bitstream(arguments), arguments.command == "flash"
     flashed = loads and not arguments.dry_run
     if flashed:
         flash(made.built, made.board)
@@ -235,15 +237,15 @@ def run_build(arguments: Namespace) -> None:
             "folder": str(made.built.folder),
             "cached": made.built.cached,
             "port": made.board.port,
-            "lamps": lamp_meanings(made.board),
-            "next": [step._asdict() for step in made.steps(flashed=flashed)],
+            "lamps": led_meanings(made.board),
+            "next": [step._asdict() for step in made.next_steps(flashed=flashed)],
         }
-        print_json(result | ({"command": made.loads, "flashed": flashed} if loads else {}))
+        print_json(result | ({"command": made.load_command, "flashed": flashed} if loads else {}))
     elif loads and not flashed:
-        print_line(made.loads)
+        print_line(made.load_command)
     else:
-        print_facts(_facts(made.built) | ({"loaded": made.loads} if loads else {}))
-        _print_next(made, flashed=flashed)
+        print_facts(_build_facts(made.built) | ({"loaded": made.load_command} if loads else {}))
+        _print_next_steps(made, flashed=flashed)
 
 
 def run_boards(arguments: Namespace) -> None:
@@ -251,18 +253,18 @@ def run_boards(arguments: Namespace) -> None:
     from ..fpga.board import load_boards
 
     if arguments.measure:
-        _measure(arguments)
+        _measure_limit(arguments)
         return
-    rows = [_described(name, board) for name, board in load_boards().items()]
+    rows = [_board_facts(name, board) for name, board in load_boards().items()]
     if arguments.json:
         print_json({"boards": rows})
     else:
         _print_boards(rows)
 
 
-def _described(name: str, board: "Board") -> dict[str, Any]:
+def _board_facts(name: str, board: "Board") -> dict[str, Any]:
     """Return the facts of a board, as in the JSON output."""
-    from ..fpga.board import lamp_meanings
+    from ..fpga.board import led_meanings
 
     return {
         "name": name,
@@ -271,7 +273,7 @@ def _described(name: str, board: "Board") -> dict[str, Any]:
         "largest": vars(board.limit) if board.limit else None,
         "serial_line": board.pins,
         "port": board.port,
-        "lamps": lamp_meanings(board),
+        "lamps": led_meanings(board),
         "programmer": board.program[0],
     }
 
@@ -297,10 +299,10 @@ def _print_boards(rows: list[dict[str, Any]]) -> None:
     print_rendered(table)
 
 
-def _measure(arguments: Namespace) -> None:
+def _measure_limit(arguments: Namespace) -> None:
     """Build all-gathers for a board until the largest square torus that fits is found."""
     from ..fabric.fabric import Fabric
-    from ..fpga.board import Limit, find_board, find_limit, try_board
+    from ..fpga.board import Limit, find_board, find_limit, make_attempt
     from ..planning import compile, plan
     from ..toolchain.folders import work_folder
 
@@ -308,11 +310,11 @@ def _measure(arguments: Namespace) -> None:
     gather = lambda side: compile(plan(f"{side}x{side}", "allgather", check=False))
     make_fabric = lambda side: Fabric(gather(side), width=width)
     start = board.limit.side if board.limit else 2
-    report = lambda tried: say(
+    report = lambda tried: send_notice(
         f"{tried.side}x{tried.side}  {'fits' if tried.fits else 'no'}: {tried.why}"
     )
     with work_folder("boards") as folder:
-        attempt = try_board(board, make_fabric, folder)
+        attempt = make_attempt(board, make_fabric, folder)
         side, attempts = find_limit(attempt, start=start, progress=report)
     limit = None
     if side is not None:
@@ -322,4 +324,4 @@ def _measure(arguments: Namespace) -> None:
         print_json({"board": board.name, "limit": limit and vars(limit), "tried": tried})
     else:
         none = f"no square torus of {width} bits fits"
-        print_line(f"limit={limit.entry()}," if limit else none)
+        print_line(f"limit={limit.source_text()}," if limit else none)

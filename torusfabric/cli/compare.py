@@ -10,24 +10,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..analysis.facts import steps_in_words
-from ..analysis.volume import limit
+from ..analysis.facts import steps_text
+from ..analysis.volume import cycle_limit
 from ..collective import Collective
 from ..contract.options import add_options
 from ..draw.charts import bar_charts, curve_chart
-from ..draw.files import BEGINNINGS, require_converter, write_picture
+from ..draw.files import FILE_SIGNATURES, require_converter, write_picture
 from ..errors import InputError
-from ..fabric.choose import each_selection, operators_of, parse_plan, parse_selection
-from ..fabric.options import add_fabric_options, add_selection
+from ..fabric.choose import operators_of_spec, parse_selection, schedule_path, split_modes
+from ..fabric.options import add_fabric_options, add_selection_arguments
 from ..fabric.spec import FabricSpec
-from ..planning import Selection, import_schedule, require_hardware, select
-from ..planning.choice import candidates
+from ..planning import Selection, import_schedule, make_selection, require_hardware_memory
+from ..planning.choice import rank_candidates
 from ..program.program import require_width
 from ..schedule import Schedule, Switching
 from ..schedule.file import load
-from ..toolchain.extras import how_to_install
-from ..toolchain.reading import listed_files
-from ..topology import faults_within, shared_network
+from ..toolchain.extras import install_command
+from ..toolchain.reading import split_file_names
+from ..topology import extra_faults, shared_network
 from .arguments import FORCE, check_drawing
 from .foreign import add_import_options
 from .output import print_json, print_line, print_table, progress_bar
@@ -35,7 +35,7 @@ from .parser import Commands, add_command
 from .table_files import check_table, write_table
 
 if TYPE_CHECKING:
-    from ..sweep.compare import Hardware
+    from ..sweep.compare import HardwareSettings
 
 __all__ = ["add_commands"]
 
@@ -71,10 +71,10 @@ COLUMNS = {
 }
 
 #: Head of the first column, in a comparison of algorithms and of lengths.
-ENTRY, LENGTH = "algorithm", "flits"
+ALGORITHM_HEAD, LENGTH_HEAD = "algorithm", "flits"
 
 
-class _Table(NamedTuple):
+class _TitledTable(NamedTuple):
     """A table and the lines above it; `unit` is the unit of all columns but the first."""
 
     lines: Sequence[str]
@@ -84,19 +84,22 @@ class _Table(NamedTuple):
 
 
 class _Comparison(NamedTuple):
-    """The result of a comparison: as a JSON object, as a picture and as tables."""
+    """The result of a comparison: a JSON object, the SVG text of a picture, tables and notes.
+
+    `faults` is the table of the costs of faults, if the network has faults.
+    """
 
     facts: Mapping[str, Any]
     picture: str
-    table: _Table
+    table: _TitledTable
     notes: Sequence[str] = ()
-    faults: _Table | None = None
+    faults: _TitledTable | None = None
 
 
 def add_commands(commands: Commands) -> None:
     """Add the arguments of this command to its parser."""
     compare = add_command(commands, "compare", run_compare)
-    add_selection(compare, algorithm=False, several=True)
+    add_selection_arguments(compare, algorithm=False, several=True)
     add_fabric_options(compare, compared=True)
     add_import_options(compare.add_argument_group("MSCCL"))
     add_options(
@@ -119,12 +122,12 @@ def run_compare(arguments: Namespace) -> None:
 
         find_target(arguments.target)
     if arguments.plot:
-        check_drawing(arguments, arguments.plot, BEGINNINGS)
+        check_drawing(arguments, arguments.plot, FILE_SIGNATURES)
         require_converter(arguments.plot)
     if arguments.flits is not None and arguments.max_flits is not None:
         raise InputError("--flits and --max-flits exclude each other; give one of them")
-    if not any(map(_is_foreign, listed_files(arguments.plan or ""))):
-        for attribute, name in arguments.parser.given(arguments):
+    if not any(map(_is_foreign, split_file_names(arguments.plan or ""))):
+        for attribute, name in arguments.parser.changed_arguments(arguments):
             if attribute in ("onto", "placement", "switching"):
                 raise InputError(
                     f"{name} is for a file of MSCCL; give it by --plan FILE.xml, or leave {name} "
@@ -143,21 +146,23 @@ def run_compare(arguments: Namespace) -> None:
     if arguments.json:
         print_json(found.facts)
         return
-    _print(found.table)
+    _print_with_title(found.table)
     for line in found.notes:
         print_line(line)
     if found.faults:
-        _print(found.faults)
+        _print_with_title(found.faults)
 
 
-def _print(table: _Table) -> None:
+def _print_with_title(table: _TitledTable) -> None:
     """Print a table and the lines above it."""
     for line in table.lines:
         print_line(line)
     print_table(table.columns, table.rows)
 
 
-def _hardware(arguments: Namespace, selections: Sequence[Selection]) -> "Hardware":
+def _comparison_hardware(
+    arguments: Namespace, selections: Sequence[Selection]
+) -> "HardwareSettings":
     """Return the hardware that is built for each schedule.
 
     Its operators are those of the first reduction.
@@ -167,15 +172,15 @@ def _hardware(arguments: Namespace, selections: Sequence[Selection]) -> "Hardwar
     InputError
         If the fabric of one of the collectives would be too large for this machine.
     """
-    from ..sweep.compare import Hardware
+    from ..sweep.compare import HardwareSettings
 
     most, target = arguments.max_flits, arguments.target
     for one in selections:
-        require_hardware(one.topology, one.collective, flits=most or arguments.flits)
+        require_hardware_memory(one.topology, one.collective, flits=most or arguments.flits)
     collectives: list[Collective] = [one.collective for one in selections]
     reducing = next((one for one in collectives if one.reducing), collectives[0])
-    operators = operators_of(FabricSpec.of(vars(arguments)), reducing)
-    return Hardware(arguments.width, arguments.flits, operators, target, max_flits=most)
+    operators = operators_of_spec(FabricSpec.of(vars(arguments)), reducing)
+    return HardwareSettings(arguments.width, arguments.flits, operators, target, max_flits=most)
 
 
 def _compare_algorithms(arguments: Namespace) -> _Comparison:
@@ -183,15 +188,15 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
     from ..sweep.compare import compare
     from ..sweep.fault_costs import fault_costs
 
-    check_table(arguments, ENTRY)
-    selection, files = _selected(arguments)
+    check_table(arguments, ALGORITHM_HEAD)
+    selection, files = _selection_and_files(arguments)
     topology, collective = selection.topology, selection.collective
-    hardware, target = _hardware(arguments, [selection]), arguments.target
+    hardware, target = _comparison_hardware(arguments, [selection]), arguments.target
     with progress_bar("planning") as progress:
         entries, flits, misfits = compare(selection, hardware, files=files, progress=progress)
         measured = hardware if hardware.max_flits else replace(hardware, flits=flits)
         faults = fault_costs(selection, measured, progress=progress)
-    least = limit(topology, collective, flits)
+    least = cycle_limit(topology, collective, flits)
     facts = {
         "topology": str(topology),
         "collective": collective.name,
@@ -217,41 +222,49 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
         "link time used (%)": [100 * entry["links"]["use"] for entry in entries],
     }
     title = f"{topology} {collective}, {flits} flits a message"
-    notes = [*_notes(names, entries), *(f"{name} needs {misfits[name]}" for name in misfits)]
+    notes = [
+        *_hardware_notes(names, entries),
+        *(f"{name} needs {misfits[name]}" for name in misfits),
+    ]
     return _Comparison(
         facts,
-        _bars(title, names, charts, marked=len(files)),
-        _Table(lines, *_table(entries, target)),
+        _bar_picture(title, names, charts, marked=len(files)),
+        _TitledTable(lines, *_algorithm_table(entries, target)),
         notes,
         _fault_table(faults, flits, target) if faults else None,
     )
 
 
-def _fault_table(faults: Sequence[Mapping[str, Any]], flits: int, target: str | None) -> _Table:
+def _fault_table(
+    faults: Sequence[Mapping[str, Any]], flits: int, target: str | None
+) -> _TitledTable:
     """Return a table with the cost of each fault of the network."""
     luts = "LUTs a node" if target else "estimated LUTs a node"
     heads = ["faults", "algorithm", "steps or rounds", "message times", "cycles", luts]
     rows = []
     for one in faults:
         counts = (one["tau"], one["cycles"], one["node_luts"])
-        rows.append([one["faults"] or "none", one["algorithm"], steps_in_words(one), *counts])
+        rows.append([one["faults"] or "none", one["algorithm"], steps_text(one), *counts])
     title = f"what faults cost, by what takes the fewest cycles for {flits} flits:"
-    return _Table([title], heads, rows)
+    return _TitledTable([title], heads, rows)
 
 
 def _compare_fabrics(arguments: Namespace) -> _Comparison:
     """Compare fabrics of several collectives, which differ in their algorithms."""
-    from ..sweep.compare import compare_together
+    from ..sweep.compare import compare_fabrics
 
     spec = FabricSpec.of(vars(arguments))
-    selections = [parse_selection(one) for one in each_selection(spec)]
+    selections = [parse_selection(one) for one in split_modes(spec)]
     modes = [f"{one.collective} by, cycles" for one in selections]
     check_table(arguments, modes[0])
-    hardware, heads = _hardware(arguments, selections), _heads(arguments.target, HEADS)
+    hardware, heads = (
+        _comparison_hardware(arguments, selections),
+        _column_heads(arguments.target, HEADS),
+    )
     with progress_bar("planning") as progress:
-        fabrics, flits = compare_together(selections, hardware, progress=progress)
+        fabrics, flits = compare_fabrics(selections, hardware, progress=progress)
     network = shared_network(one.topology for one in selections)
-    faults = [faults_within(network, one.topology) for one in selections]
+    faults = [extra_faults(network, one.topology) for one in selections]
     collectives = [one.collective for one in selections]
     facts = {
         "topology": str(network),
@@ -267,7 +280,7 @@ def _compare_fabrics(arguments: Namespace) -> _Comparison:
     for fabric in fabrics:
         cycles = fabric["cycles"] or ["-"] * len(modes)
         by = [f"{name} {n}" for name, n in zip(fabric["algorithms"], cycles, strict=True)]
-        rows.append([*by, *_cells(fabric, heads)])
+        rows.append([*by, *_row_cells(fabric, heads)])
     for mode, collective in enumerate(collectives):
         known = (fabric["cycles"] for fabric in fabrics)
         charts[f"cycles of {collective}"] = [cycles and cycles[mode] for cycles in known]
@@ -276,9 +289,9 @@ def _compare_fabrics(arguments: Namespace) -> _Comparison:
     algorithms = [", ".join(fabric["algorithms"]) for fabric in fabrics]
     return _Comparison(
         facts,
-        _bars(title, algorithms, charts),
-        _Table([title], [*modes, *heads.values()], rows),
-        list(_notes(algorithms, fabrics)),
+        _bar_picture(title, algorithms, charts),
+        _TitledTable([title], [*modes, *heads.values()], rows),
+        list(_hardware_notes(algorithms, fabrics)),
     )
 
 
@@ -291,22 +304,22 @@ def _compare_lengths(arguments: Namespace) -> _Comparison:
             "--target compares hardware for one length; give --flits one number in place of a "
             f"range, or leave --target {arguments.target} out"
         )
-    check_table(arguments, LENGTH)
+    check_table(arguments, LENGTH_HEAD)
     spec, lengths = FabricSpec.of(vars(arguments)), arguments.flits
     selection = parse_selection(spec)
     topology, collective = selection.topology, selection.collective
-    require_width(arguments.width, operators_of(spec, collective))
-    require_hardware(topology, collective, flits=lengths[-1])
+    require_width(arguments.width, operators_of_spec(spec, collective))
+    require_hardware_memory(topology, collective, flits=lengths[-1])
     curves: dict[str, list[int | None]] = {}
     with progress_bar("planning") as progress:
         for place, length in enumerate(lengths):
             progress(place, len(lengths), f"{length} flits")
-            for row in candidates(selection, length):
+            for row in rank_candidates(selection, length):
                 name = " ".join([row.algorithm, *row.options])
                 curves.setdefault(name, [None] * len(lengths))[place] = row.cycles
-    least = [limit(topology, collective, length) for length in lengths]
+    least = [cycle_limit(topology, collective, length) for length in lengths]
     title = f"{topology} {collective}: cycles from start to done"
-    heads = [LENGTH, "cycle limit", *curves]
+    heads = [LENGTH_HEAD, "cycle limit", *curves]
     columns = zip(lengths, least, *curves.values(), strict=True)
     table = [["-" if value is None else str(value) for value in row] for row in columns]
     facts = {
@@ -317,19 +330,19 @@ def _compare_lengths(arguments: Namespace) -> _Comparison:
         "cycles": curves,
     }
     picture = curve_chart(title, lengths, curves, least)
-    return _Comparison(facts, picture, _Table([title], heads, table, "cycles"))
+    return _Comparison(facts, picture, _TitledTable([title], heads, table, "cycles"))
 
 
-def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
+def _selection_and_files(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
     """Return the selection to compare for, and the schedules of files by the file names."""
     spec = FabricSpec.of(vars(arguments))
-    plan = parse_plan(spec, several=True)
+    plan = schedule_path(spec, several=True)
     if plan is None:
         return parse_selection(spec), {}
-    paths = listed_files(plan)
+    paths = split_file_names(plan)
     if len(set(paths)) < len(paths):
         raise InputError(f"Plans must be different files, not {plan}")
-    files = {path: _read(arguments, path) for path in paths}
+    files = {path: _read_schedule(arguments, path) for path in paths}
     first, *others = files
     schedule = files[first]
     for other in others:
@@ -339,10 +352,10 @@ def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
                 raise InputError(
                     f"{what.capitalize()} of {other} must be {mine}, as in {first}, not {theirs}"
                 )
-    return select(schedule.topology, schedule.collective), files
+    return make_selection(schedule.topology, schedule.collective), files
 
 
-def _read(arguments: Namespace, path: str) -> Schedule:
+def _read_schedule(arguments: Namespace, path: str) -> Schedule:
     """Read a schedule from a file of our format, or from MSCCL XML if its name ends so."""
     if _is_foreign(path):
         return import_schedule(
@@ -356,7 +369,7 @@ def _is_foreign(path: str) -> bool:
     return path.removesuffix(".gz").endswith(".xml")
 
 
-def _bars(
+def _bar_picture(
     title: str, names: Sequence[str], charts: Mapping[str, list[float | None]], *, marked: int = 0
 ) -> str:
     """Return a picture with a bar chart for each quantity that any entry has."""
@@ -364,30 +377,33 @@ def _bars(
     return bar_charts(title, names, known, marked=marked)
 
 
-def _notes(names: Iterable[str], entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the notes: why an algorithm has no hardware, and which extra counts hardware."""
+def _hardware_notes(names: Iterable[str], entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the reason of each algorithm without hardware, and the command for missing counts.
+
+    Classes, ROMs and memories can be counted only if the extra ``hardware`` is installed.
+    """
     for name, entry in zip(names, entries, strict=True):
         if entry["reason"]:
             yield f"no hardware by {name}: {entry['reason']}"
     if any(entry["classes"] is None and entry["reason"] is None for entry in entries):
-        yield f"classes, ROMs and memories are counted after {how_to_install('hardware')}"
+        yield f"classes, ROMs and memories are counted after {install_command('hardware')}"
 
 
-def _heads(target: str | None, heads: Mapping[str, str]) -> dict[str, str]:
+def _column_heads(target: str | None, heads: Mapping[str, str]) -> dict[str, str]:
     """Return the columns of a table; columns of synthesis need a target."""
     return {name: head for name, head in heads.items() if target or name not in SYNTHESIZED}
 
 
-def _cells(entry: Mapping[str, Any], names: Iterable[str]) -> list[object]:
+def _row_cells(entry: Mapping[str, Any], names: Iterable[str]) -> list[object]:
     """Return the cells of a row, with a dash for an unknown value."""
     return ["-" if entry[name] is None else entry[name] for name in names]
 
 
-def _table(
+def _algorithm_table(
     entries: Sequence[Mapping[str, Any]], target: str | None
 ) -> tuple[list[str], list[list[object]]]:
     """Return the heads and rows of a comparison of algorithms."""
-    heads, rows = _heads(target, COLUMNS), []
+    heads, rows = _column_heads(target, COLUMNS), []
     if all(entry["stream"] is None for entry in entries):
         del heads["stream"]
     for entry in entries:
@@ -401,5 +417,5 @@ def _table(
             "limit": f"{entry['bound']}" + (f" ({where})" if where else ""),
         }
         name = entry["algorithm"] + (f" ({entry['plan']})" if entry["plan"] else "")
-        rows.append([name, *_cells({**entry, **words}, heads)])
-    return [ENTRY, *heads.values()], rows
+        rows.append([name, *_row_cells({**entry, **words}, heads)])
+    return [ALGORITHM_HEAD, *heads.values()], rows

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..fabric.spec import FabricSpec
 from ..fpga.bridge import BAUD
-from ..toolchain.extras import extras_named
+from ..toolchain.extras import name_missing_extra
 from ..toolchain.files import AnyPath
 from ..toolchain.public import public
 from ..toolchain.reading import parse_json, read_bytes
-from ..toolchain.values import is_several, of_type, path_of
+from ..toolchain.values import is_iterable, require_path, require_type
 
 if TYPE_CHECKING:
     from ..contract.adapter import System
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..fpga.bridge.bus_access import BusAccess
     from ..rtl.fabric import Fabric
 
-__all__ = ["BUILDS", "connect", "select_engine"]
+__all__ = ["BUILDS", "connect", "select_fabrics"]
 
 #: Folder that holds a folder for each build.
 BUILDS = Path("build")
@@ -87,11 +87,11 @@ def connect(
     >>> board.run([tf.Job(length=3)]).passed
     True
     """
-    with extras_named():
-        return _connect(port, fabric, image, baud)
+    with name_missing_extra():
+        return _connect_boards(port, fabric, image, baud)
 
 
-def _connect(
+def _connect_boards(
     port: str | Sequence[str],
     fabric: "Fabric | System | Sequence[Fabric] | AnyPath | None",
     image: "Image | AnyPath | None",
@@ -102,8 +102,8 @@ def _connect(
     from ..fpga.bridge.bus_access import BusAccess, open_port
     from ..rtl.fabric import Fabric
 
-    each = [port] if isinstance(port, str) or not is_several(port) else [*port]
-    whole = ",".join(of_type("Port", one, str, "text, such as /dev/ttyUSB1") for one in each)
+    each = [port] if isinstance(port, str) or not is_iterable(port) else [*port]
+    whole = ",".join(require_type("Port", one, str, "text, such as /dev/ttyUSB1") for one in each)
     name, colon, selection = whole.partition(":")
     simulated, accesses = name == SIMULATED, list[BusAccess]()
     if simulated and colon:
@@ -111,12 +111,14 @@ def _connect(
             raise InputError(
                 f"Port {port} names a fabric already; leave the fabric out, or give the port sim"
             )
-        found: Fabric | Sequence[Any] | None = select_engine(_arguments(_words(selection)))
+        found: Fabric | Sequence[Any] | None = select_fabrics(
+            _parse_build_arguments(_split_words(selection))
+        )
     else:
-        found = _given(fabric)
+        found = _user_fabrics(fabric)
     if not simulated:
         accesses = [BusAccess(open_port(each, baud=baud)) for each in whole.split(",")]
-        found = found or _found(accesses[0])
+        found = found or _fabric_by_digest(accesses[0])
     if found is None:
         raise InputError(
             f"Port {port} has no fabric to simulate; name one, for example sim:4x4 allgather"
@@ -131,17 +133,17 @@ def _connect(
                 f"This fabric lies on one board, so it takes one port, not {len(accesses)}"
             )
         board = ConnectedBoard(found, accesses[0])
-        _hold(board, image)
+        _ensure_image(board, image)
         return board
-    bridge = found[0].system.adapter.part("bridge")
+    bridge = found[0].system.adapter.import_part("bridge")
     if simulated:
         accesses = [BusAccess(each) for each in bridge.simulated_ports(found)]
     boards = bridge.connect(found, accesses)
-    _hold(boards, image)
+    _ensure_image(boards, image)
     return boards
 
 
-def _given(
+def _user_fabrics(
     fabric: "Fabric | System | Sequence[Fabric] | AnyPath | None",
 ) -> "Fabric | Sequence[Any] | None":
     """Return the fabric, or the fabrics of all boards, that the user gave; None without one."""
@@ -149,19 +151,19 @@ def _given(
     from ..rtl.fabric import Fabric
 
     if isinstance(fabric, System):
-        fabrics: Sequence[Any] = fabric.adapter.part("bridge").link_fabrics(fabric)
+        fabrics: Sequence[Any] = fabric.adapter.import_part("bridge").link_fabrics(fabric)
         return fabrics
     if fabric is None or isinstance(fabric, Fabric):
         return fabric
     if isinstance(fabric, Sequence) and not isinstance(fabric, str):
         how = "a fabric, all blocks of one, or a folder in which it was built"
         for each in fabric:
-            of_type("Fabric", getattr(each, "system", None), System, how)
+            require_type("Fabric", getattr(each, "system", None), System, how)
         return fabric
-    return _built(Path(path_of("Fabric", fabric)))
+    return _fabric_of_build(Path(require_path("Fabric", fabric)))
 
 
-def _hold(board: Any, image: "Image | AnyPath | None") -> None:
+def _ensure_image(board: Any, image: "Image | AnyPath | None") -> None:
     """Load an image; without one, check that the board holds the image of the build.
 
     Parameters
@@ -190,7 +192,7 @@ def _hold(board: Any, image: "Image | AnyPath | None") -> None:
         )
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Split the text of a command line into words."""
     try:
         return shlex.split(text)
@@ -200,7 +202,7 @@ def _words(text: str) -> list[str]:
         ) from None
 
 
-def _arguments(words: list[str]) -> Namespace:
+def _parse_build_arguments(words: list[str]) -> Namespace:
     """Parse the words of a selection as arguments of ``torusfabric build``."""
     from . import make_parser
 
@@ -208,7 +210,7 @@ def _arguments(words: list[str]) -> Namespace:
     return make_parser(complete=False).parse_args(["build", *board, *words])
 
 
-def select_engine(arguments: Namespace, *, built: bool = False) -> "Fabric | Sequence[Any]":
+def select_fabrics(arguments: Namespace, *, built: bool = False) -> "Fabric | Sequence[Any]":
     """Return the fabric that arguments select, or the fabrics of all boards that run together.
 
     Parameters
@@ -224,23 +226,23 @@ def select_engine(arguments: Namespace, *, built: bool = False) -> "Fabric | Seq
     made = FabricSpec.of(vars(arguments)).make()
     found: Fabric | Sequence[Any] = made.fabric
     if made.system:
-        bridge = made.system.adapter.part("bridge")
+        bridge = made.system.adapter.import_part("bridge")
         found = bridge.choose_fabrics(made.system, vars(arguments), built=built)
     return found
 
 
-def _built(folder: Path) -> "Fabric | Sequence[Any]":
+def _fabric_of_build(folder: Path) -> "Fabric | Sequence[Any]":
     """Return the fabric that was built in a folder, or all fabrics that run together with it."""
-    report = _report(folder)
+    report = _read_report(folder)
     if report is None:
         raise InputError(
             f"Folder {folder} holds no build, for it has no report.json; make one by torusfabric "
             f"build -o {folder}"
         )
-    return select_engine(_arguments(_words(report["command"])[2:]), built=True)
+    return select_fabrics(_parse_build_arguments(_split_words(report["command"])[2:]), built=True)
 
 
-def _report(folder: Path) -> dict[str, Any] | None:
+def _read_report(folder: Path) -> dict[str, Any] | None:
     """Return the report of the build in a folder; None if there is no valid report."""
     try:
         report = parse_json(read_bytes(folder / "report.json", "Report"))
@@ -250,15 +252,15 @@ def _report(folder: Path) -> dict[str, Any] | None:
     return report if named else None
 
 
-def _found(access: "BusAccess") -> "Fabric | Sequence[Any]":
+def _fabric_by_digest(access: "BusAccess") -> "Fabric | Sequence[Any]":
     """Return the fabric of the build that has the digest of the fabric on a board."""
-    from ..fpga.bridge.board import digest_on
+    from ..fpga.bridge.board import read_digest
 
-    digest = digest_on(access)
+    digest = read_digest(access)
     for path in sorted(BUILDS.glob("*/report.json")):
-        report = _report(path.parent)
+        report = _read_report(path.parent)
         if report and report.get("digest") == f"{digest:08x}":
-            return _built(path.parent)
+            return _fabric_of_build(path.parent)
     raise InputError(
         f"{access.name} holds the fabric {digest:08x}, which is not among the builds in "
         f"{BUILDS}/; name its folder by --build, or give TOPOLOGY and COLLECTIVE"

@@ -3,19 +3,19 @@
 import time
 from argparse import Namespace, _ActionsContainer
 
-from ..analysis.facts import in_words, schedule_facts
-from ..contract.options import add_options, natural
-from ..fabric.choose import PlanFor, choose_schedules
-from ..fabric.options import FILE_OR_TOPOLOGY, TOPOLOGY, add_selection
+from ..analysis.facts import facts_text, schedule_facts
+from ..contract.options import add_options, parse_non_negative_int
+from ..fabric.choose import PlanPurpose, choose_schedules
+from ..fabric.options import FILE_OR_TOPOLOGY, TOPOLOGY, add_selection_arguments
 from ..fabric.spec import FabricSpec
-from ..planning.foreign import best_plan, import_placed
+from ..planning.foreign import best_own_schedule, import_with_placement
 from ..schedule import Switching
 from ..schedule.file import BEGINNING, save
 from ..schedule.foreign.export import BEGINNINGS, FORMATS, export_schedule
 from .arguments import FORCE, check_output
 from .output import print_report, progress_bar
 from .parser import Commands, add_command
-from .selection import checked_facts, file_for_topology
+from .selection import checked_facts, topology_as_file
 
 __all__ = ["add_commands", "add_import_options"]
 
@@ -40,10 +40,10 @@ def add_commands(commands: Commands) -> None:
             Default: none is written.
         """,
         FORCE,
-        root=natural,
+        root=parse_non_negative_int,
     )
     command = add_command(commands, "export", run_export)
-    add_selection(command, topology_help=FILE_OR_TOPOLOGY)
+    add_selection_arguments(command, topology_help=FILE_OR_TOPOLOGY)
     add_options(
         command,
         """
@@ -82,7 +82,7 @@ def run_import(arguments: Namespace) -> None:
     if arguments.output:
         check_output(arguments, arguments.output, BEGINNING)
     with progress_bar("importing"):
-        schedule, nodes = import_placed(
+        schedule, nodes = import_with_placement(
             arguments.file,
             arguments.onto,
             placement=arguments.placement,
@@ -90,7 +90,7 @@ def run_import(arguments: Namespace) -> None:
             root=arguments.root,
         )
     facts = checked_facts(schedule)
-    best, ours, in_short = best_plan(schedule), None, "no plan"
+    best, ours, in_short = best_own_schedule(schedule), None, "no plan"
     if best is not None:
         known = schedule_facts(best)
         names = ("algorithm", "switching", "rounds", "unit", "message_times", "tau")
@@ -108,19 +108,19 @@ def run_import(arguments: Namespace) -> None:
     where = f"ranks 0, 1, .. are nodes {some}" + ", .." * (len(nodes) > MOST_RANKS)
     if facts["map"] == list(range(len(nodes))):
         where = "rank r is node r"
-    print_report(arguments, facts, in_words(facts) | {"map": where, "ours": in_short})
+    print_report(arguments, facts, facts_text(facts) | {"map": where, "ours": in_short})
 
 
 def run_export(arguments: Namespace) -> None:
     """Run ``export``: plan or read a schedule, check it, and write it for another system."""
     began = time.perf_counter()
     check_output(arguments, arguments.output, BEGINNINGS[arguments.format])
-    file_for_topology(arguments)
-    (chosen,) = choose_schedules(FabricSpec.of(vars(arguments)), PlanFor())
+    topology_as_file(arguments)
+    (chosen,) = choose_schedules(FabricSpec.of(vars(arguments)), PlanPurpose())
     schedule = chosen.schedule
     facts = checked_facts(schedule)
     with progress_bar("exporting"):
         export_schedule(schedule, arguments.output, arguments.format, force=arguments.force)
     facts |= {"format": arguments.format, "file": arguments.output}
     facts["seconds"] = round(time.perf_counter() - began, 3)
-    print_report(arguments, facts, in_words(facts))
+    print_report(arguments, facts, facts_text(facts))

@@ -6,23 +6,23 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.facts import in_words
-from ..contract.options import add_options, positive
+from ..analysis.facts import facts_text
+from ..contract.options import add_options, parse_positive_int
 from ..errors import InputError
 from ..fabric.options import (
     add_bus_option,
-    add_fabric_file,
+    add_fabric_file_option,
     add_fabric_options,
     add_prefix_option,
     add_ram_option,
-    add_selection,
+    add_selection_arguments,
     add_tables_options,
     add_top_options,
 )
 from ..fabric.spec import FabricSpec
-from ..planning import require_results
-from ..toolchain.notices import say
-from .arguments import FORCE, VCD, check_output, command_line, folder
+from ..planning import require_result_memory
+from ..toolchain.notices import send_notice
+from .arguments import FORCE, VCD, check_output, command_line, folder_argument
 from .output import (
     print_facts,
     print_json,
@@ -38,16 +38,16 @@ from .tables import check_fabric_file, fabric_of_file
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..fabric.make import Made
+    from ..fabric.make import BuiltFabric
     from ..verilog.design import Design
 
 __all__ = ["add_commands"]
 
 #: Largest share of a mode's LUTs that further forms may take without a notice.
-TENTH = 0.1
+MOST_FORMS_SHARE = 0.1
 
 #: Share of used bits below which a notice advises against block RAMs.
-MOSTLY_EMPTY = 0.25
+LEAST_BRAM_FILL = 0.25
 
 #: Heads of the columns of the table of modes, by the keys of a count.
 HEADS = {
@@ -68,7 +68,7 @@ def add_commands(commands: Commands) -> None:
     synth = add_command(commands, "synth", run_synth)
     prove = add_command(commands, "prove", run_prove)
     for parser in (verilog, synth, prove):
-        add_selection(parser, several=True)
+        add_selection_arguments(parser, several=True)
         add_fabric_options(parser)
         add_top_options(parser, "host", "core", "stream")
         add_bus_option(parser)
@@ -95,7 +95,7 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         """,
         FORCE,
         flow={"choices": ("vivado", "quartus")},
-        output={"type": folder, "required": True},
+        output={"type": folder_argument, "required": True},
     )
 
 
@@ -114,13 +114,13 @@ def _add_synth_options(synth: ArgumentParser) -> None:
         """,
         target={"required": True},
         mapping={"choices": ("compact", "fast"), "default": "compact"},
-        seeds=positive,
+        seeds=parse_positive_int,
     )
 
 
 def _add_prove_options(prove: ArgumentParser) -> None:
     """Add the arguments of ``prove`` for an existing fabric and for the waveform file."""
-    add_fabric_file(prove)
+    add_fabric_file_option(prove)
     add_options(
         prove,
         """
@@ -145,7 +145,7 @@ def run_verilog(arguments: Namespace) -> None:
     how = {name: getattr(arguments, name) for name in ("ram", "flow", "templates")}
     write: Callable[..., Design] = partial(verilog.write, fabric, **how)
     if system:
-        write = partial(system.adapter.part("files").write, system, vars(arguments))
+        write = partial(system.adapter.import_part("files").write, system, vars(arguments))
     with progress_bar("writing Verilog"):
         command = command_line(arguments, made)
         design = write(arguments.output, command=command, force=arguments.force)
@@ -159,11 +159,11 @@ def run_verilog(arguments: Namespace) -> None:
     more: dict[str, Any]
     said: dict[str, Any]
     if system:
-        more, said = system.facts(), system.facts_in_words()
+        more, said = system.facts(), system.facts_text()
     else:
         more = {"router_classes": len(design.classes), "origins": fabric.origins.to_json()}
         said = {"router classes": len(design.classes), "origins": fabric.origins}
-    words = in_words(facts | made.facts) | {"files": " ".join(facts["files"])} | said
+    words = facts_text(facts | made.facts) | {"files": " ".join(facts["files"])} | said
     print_report(arguments, facts | more | made.facts, words)
 
 
@@ -175,19 +175,19 @@ def run_synth(arguments: Namespace) -> None:
     """
     from .. import verilog
     from ..fpga.synthesis.by_mode import cost_by_mode, cost_of_forms
-    from ..fpga.synthesis.memory_choice import block_share, fitting_rule
+    from ..fpga.synthesis.memory_choice import block_ram_fill, fitting_memory_rule
     from ..fpga.synthesis.synthesize import synthesize
     from ..fpga.synthesis.target import find_target
 
     device = find_target(arguments.target)
     seeds = arguments.seeds or 1
-    require_results("--seeds", seeds)
+    require_result_memory("--seeds", seeds)
     made = FabricSpec.of(vars(arguments)).make()
     for one in made.chosen:
         if one.forms and one.why:
-            say(f"Forms of {one.schedule.collective}: {one.why}")
+            send_notice(f"Forms of {one.schedule.collective}: {one.why}")
     with progress_bar("writing Verilog"):
-        rule = arguments.ram or fitting_rule(made.fabric, device)
+        rule = arguments.ram or fitting_memory_rule(made.fabric, device)
         design = verilog.emit(made.fabric, command=command_line(arguments, made), ram=rule)
     with progress_bar("synthesizing") as progress:
         report = synthesize(
@@ -198,15 +198,15 @@ def run_synth(arguments: Namespace) -> None:
             seeds=tuple(range(1, seeds + 1)),
             progress=progress,
         )
-    share = block_share(made.fabric, device, rule, report.fabric["brams"])
+    share = block_ram_fill(made.fabric, device, rule, report.fabric["brams"])
     root = None
     if made.fabric.program.any_root:
         # Compare with the best fabric for root 0; some algorithms plan only for any root.
         try:
-            fixed = _stored(made.spec.replace(root=None).make())
+            fixed = _storage_facts(made.spec.replace(root=None).make())
         except InputError:
             fixed = None
-        root = _stored(made) | {"from_node_0": fixed}
+        root = _storage_facts(made) | {"from_node_0": fixed}
     bar = lambda name: progress_bar(f"synthesizing {name} alone")
     several = len(made.fabric.program.modes) > 1
     modes = cost_by_mode(made.fabric, report, bar) if several else None
@@ -222,7 +222,7 @@ def run_synth(arguments: Namespace) -> None:
         print_json(report.to_json() | {name: value for name, value in more.items() if value})
         return
     print_rendered(report.render())
-    if share is not None and share < MOSTLY_EMPTY:
+    if share is not None and share < LEAST_BRAM_FILL:
         print_line(
             f"block RAMs are {100 * share:.0f} % full: --ram distributed:DEPTH makes memories of "
             "up to DEPTH words of LUTs"
@@ -234,7 +234,7 @@ def run_synth(arguments: Namespace) -> None:
     if modes:
         _print_mode_cost(modes)
     for cost in forms:
-        if cost["share"] > TENTH:
+        if cost["share"] > MOST_FORMS_SHARE:
             luts, shorter = cost["luts"], cost["luts"] - cost["longest"]
             print_line(
                 f"forms of mode {cost['mode']}: {shorter} of its {luts} LUTs "
@@ -279,7 +279,7 @@ def _print_mode_cost(found: dict[str, Any]) -> None:
         )
 
 
-def _stored(made: Made) -> dict[str, Any]:
+def _storage_facts(made: BuiltFabric) -> dict[str, Any]:
     """Return the bits of memories and ROMs of a fabric, its algorithms and schedule forms."""
     from ..rtl.inventory import take_inventory
 
@@ -303,7 +303,7 @@ def run_prove(arguments: Namespace) -> None:
     """
     from ..proof import prove
     from ..toolchain.cache import Cache
-    from ..toolchain.files import write_file
+    from ..toolchain.files import write_text_file
 
     check_output(arguments, arguments.wave, VCD)
     check_fabric_file(arguments, "wave", "force")
@@ -314,12 +314,12 @@ def run_prove(arguments: Namespace) -> None:
         fabric, system = made.fabric, made.system
     proved = partial(prove, fabric)
     if system:
-        proved = partial(system.adapter.part("claims").prove, system)
+        proved = partial(system.adapter.import_part("claims").prove, system)
     with progress_bar("proving") as progress:
         proof = proved(cache=Cache(), progress=progress)
     wrong = proof.counterexample
     if wrong and wrong.wave:
-        write_file(arguments.wave, wrong.wave)
+        write_text_file(arguments.wave, wrong.wave)
     if arguments.json:
         wave = arguments.wave if wrong and wrong.wave else None
         print_json(proof.to_json() | {"wave": wave})

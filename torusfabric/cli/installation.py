@@ -13,13 +13,13 @@ from typing import Any
 from ..contract.options import add_options
 from ..errors import MissingTool, WorkFailed
 from ..toolchain import cxx, tools
-from ..toolchain.extras import EXTRAS, how_to_install
+from ..toolchain.extras import EXTRAS, install_command
 from ..toolchain.tools import TOOLS, Tool
 from ..toolchain.version import __version__
 from .output import print_facts, print_json, print_line, print_report, print_table
 from .parser import Commands, add_command
 
-__all__ = ["add_commands", "packages_found"]
+__all__ = ["add_commands", "find_packages"]
 
 #: The command that installs the completion script, for each shell.
 SHELLS = {
@@ -45,7 +45,7 @@ def add_commands(commands: Commands) -> None:
 
 
 @dataclass(frozen=True)
-class Found:
+class Dependency:
     """An external tool or a Python package, with its version if it is installed.
 
     Parameters
@@ -72,41 +72,43 @@ class Found:
     problem: str | None = None
 
 
-def _find_program(tool: Tool) -> Found:
+def _find_program(tool: Tool) -> Dependency:
     """Look for a tool, and run it to ask for its version."""
     version = problem = None
     try:
-        version = _version(tool.name)
+        version = _tool_version(tool.name)
         # Some tools print their usage when asked for their version.
         version = version if re.search(r"\d\.\d", version) else "installed"
     except MissingTool:
         pass
     except WorkFailed as error:
         problem = str(error)
-    return Found(tool.name, tool.serves, version, tool.install, required=False, problem=problem)
+    return Dependency(
+        tool.name, tool.serves, version, tool.install, required=False, problem=problem
+    )
 
 
-def _version(name: str) -> str:
+def _tool_version(name: str) -> str:
     """Return the version of a tool; for ``g++``, of the C++ compiler that is installed."""
     if name == "g++":
-        return cxx.compiler_version(tuple(cxx.compiler()))
+        return cxx.compiler_version(tuple(cxx.compiler_command()))
     return tools.version(name)
 
 
-def packages_found() -> list[Found]:
+def find_packages() -> list[Dependency]:
     """Return every Python package that torusfabric or one of its extras requires, each once."""
-    found: dict[str, Found] = {}
+    found: dict[str, Dependency] = {}
     order = ["", *EXTRAS]
-    for name, extra in sorted(_requirements(), key=lambda entry: order.index(entry[1])):
-        install = how_to_install(extra) if extra else f"pip install {name}"
+    for name, extra in sorted(_parse_requirements(), key=lambda entry: order.index(entry[1])):
+        install = install_command(extra) if extra else f"pip install {name}"
         serves = EXTRAS.get(extra, extra) if extra else "everything"
         found.setdefault(
-            name, Found(name, serves, _installed_version(name), install, required=not extra)
+            name, Dependency(name, serves, _installed_version(name), install, required=not extra)
         )
     return [*found.values()]
 
 
-def _requirements() -> Iterator[tuple[str, str]]:
+def _parse_requirements() -> Iterator[tuple[str, str]]:
     """Yield the package and the extra of each requirement that applies to this Python."""
     for line in importlib.metadata.requires("torusfabric") or ():
         match = _REQUIREMENT.fullmatch(line)
@@ -128,7 +130,7 @@ def _installed_version(name: str) -> str | None:
 
 def run_doctor(arguments: Namespace) -> int:
     """Run ``doctor``: list tools and packages; return status 3 if a required one is missing."""
-    programs, packages = list(map(_find_program, TOOLS.values())), packages_found()
+    programs, packages = list(map(_find_program, TOOLS.values())), find_packages()
     both = (*programs, *packages)
     missing = [found.name for found in both if found.required and not found.version]
     facts: dict[str, Any] = {
@@ -141,8 +143,8 @@ def run_doctor(arguments: Namespace) -> int:
         print_json(facts | rows | {"missing": missing})
         return MissingTool.status if missing else 0
     print_facts(facts)
-    _print_found("tool", programs)
-    _print_found("package", packages)
+    _print_dependencies("tool", programs)
+    _print_dependencies("package", packages)
     print_line()
     if missing:
         names = ", ".join(missing)
@@ -154,7 +156,7 @@ def run_doctor(arguments: Namespace) -> int:
     return 0
 
 
-def _print_found(kind: str, rows: Iterable[Found]) -> None:
+def _print_dependencies(kind: str, rows: Iterable[Dependency]) -> None:
     """Print a table of tools or packages, the required ones first."""
     print_line()
     table = []
@@ -194,7 +196,7 @@ def run_completion(arguments: Namespace) -> None:
     from . import make_parser
 
     parser = make_parser()
-    _complete(parser)
+    _set_completions(parser)
     script = shtab.complete(parser, shell=arguments.shell)
     if arguments.json:
         print_json({"shell": arguments.shell, "install": SHELLS[arguments.shell], "script": script})
@@ -202,7 +204,7 @@ def run_completion(arguments: Namespace) -> None:
         print_line(script)
 
 
-def _complete(parser: argparse.ArgumentParser) -> None:
+def _set_completions(parser: argparse.ArgumentParser) -> None:
     """Set the completions of all arguments of a parser: known names, files, or folders."""
     import shtab
 
@@ -218,7 +220,7 @@ def _complete(parser: argparse.ArgumentParser) -> None:
     for action in parser._actions:
         if action.nargs == argparse.PARSER:
             for command in dict(action.choices or ()).values():
-                _complete(command)
+                _set_completions(command)
         elif action.choices is not None or action.dest in names:
             # A list, because shtab takes a dictionary for subcommands.
             action.choices = list(action.choices or names[action.dest])

@@ -9,9 +9,9 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from ..contract.options import add_options, natural
-from ..fabric.choose import PlanFor, choose_schedules
-from ..fabric.options import add_fabric_file, add_selection
+from ..contract.options import add_options, parse_non_negative_int
+from ..fabric.choose import PlanPurpose, choose_schedules
+from ..fabric.options import add_fabric_file_option, add_selection_arguments
 from ..fabric.spec import FabricSpec
 from .arguments import FORCE, check_output
 from .output import print_facts, print_json, progress_bar, raise_if_wrong
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["add_commands"]
 
 #: First bytes of an image file of any version.
-IMAGE = b"TFI"
+IMAGE_MAGIC = b"TFI"
 
 
 def add_commands(commands: Commands) -> None:
     """Add the arguments of these commands to their parsers."""
     image = add_command(commands, "image", run_image)
-    add_fabric_file(image, required=True)
-    add_selection(image, several=True)
+    add_fabric_file_option(image, required=True)
+    add_selection_arguments(image, several=True)
     add_options(
         image,
         """
@@ -42,10 +42,10 @@ def add_commands(commands: Commands) -> None:
         """,
         FORCE,
         output={"required": True},
-        mode=natural,
+        mode=parse_non_negative_int,
     )
     repair = add_command(commands, "repair", run_repair)
-    add_fabric_file(repair, required=True)
+    add_fabric_file_option(repair, required=True)
     add_options(
         repair,
         """
@@ -62,12 +62,12 @@ def run_image(arguments: Namespace) -> None:
     """Run ``image``: plan a selection for an existing fabric, check it, and write its image."""
     from ..fabric.images import image, read_fabric
 
-    check_output(arguments, arguments.output, IMAGE)
+    check_output(arguments, arguments.output, IMAGE_MAGIC)
     fabric = read_fabric(arguments.fabric)
     spec, room = FabricSpec.of(vars(arguments) | {"tables": "ram"}), fabric.room
     if spec.topology is not None and spec.link_latency is None:
         spec = spec.replace(link_latency=room.topology.latency_text)
-    purpose = PlanFor(room.flits, any_length=True, any_root=True, room=room)
+    purpose = PlanPurpose(room.flits, any_length=True, any_root=True, room=room)
     chosen = choose_schedules(spec, purpose)
     modes = [(one.forms or (one.schedule,), one.root == "any") for one in chosen]
     with progress_bar("checking"):
@@ -83,7 +83,7 @@ def run_repair(arguments: Namespace) -> None:
     """
     from ..fabric.images import repair
 
-    check_output(arguments, arguments.output, IMAGE)
+    check_output(arguments, arguments.output, IMAGE_MAGIC)
     with progress_bar("repairing"):
         found = repair(arguments.fabric, broken_links=arguments.broken_link)
     raise_if_wrong(found.report)
@@ -110,7 +110,7 @@ def print_image(arguments: Namespace, image: Image, more: dict[str, Any] | None 
     more : dict, optional
         Further facts to print.
     """
-    rows = sum(entry.form.rows for entry in image.entries)
+    rows = sum(entry.form.n_rows for entry in image.entries)
     facts: dict[str, Any] = {
         "fabric": f"{image.room.digest(image.width):08x}",
         "program": image.program.digest[:8],

@@ -7,15 +7,20 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..contract.options import add_options, natural, positive
+from ..contract.options import add_options, parse_non_negative_int, parse_positive_int
 from ..errors import InputError
-from ..fabric.options import TOPOLOGY, add_fabric_options, add_selection, add_tables_options
+from ..fabric.options import (
+    TOPOLOGY,
+    add_fabric_options,
+    add_selection_arguments,
+    add_tables_options,
+)
 from ..fpga.bridge import BAUD
-from ..toolchain.values import no_such
+from ..toolchain.values import unknown_name_error
 from .arguments import FORCE, check_output
-from .connect import BUILDS, connect, select_engine
+from .connect import BUILDS, connect, select_fabrics
 from .output import print_json, print_line, print_report, progress_bar, raise_if_wrong
-from .parser import Commands, add_command, given_beside
+from .parser import Commands, add_command, changed_names
 
 if TYPE_CHECKING:
     from ..rtl.fabric import Fabric
@@ -24,14 +29,27 @@ if TYPE_CHECKING:
 __all__ = ["add_baud", "add_commands"]
 
 #: Help of TOPOLOGY for commands that accept a build in place of a selection.
-OR_BUILT = f"{TOPOLOGY} TOPOLOGY and COLLECTIVE may be left out for a fabric that was built."
+TOPOLOGY_OR_BUILD = (
+    f"{TOPOLOGY} TOPOLOGY and COLLECTIVE may be left out for a fabric that was built."
+)
 
 #: Attributes of the arguments that may be given for a fabric from a build.
-OF_BUILT = ("board", "port", "build", "baud", "image", "data_seed", "jobs", "job", "data", "output",
-            "force")  # fmt: skip
+BUILD_ARGUMENTS = (
+    "board",
+    "port",
+    "build",
+    "baud",
+    "image",
+    "data_seed",
+    "jobs",
+    "job",
+    "data",
+    "output",
+    "force",
+)
 
 #: Default number of runs of ``monitor``.
-WATCHED = 20
+DEFAULT_RUNS = 20
 
 
 def add_commands(commands: Commands) -> None:
@@ -44,7 +62,7 @@ def add_commands(commands: Commands) -> None:
         "image", metavar="IMAGE", help="Image to load, as torusfabric image writes it."
     )
     for parser in (monitor, run):
-        add_selection(parser, several=True, topology_help=OR_BUILT)
+        add_selection_arguments(parser, several=True, topology_help=TOPOLOGY_OR_BUILD)
         add_fabric_options(parser)
         add_tables_options(parser)
         _add_port(parser)
@@ -55,12 +73,12 @@ def add_commands(commands: Commands) -> None:
                 and the board must hold the one with which the fabric was built.
             --data-seed N: Seed of the random words. Default: 1.
             """,
-            data_seed=(natural, 1),
+            data_seed=(parse_non_negative_int, 1),
         )
     text = f"""--jobs N: Number of runs, each with a random length, root and operator. Default:
-        {WATCHED}.
+        {DEFAULT_RUNS}.
     """
-    add_options(monitor.add_argument_group("runs"), text, jobs=(positive, WATCHED))
+    add_options(monitor.add_argument_group("runs"), text, jobs=(parse_positive_int, DEFAULT_RUNS))
     add_options(
         run.add_argument_group("runs"),
         """
@@ -95,10 +113,10 @@ def _add_port(parser: ArgumentParser) -> None:
 def add_baud(parser: Any) -> None:
     """Add the option for the speed of the serial line."""
     text = f"--baud N: Bits a second of the serial line. Default: {BAUD}.\n"
-    add_options(parser, text, baud=(positive, BAUD))
+    add_options(parser, text, baud=(parse_positive_int, BAUD))
 
 
-def _connected(arguments: Namespace) -> Any:
+def _connect_board(arguments: Namespace) -> Any:
     """Return a connection to the fabric of the arguments, or to all boards of its system."""
     port, fabric = arguments.port, arguments.build
     selects = (getattr(arguments, name, None) for name in ("topology", "collective", "plan"))
@@ -108,7 +126,7 @@ def _connected(arguments: Namespace) -> Any:
             "--build and a selection of a fabric exclude each other; leave one of them out"
         )
     if not selected:
-        for name in given_beside(arguments, *OF_BUILT):
+        for name in changed_names(arguments, *BUILD_ARGUMENTS):
             raise InputError(
                 f"{name} describes a fabric, so it needs TOPOLOGY and COLLECTIVE, or --plan FILE"
             )
@@ -125,11 +143,11 @@ def _connected(arguments: Namespace) -> Any:
             "sim, or --board"
         )
     if selected:
-        fabric = select_engine(arguments)
+        fabric = select_fabrics(arguments)
     return connect(port, fabric, image=arguments.image, baud=arguments.baud)
 
 
-def _number(what: str, text: str, names: Sequence[str], *others: Sequence[str]) -> int:
+def _find_number(what: str, text: str, names: Sequence[str], *others: Sequence[str]) -> int:
     """Return the number of an entry that a user gives by number or by an unambiguous name.
 
     Parameters
@@ -146,11 +164,11 @@ def _number(what: str, text: str, names: Sequence[str], *others: Sequence[str]) 
     each = zip(map(str, range(len(names))), names, *others, strict=True)
     found = [int(known[0]) for known in each if text in known]
     if len(found) != 1:
-        raise no_such(what, text, names)
+        raise unknown_name_error(what, text, names)
     return found[0]
 
 
-def _job(fabric: "Fabric", text: str) -> "Job":
+def _parse_job(fabric: "Fabric", text: str) -> "Job":
     """Parse a job as a user writes it: ``mode=allreduce,length=3``."""
     from ..simulation.engines import Job
     from ..simulation.jobs import check_jobs
@@ -160,7 +178,7 @@ def _job(fabric: "Fabric", text: str) -> "Job":
     for part in text.split(","):
         name, _, value = part.partition("=")
         if name not in Job._fields:
-            raise no_such("Choice of a job", name, Job._fields)
+            raise unknown_name_error("Choice of a job", name, Job._fields)
         if name in chosen:
             raise InputError(f"Job {text} gives {name} more than once; give it once")
         chosen[name] = value
@@ -169,19 +187,19 @@ def _job(fabric: "Fabric", text: str) -> "Job":
         names = [program.name_of(mode) for mode in program.modes]
         pairs = zip(names, program.modes, strict=True)
         whole = [f"{name}:{mode.schedule.algorithm}" for name, mode in pairs]
-        numbers["mode"] = _number("Mode", chosen["mode"], whole, names)
+        numbers["mode"] = _find_number("Mode", chosen["mode"], whole, names)
     if "operation" in chosen:
         operators = program.modes[numbers.get("mode", 0)].operators
         names = [operator.name for operator in operators]
-        numbers["operation"] = _number("Operation", chosen["operation"], names)
+        numbers["operation"] = _find_number("Operation", chosen["operation"], names)
     for name in {"length", "root"} & set(chosen):
-        numbers[name] = values.natural(name.capitalize(), chosen[name])
+        numbers[name] = values.parse_non_negative_int(name.capitalize(), chosen[name])
     job = Job(**numbers)
     check_jobs(fabric, [job])
     return job
 
 
-def _in_words(fabric: "Fabric", job: "Job") -> str:
+def _job_text(fabric: "Fabric", job: "Job") -> str:
     """Return the text of a job: ``allreduce by max, 3 flits``."""
     mode = fabric.program.modes[job.mode or 0]
     words = fabric.program.name_of(mode)
@@ -195,18 +213,18 @@ def _in_words(fabric: "Fabric", job: "Job") -> str:
 
 def run_monitor(arguments: Namespace) -> None:
     """Run ``monitor``: run random jobs, each with new data, until one is wrong or all are done."""
-    from ..planning import require_results
+    from ..planning import require_result_memory
     from ..simulation.jobs import random_jobs
 
-    require_results("--jobs", arguments.jobs)
-    board, results = _connected(arguments), []
+    require_result_memory("--jobs", arguments.jobs)
+    board, results = _connect_board(arguments), []
     jobs = random_jobs(board.fabric, arguments.jobs, seed=arguments.data_seed)
     for number, job in enumerate(jobs):
         report = board.run([job], seed=arguments.data_seed + number)
-        results.append({"run": number, **job.inputs, **_found(report)})
+        results.append({"run": number, **job.inputs, **_count_facts(report)})
         if not arguments.json:
             print_line(
-                f"run {number}: {_in_words(board.fabric, job)}: {report.cycles} cycles, predicted "
+                f"run {number}: {_job_text(board.fabric, job)}: {report.cycles} cycles, predicted "
                 f"{report.predicted_cycles}; {report.words_wrong} of {report.words_checked} words "
                 "wrong"
             )
@@ -217,7 +235,7 @@ def run_monitor(arguments: Namespace) -> None:
     raise_if_wrong(report)
 
 
-def _found(report: Any) -> dict[str, Any]:
+def _count_facts(report: Any) -> dict[str, Any]:
     """Return the cycles and the word counts of a report."""
     names = ("cycles", "predicted_cycles", "words_checked", "words_wrong")
     return {name: getattr(report, name) for name in names}
@@ -227,7 +245,7 @@ def run_load(arguments: Namespace) -> None:
     """Run ``load``: load an image onto a board, and print its modes."""
     from .loaded import print_image
 
-    board = _connected(arguments)
+    board = _connect_board(arguments)
     print_image(arguments, board.fabric.tables.image, {"port": board.name})
 
 
@@ -236,54 +254,59 @@ def run_run(arguments: Namespace) -> None:
     if arguments.data is not None and arguments.output is None:
         raise InputError("--data needs --output FILE.npy, where the received words are written")
     if arguments.data:
-        return _run_data(arguments)
-    board = _connected(arguments)
-    jobs = [_job(board.fabric, text) for text in arguments.job]
+        return _run_on_data(arguments)
+    board = _connect_board(arguments)
+    jobs = [_parse_job(board.fabric, text) for text in arguments.job]
     with progress_bar("running") as progress:
         report = board.run(jobs or None, seed=arguments.data_seed, progress=progress)
     runs = {
-        f"run {number}": f"{job.collective}, {job.length} flits: {_came(job)}"
+        f"run {number}": f"{job.collective}, {job.length} flits: {_run_result_text(job)}"
         for number, job in enumerate(report.jobs)
     }
-    shown = {"topology": report.topology, "algorithm": report.algorithm, **runs, **_found(report)}
-    print_report(arguments, report.to_json() | {"port": board.name}, _spaced(shown))
+    shown = {
+        "topology": report.topology,
+        "algorithm": report.algorithm,
+        **runs,
+        **_count_facts(report),
+    }
+    print_report(arguments, report.to_json() | {"port": board.name}, _with_spaces(shown))
     raise_if_wrong(report)
     return None
 
 
-def _came(job: Any) -> str:
+def _run_result_text(job: Any) -> str:
     """Return the result of a run as text: its cycles, and its fault if it failed."""
     cycles = {*job.cycles} if isinstance(job.cycles, tuple) else {job.cycles}
     text = f"{'/'.join(map(str, sorted(cycles)))} cycles, predicted {job.predicted_cycles}"
     return f"{text}; failed: {fault}" if (fault := getattr(job, "fault", "")) else text
 
 
-def _spaced(facts: dict[str, Any]) -> dict[str, Any]:
+def _with_spaces(facts: dict[str, Any]) -> dict[str, Any]:
     """Return facts with spaces in place of the underscores of their names."""
     return {name.replace("_", " "): value for name, value in facts.items()}
 
 
-def _run_data(arguments: Namespace) -> None:
+def _run_on_data(arguments: Namespace) -> None:
     """Run one job on the data of a file, write the received words, and check them."""
     import numpy as np
 
     from ..simulation.engines import Job
-    from ..toolchain.destinations import require_plain
-    from ..toolchain.files import writing
+    from ..toolchain.destinations import require_uncompressed
+    from ..toolchain.files import open_for_writing
     from ..toolchain.reading import read_array
 
-    require_plain("Array", arguments.output)
+    require_uncompressed("Array", arguments.output)
     check_output(arguments, arguments.output, b"\x93NUMPY")
     data = read_array(arguments.data, "Data")
     if len(arguments.job) > 1:
         raise InputError(f"--data is for one job, not {len(arguments.job)}; give --job once")
-    board = _connected(arguments)
+    board = _connect_board(arguments)
     if (width := board.fabric.width) > 64:
         raise InputError(f"--data needs a fabric whose flits have at most 64 bits, not {width}")
-    job = _job(board.fabric, arguments.job[0]) if arguments.job else Job()
+    job = _parse_job(board.fabric, arguments.job[0]) if arguments.job else Job()
     words, report = board.carry(data, job)
-    with writing(arguments.output) as file:
+    with open_for_writing(arguments.output) as file:
         np.save(file, words.astype(np.min_scalar_type((1 << width) - 1)))
-    result = {"output": arguments.output, **_found(report)}
-    print_report(arguments, result, _spaced(result))
+    result = {"output": arguments.output, **_count_facts(report)}
+    print_report(arguments, result, _with_spaces(result))
     raise_if_wrong(report)

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ..errors import WorkFailed
 from ..toolchain.destinations import STANDARD_OUTPUT
-from ..toolchain.files import reporting
+from ..toolchain.files import as_input_error
 from ..toolchain.notices import LOGGER
 from ..toolchain.progress import Progress, progress_bar
-from ..toolchain.quoting import visible
+from ..toolchain.quoting import escape_unprintable
 from ..toolchain.values import plain_json
-from .streams import Failure
+from .failures import Failure
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
 
-__all__ = ["JSON_VERSION", "Progress", "facts_on_standard_error", "flush", "notices_shown",
+__all__ = ["JSON_VERSION", "Progress", "facts_on_standard_error", "flush_output", "print_notices",
            "print_error", "print_facts", "print_json", "print_line", "print_rendered",
-           "print_report", "print_table", "printable", "progress_bar",
+           "print_report", "print_table", "printable_text", "progress_bar",
            "raise_if_wrong"]  # fmt: skip
 
 #: Version of the JSON objects. It is incremented if a key is removed or changes its meaning; a new
@@ -46,68 +46,68 @@ NARROW = 80
 #: Most characters of an error message; a longer message loses its middle.
 LONGEST_ERROR = 1000
 
-_apart: ContextVar[bool] = ContextVar("_apart", default=False)
+_facts_to_stderr: ContextVar[bool] = ContextVar("_apart", default=False)
 
 
-def printable(text: str) -> str:
+def printable_text(text: str) -> str:
     r"""Return a text with escape sequences for control characters, except newlines and tabs.
 
     Why: the name of a file may contain control characters, which would act on the terminal.
 
     Examples
     --------
-    >>> print(printable("a\x1b[31mb"))
+    >>> print(printable_text("a\x1b[31mb"))
     a\x1b[31mb
     """
-    return visible(text, keep="\n\t")
+    return escape_unprintable(text, keep="\n\t")
 
 
 def print_line(text: str = "") -> None:
     """Print a line of facts, and flush the stream."""
-    with _writing() as stream:
-        print(printable(text), file=stream, flush=True)
+    with _facts_stream() as stream:
+        print(printable_text(text), file=stream, flush=True)
 
 
 @contextlib.contextmanager
 def facts_on_standard_error(*, apart: bool) -> Iterator[None]:
     """Print facts to standard error during the body, if `apart` is True."""
-    token = _apart.set(apart)
+    token = _facts_to_stderr.set(apart)
     try:
         yield
     finally:
-        _apart.reset(token)
+        _facts_to_stderr.reset(token)
 
 
 @contextlib.contextmanager
-def _writing() -> Iterator[TextIO]:
+def _facts_stream() -> Iterator[TextIO]:
     """Yield the stream for facts; if standard output cannot be written, an `InputError` is raised.
 
     Errors on standard error are ignored, because the result is then the file on standard output.
     """
-    if _apart.get():
+    if _facts_to_stderr.get():
         with contextlib.suppress(OSError, ValueError):
             yield sys.stderr
             sys.stderr.flush()
         return
-    with reporting(STANDARD_OUTPUT):
+    with as_input_error(STANDARD_OUTPUT):
         yield sys.stdout
 
 
-def flush() -> None:
+def flush_output() -> None:
     """Flush standard output; raise an `InputError` if it cannot be written."""
-    with reporting(STANDARD_OUTPUT):
+    with as_input_error(STANDARD_OUTPUT):
         sys.stdout.flush()
 
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object, with the key ``version`` in front."""
     text = json.dumps({"version": JSON_VERSION, **value}, indent=2, default=plain_json)
-    with _writing() as stream:
+    with _facts_stream() as stream:
         print(text, file=stream)
 
 
 @contextlib.contextmanager
-def notices_shown() -> Iterator[None]:
+def print_notices() -> Iterator[None]:
     """Print notices of the package to standard error during the body, one line each."""
     handler, level = logging.StreamHandler(), LOGGER.level
     handler.setFormatter(logging.Formatter("torusfabric: %(message)s"))
@@ -136,26 +136,26 @@ def print_error(error: Failure, words: Sequence[str]) -> None:
     if "--json" in words:
         message = json.dumps({"version": JSON_VERSION, "error": error._asdict()})
     else:
-        message = f"torusfabric: {_in_one_line(error.message)}"
+        message = f"torusfabric: {_one_line_message(error.message)}"
         if "--verbose" in words:
             message += f"\n  see {error.page}"
     with contextlib.suppress(OSError, ValueError):  # the exit status still says that it failed
         print(message, file=sys.stderr, flush=True)
 
 
-def _in_one_line(message: str) -> str:
+def _one_line_message(message: str) -> str:
     """Return an error message as one printable line of at most about `LONGEST_ERROR` characters."""
     if len(message) > LONGEST_ERROR:
         message = f"{message[: LONGEST_ERROR * 3 // 4]} .. {message[-LONGEST_ERROR // 4 :]}"
-    return printable(message).replace("\n", r"\n").replace("\t", r"\t")
+    return printable_text(message).replace("\n", r"\n").replace("\t", r"\t")
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
     """Print facts for people: a name and its value in each line."""
     width = max(map(len, facts))
-    with _writing() as stream:
+    with _facts_stream() as stream:
         for name, value in facts.items():
-            print(f"{name:<{width}}  {printable(str(value))}", file=stream)
+            print(f"{name:<{width}}  {printable_text(str(value))}", file=stream)
 
 
 def print_report(arguments: Namespace, facts: Mapping[str, Any], shown: Mapping[str, Any]) -> None:
@@ -199,7 +199,7 @@ def print_rendered(renderable: "RenderableType") -> None:
             """Raise the error again; rich would exit."""
             raise BrokenPipeError
 
-    with _writing() as stream:
+    with _facts_stream() as stream:
         wide = not stream.isatty()
         console = _Console(
             file=stream, soft_wrap=wide, width=WIDE if wide else None, markup=False, emoji=False
@@ -234,5 +234,5 @@ def print_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> Non
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(printable(str(cell)) for cell in row))
+        table.add_row(*(printable_text(str(cell)) for cell in row))
     print_rendered(table)

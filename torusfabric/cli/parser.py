@@ -16,12 +16,19 @@ from typing import Any, NoReturn, TypeAlias
 from ..contract.options import add_options, check_needs
 from ..errors import InputError
 from ..toolchain.notices import LOGGER
-from ..toolchain.values import hint, no_such
+from ..toolchain.values import suggest_name, unknown_name_error
 from .output import print_line
 from .purposes import COMMON, GROUPS, PURPOSES
 
-__all__ = ["CommandParser", "Commands", "Help", "Parser", "add_adapter_options", "add_command",
-           "given_beside"]  # fmt: skip
+__all__ = [
+    "CommandParser",
+    "Commands",
+    "CommandHelpFormatter",
+    "Parser",
+    "add_adapter_options",
+    "add_command",
+    "changed_names",
+]
 
 #: The parsers of all commands, by name.
 Commands: TypeAlias = Mapping[str, ArgumentParser]
@@ -31,7 +38,7 @@ _NEGATIVE = re.compile(r"-\.?[0-9].*")
 
 
 #: Most arguments of a command whose help shows all of them.
-MOST_AT_ONCE = 16
+MOST_OPTIONS = 16
 
 
 class Parser(argparse.ArgumentParser):
@@ -60,26 +67,26 @@ class Parser(argparse.ArgumentParser):
         if message.startswith("the following arguments are required"):
             self._refuse_unknown(self._words)
         option = re.search(r"--[\w-]+", message)
-        topic = self.topic_of(option[0]) if option else ""
+        topic = self.help_topic(option[0]) if option else ""
         message = re.sub(r"^argument (.*?): must be", r"\1 must be", message)
         raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help{topic})")
 
-    def topic_of(self, option: str) -> str:
-        """Return the words behind ``--help`` for the help that shows an option."""
+    def help_topic(self, option: str) -> str:
+        """Return the words behind ``--help`` for the help that shows an option; here none."""
         return ""
 
     def _print_message(self, message: str, file: object = None) -> None:
         """Print help or the version; unlike argparse, report an error of standard output."""
         print_line(message.rstrip("\n"))
 
-    def given(self, arguments: Namespace) -> Iterator[tuple[str, str]]:
+    def changed_arguments(self, arguments: Namespace) -> Iterator[tuple[str, str]]:
         """Yield the attribute and the name of each argument that differs from its default."""
         for action in self._actions:
             if getattr(arguments, action.dest, action.default) != action.default:
                 names = [name for name in action.option_strings if name.startswith("--")]
                 yield action.dest, names[0] if names else str(action.metavar)
 
-    def words(self, arguments: Namespace, decided: Mapping[str, object]) -> Iterator[str]:
+    def command_words(self, arguments: Namespace, decided: Mapping[str, object]) -> Iterator[str]:
         """Yield the words of a command line that gives these arguments.
 
         Parameters
@@ -90,7 +97,7 @@ class Parser(argparse.ArgumentParser):
             Values that replace or complete the arguments, by their attributes. An argument with
             the value None is left out.
         """
-        given = {name: getattr(arguments, name) for name, _ in self.given(arguments)}
+        given = {name: getattr(arguments, name) for name, _ in self.changed_arguments(arguments)}
         values = {**given, **decided}
         for action in self._actions:
             value = values.get(action.dest)
@@ -102,14 +109,14 @@ class Parser(argparse.ArgumentParser):
                 for each in value if isinstance(value, list | tuple) else [value]:
                     yield f"{each:.12g}" if isinstance(each, float) else str(each)
 
-    def check_given(self, arguments: Namespace) -> None:
+    def check_options(self, arguments: Namespace) -> None:
         """Raise an error for an option that lacks another option, or that an adapter excludes."""
-        from ..fabric.adapted import chosen_adapter  # here, because help needs no adapters
+        from ..fabric.adapter_access import select_adapter  # here, because help needs no adapters
 
-        names = dict(self.given(arguments))
+        names = dict(self.changed_arguments(arguments))
         texts = ((names[each.dest], each.help) for each in self._actions if each.dest in names)
         check_needs(texts, vars(arguments))
-        chosen_adapter(self.prog.rpartition(" ")[2], names)
+        select_adapter(self.prog.rpartition(" ")[2], names)
 
     def _refuse_unknown(self, words: Sequence[str]) -> None:
         """Raise an error if some words are options that this parser does not have."""
@@ -131,7 +138,7 @@ class Parser(argparse.ArgumentParser):
                         f"{self.elsewhere[name]}"
                     )
                 names = {option.lstrip("-"): option for option in known}
-                self.error(f"unrecognized arguments: {name}{hint(name.lstrip('-'), names)}")
+                self.error(f"unrecognized arguments: {name}{suggest_name(name.lstrip('-'), names)}")
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         """Read the values of an argument; an empty or a repeated one is an error.
@@ -153,7 +160,9 @@ class Parser(argparse.ArgumentParser):
         """Raise an error if a value is none of the choices of its argument."""
         if action.choices is not None and value not in action.choices:
             name = action.option_strings[-1] if action.option_strings else str(action.metavar)
-            raise no_such(name.capitalize() if name.isupper() else name, value, action.choices)
+            raise unknown_name_error(
+                name.capitalize() if name.isupper() else name, value, action.choices
+            )
 
 
 def _may_be_repeated(action: argparse.Action) -> bool:
@@ -180,10 +189,10 @@ class CommandParser(Parser):
         self.add_argument("-h", "--help", action=HelpAction, help=text, **how)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Add the arguments of the command, and parse."""
+        """Add the arguments of the command, parse, and check the options that need each other."""
         self._complete()
         found, unknown = super().parse_known_args(args, namespace)
-        self.check_given(found)
+        self.check_options(found)
         return found, unknown
 
     def add_argument_group(self, *args: Any, **kwargs: Any) -> Any:
@@ -191,7 +200,7 @@ class CommandParser(Parser):
         known = {group.title: group for group in self._action_groups}
         return known.get(args[0]) or super().add_argument_group(*args, **kwargs)
 
-    def help_of(self, topic: str | None) -> str:
+    def help_text(self, topic: str | None) -> str:
         """Return the text of the help.
 
         Parameters
@@ -205,17 +214,17 @@ class CommandParser(Parser):
         InputError
             If there is no such group.
         """
-        later, groups = self._shown_later(), dict[str, list[argparse.Action]]()
+        later, groups = self._hidden_options(), dict[str, list[argparse.Action]]()
         if topic == "all" or (topic is None and not later):
             return self.format_help()
         for action in self._actions:
             if action.option_strings:
-                groups.setdefault(_word(action), []).append(action)
+                groups.setdefault(_group_word(action), []).append(action)
         if topic not in (None, *groups):
-            raise no_such("Help", topic, [*groups, "all"])
+            raise unknown_name_error("Help", topic, [*groups, "all"])
         formatter = self._get_formatter()
         if topic is not None:
-            _add_section(formatter, _title(groups[topic][0]), groups[topic])
+            _add_section(formatter, _group_title(groups[topic][0]), groups[topic])
             return formatter.format_help()
         first = [action for action in self._actions if action not in later]
         named = [action for action in first if action.option_strings]
@@ -226,36 +235,39 @@ class CommandParser(Parser):
         _add_section(formatter, "options that most people need", named)
         formatter.add_text(self.epilog)
         lines = ["more options:"]
-        for word in dict.fromkeys(map(_word, later)):
+        for word in dict.fromkeys(map(_group_word, later)):
             names = (each.option_strings[-1] for each in groups[word] if each in later)
             lines.append(f"  --help {word:<10} {GROUPS.get(word) or ', '.join(names)}")
         formatter.add_text("\n".join([*lines, "  --help all        every option"]))
         return formatter.format_help()
 
-    def topic_of(self, option: str) -> str:
-        """Return the words behind ``--help`` for the help that shows an option."""
-        action, later = self._option_string_actions.get(option), self._shown_later()
+    def help_topic(self, option: str) -> str:
+        """Return the words behind ``--help`` for the help that shows an option.
+
+        Empty, a group such as `` ports``, or `` all`` for an option that this parser does not have.
+        """
+        action, later = self._option_string_actions.get(option), self._hidden_options()
         if action is None:
             return " all" if later else ""
-        return f" {_word(action)}" if action in later else ""
+        return f" {_group_word(action)}" if action in later else ""
 
-    def _shown_later(self) -> list[argparse.Action]:
+    def _hidden_options(self) -> list[argparse.Action]:
         """Return the options that only the help of their group shows."""
-        if len(self._actions) <= MOST_AT_ONCE:
+        if len(self._actions) <= MOST_OPTIONS:
             return []
         options = (action for action in self._actions if action.option_strings)
         return [each for each in options if not each.required and each.dest not in COMMON]
 
 
-def _title(action: argparse.Action) -> str:
+def _group_title(action: argparse.Action) -> str:
     """Return the title of the group of an option."""
     title: str = action.container.title  # type: ignore[attr-defined]
     return title
 
 
-def _word(action: argparse.Action) -> str:
+def _group_word(action: argparse.Action) -> str:
     """Return the word of the group of an option, as in ``--help WORD``."""
-    return _title(action).split()[-1].lower()
+    return _group_title(action).split()[-1].lower()
 
 
 def _add_section(
@@ -268,15 +280,15 @@ def _add_section(
 
 
 class HelpAction(argparse.Action):
-    """The action of ``--help``: print the help of a topic, and exit."""
+    """The action of ``--help``: print the help of a group of options, and exit."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
         """Print the help, and exit."""
-        print_line(parser.help_of(values).rstrip("\n"))
+        print_line(parser.help_text(values).rstrip("\n"))
         parser.exit()
 
 
-class Help(argparse.RawDescriptionHelpFormatter):
+class CommandHelpFormatter(argparse.RawDescriptionHelpFormatter):
     """A help formatter that lists commands by their purposes."""
 
     def _format_action(self, action: argparse.Action) -> str:
@@ -286,7 +298,9 @@ class Help(argparse.RawDescriptionHelpFormatter):
         entries = {entry.dest: entry for entry in self._iter_indented_subactions(action)}
         parts = []
         for purpose, names in PURPOSES.items():
-            lines = [super(Help, self)._format_action(entries[name]) for name in names]
+            lines = [
+                super(CommandHelpFormatter, self)._format_action(entries[name]) for name in names
+            ]
             parts.append(f"{purpose}:\n" + "".join(lines))
         return "\n" + "\n".join(parts)
 
@@ -333,9 +347,9 @@ def add_adapter_options(parser: Parser, command: str) -> None:
     For an adapter without options for this command, the parser learns which commands have its
     option, for the error message.
     """
-    from ..fabric.adapted import adapter_options
+    from ..fabric.adapter_access import options_by_adapter
 
-    for adapter, every in adapter_options(command):
+    for adapter, every in options_by_adapter(command):
         if not every:
             served = {name: None for options in adapter.options for name in options.commands}
             parser.elsewhere[f"--{adapter.name}"] = ", ".join(served)
@@ -345,7 +359,7 @@ def add_adapter_options(parser: Parser, command: str) -> None:
             add_options(group, options.text, **options.settings)
 
 
-def given_beside(arguments: Namespace, *attributes: str) -> Iterator[str]:
+def changed_names(arguments: Namespace, *attributes: str) -> Iterator[str]:
     """Yield the names of the arguments that differ from their defaults.
 
     Parameters
@@ -357,5 +371,5 @@ def given_beside(arguments: Namespace, *attributes: str) -> Iterator[str]:
         always left out.
     """
     usual = ("json", "quiet", "verbose", *attributes)
-    given: Iterator[tuple[str, str]] = arguments.parser.given(arguments)
+    given: Iterator[tuple[str, str]] = arguments.parser.changed_arguments(arguments)
     return (name for attribute, name in given if attribute not in usual)

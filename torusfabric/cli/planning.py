@@ -10,36 +10,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..algorithms import CATALOGUE
-from ..analysis.facts import facts_together, in_words, schedule_facts
-from ..contract.options import add_options, natural
+from ..analysis.facts import facts_text, merge_facts, schedule_facts
+from ..contract.options import add_options, parse_non_negative_int
 from ..errors import InputError
-from ..fabric.choose import Chosen, PlanFor, choose_mode, choose_schedules
-from ..fabric.options import FILE_OR_TOPOLOGY, add_flits_option, add_selection
+from ..fabric.choose import ModeChoice, PlanPurpose, choose_mode, choose_schedules
+from ..fabric.options import FILE_OR_TOPOLOGY, add_flits_option, add_selection_arguments
 from ..fabric.spec import FabricSpec
 from ..planning.selection import with_faults
 from ..schedule import Rounds, Schedule
 from ..schedule.file import BEGINNING, save
-from ..toolchain.files import write_file
+from ..toolchain.files import write_text_file
 from .arguments import FORCE, PAGES, check_drawing, check_output, node_pair
 from .output import print_json, print_report, print_table, progress_bar
 from .parser import Commands, add_command
-from .selection import checked_facts, file_for_topology
+from .selection import checked_facts, topology_as_file
 
 if TYPE_CHECKING:
     from ..program import Program
-    from ..rtl.word_path import Stage
+    from ..rtl.word_path import PathStage
     from ..topology.boards import Boards
 
 __all__ = ["add_commands"]
 
 #: Declaration of the option for the mode to draw.
-MODE = """
+MODE_OPTION = """
 --mode K: Which of several collectives or files is shown: its number, from 0, or its name.
     Example: allgather.
 """
 
 #: Declaration of the option for the boards to draw.
-BOARDS = """
+BOARDS_OPTION = """
 --boards AxB: Draw frames around this many equal blocks along each axis, each on a board, and bars
     across the links between boards. Default: none. Example: 2x1.
 """
@@ -49,18 +49,18 @@ def add_commands(commands: Commands) -> None:
     """Add the arguments of these commands to their parsers."""
     add_command(commands, "algorithms", run_algorithms)
     plan = add_command(commands, "plan", run_plan)
-    add_selection(plan, plan=False, several=True)
+    add_selection_arguments(plan, plan=False, several=True)
     add_flits_option(plan)
     text = """-o --output FILE[,FILE..]: File for the schedule, as JSON (compressed if its name ends
         in .gz); several collectives take one file each. Default: none is written.
     """
     add_options(plan, text, FORCE)
     picture = add_command(commands, "draw", run_draw)
-    add_selection(picture, several=True)
+    add_selection_arguments(picture, several=True)
     add_flits_option(picture)
     add_options(
         picture.add_argument_group("picture"),
-        MODE,
+        MODE_OPTION,
         """
         --links: Draw a heat map of the links: which is idle in which step.
         --moving NODE: Draw how the message of this node spreads, as a picture that moves. Example:
@@ -68,20 +68,20 @@ def add_commands(commands: Commands) -> None:
         -o --output FILE: File for the picture: FILE.svg (compressed: FILE.svgz), FILE.pdf or
             FILE.png.
         """,
-        BOARDS,
+        BOARDS_OPTION,
         FORCE,
-        moving=natural,
+        moving=parse_non_negative_int,
         output={"required": True},
     )
     animate = add_command(commands, "animate", run_animate)
-    add_selection(animate, several=True)
+    add_selection_arguments(animate, several=True)
     add_flits_option(animate)
-    _add_cycles(animate)
+    _add_cycle_options(animate)
     text = "-o --output FILE.html: File for the page.\n"
     shown = animate.add_argument_group("picture")
-    add_options(shown, MODE, BOARDS, text, FORCE, output={"required": True})
+    add_options(shown, MODE_OPTION, BOARDS_OPTION, text, FORCE, output={"required": True})
     checker = add_command(commands, "check", run_check)
-    add_selection(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
+    add_selection_arguments(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
     add_flits_option(checker)
 
 
@@ -109,23 +109,23 @@ def run_algorithms(arguments: Namespace) -> None:
 def run_plan(arguments: Namespace) -> None:
     """Run ``plan``: plan one schedule or several, check them, and write them to files."""
     began = time.perf_counter()
-    files = _files(arguments)
-    chosen = choose_schedules(FabricSpec.of(vars(arguments)), PlanFor(arguments.flits))
-    found = [_facts(arguments, one) for one in chosen]
+    files = _output_files(arguments)
+    chosen = choose_schedules(FabricSpec.of(vars(arguments)), PlanPurpose(arguments.flits))
+    found = [_choice_facts(arguments, one) for one in chosen]
     for one, facts, file in zip(chosen, found, files, strict=False):
         with progress_bar("writing the schedule"):
             save(one.schedule, file, force=arguments.force)
         facts["file"] = file
-    facts = facts_together(found) | _seconds(began)
-    print_report(arguments, facts, in_words(facts))
+    facts = merge_facts(found) | _elapsed_seconds(began)
+    print_report(arguments, facts, facts_text(facts))
 
 
-def _facts(arguments: Namespace, chosen: Chosen) -> dict[str, Any]:
+def _choice_facts(arguments: Namespace, chosen: ModeChoice) -> dict[str, Any]:
     """Check a chosen schedule, and return its facts."""
     return checked_facts(chosen.schedule, flits=arguments.flits, why=chosen.why)
 
 
-def _files(arguments: Namespace) -> list[str]:
+def _output_files(arguments: Namespace) -> list[str]:
     """Return the files to write, one for each collective, or none without ``--output``."""
     if not arguments.output:
         return []
@@ -141,7 +141,7 @@ def _files(arguments: Namespace) -> list[str]:
     return files
 
 
-def _seconds(began: float) -> dict[str, float]:
+def _elapsed_seconds(began: float) -> dict[str, float]:
     """Return the seconds since the command began, as a fact."""
     return {"seconds": round(time.perf_counter() - began, 3)}
 
@@ -149,15 +149,15 @@ def _seconds(began: float) -> dict[str, float]:
 def run_draw(arguments: Namespace) -> None:
     """Run ``draw``: plan a schedule, check it, and write a picture of it."""
     from ..draw import check_size
-    from ..draw.files import BEGINNINGS, require_converter, write_picture
+    from ..draw.files import FILE_SIGNATURES, require_converter, write_picture
 
     began = time.perf_counter()
-    formats = (".svg", ".svgz") if arguments.moving is not None else (*BEGINNINGS,)
-    check_drawing(arguments, arguments.output, {name: BEGINNINGS[name] for name in formats})
+    formats = (".svg", ".svgz") if arguments.moving is not None else (*FILE_SIGNATURES,)
+    check_drawing(arguments, arguments.output, {name: FILE_SIGNATURES[name] for name in formats})
     require_converter(arguments.output)
     before = lambda topology, _: check_size(topology)
     spec = FabricSpec.of(vars(arguments))
-    chosen = choose_mode(spec, arguments.mode, PlanFor(arguments.flits, before=before))
+    chosen = choose_mode(spec, arguments.mode, PlanPurpose(arguments.flits, before=before))
     schedule = chosen.schedule
     if arguments.links and arguments.moving is not None:
         raise InputError(
@@ -168,16 +168,16 @@ def run_draw(arguments: Namespace) -> None:
         raise InputError(
             "--boards excludes --links and --moving; leave out either --boards or the others"
         )
-    boards = _cut(arguments, schedule)
+    boards = _framed_boards(arguments, schedule)
     with progress_bar("drawing"):
-        text = _picture(schedule, arguments, boards)
-    facts = _facts(arguments, chosen)
+        text = _picture_text(schedule, arguments, boards)
+    facts = _choice_facts(arguments, chosen)
     write_picture(arguments.output, text)
-    facts |= _seconds(began) | {"file": arguments.output}
-    print_report(arguments, facts, in_words(facts))
+    facts |= _elapsed_seconds(began) | {"file": arguments.output}
+    print_report(arguments, facts, facts_text(facts))
 
 
-def _cut(arguments: Namespace, schedule: Schedule) -> "Boards | None":
+def _framed_boards(arguments: Namespace, schedule: Schedule) -> "Boards | None":
     """Return the boards that are framed in the picture; None without ``--boards``."""
     from ..topology.boards import Boards
 
@@ -185,7 +185,7 @@ def _cut(arguments: Namespace, schedule: Schedule) -> "Boards | None":
     return None if given is None else Boards.parse(given, schedule.topology)
 
 
-def _picture(schedule: Schedule, arguments: Namespace, boards: "Boards | None") -> str:
+def _picture_text(schedule: Schedule, arguments: Namespace, boards: "Boards | None") -> str:
     """Return the SVG text of the picture that the options select."""
     from ..draw import draw, heat_map
 
@@ -205,17 +205,17 @@ def run_check(arguments: Namespace) -> None:
     Broken links with a file mean that they broke after planning: the schedule must not use them.
     """
     began = time.perf_counter()
-    file_for_topology(arguments)
-    links = _taken_from_files(arguments)
-    chosen = choose_schedules(FabricSpec.of(vars(arguments)), PlanFor(arguments.flits))
+    topology_as_file(arguments)
+    links = _take_broken_links(arguments)
+    chosen = choose_schedules(FabricSpec.of(vars(arguments)), PlanPurpose(arguments.flits))
     if links:
-        chosen = tuple(replace(one, schedule=_around(one.schedule, links)) for one in chosen)
-    found = [_facts(arguments, one) for one in chosen]
-    facts = facts_together(found) | _seconds(began)
-    print_report(arguments, facts, in_words(facts))
+        chosen = tuple(replace(one, schedule=_without_links(one.schedule, links)) for one in chosen)
+    found = [_choice_facts(arguments, one) for one in chosen]
+    facts = merge_facts(found) | _elapsed_seconds(began)
+    print_report(arguments, facts, facts_text(facts))
 
 
-def _taken_from_files(arguments: Namespace) -> list[str | Path]:
+def _take_broken_links(arguments: Namespace) -> list[str | Path]:
     """Remove the broken links from the options and return them, if schedules come from files."""
     if arguments.plan is None:
         return []
@@ -224,13 +224,13 @@ def _taken_from_files(arguments: Namespace) -> list[str | Path]:
     return links
 
 
-def _around(schedule: Schedule, links: list[str | Path]) -> Rounds:
+def _without_links(schedule: Schedule, links: list[str | Path]) -> Rounds:
     """Return a schedule on its network without some links; its check fails if it uses them."""
     head = schedule.head | {"topology": with_faults(schedule.topology, links)}
     return Rounds(**head, transfers=tuple(schedule.rounds()))
 
 
-def _add_cycles(parser: ArgumentParser) -> None:
+def _add_cycle_options(parser: ArgumentParser) -> None:
     """Add the options to follow one flit through the hardware."""
     group = parser.add_argument_group("cycles")
     add_options(
@@ -242,40 +242,44 @@ def _add_cycles(parser: ArgumentParser) -> None:
         --flit K: with --cycles: number of the flit in its message, from 0. Default: 0.
         """,
         word=node_pair,
-        flit=natural,
+        flit=parse_non_negative_int,
     )
 
 
 def run_animate(arguments: Namespace) -> None:
     """Run ``animate``: write an HTML page that plays a schedule."""
     from ..draw import check_size
-    from ..draw.animate import animation
+    from ..draw.animate import animation_page
     from ..planning import compile
 
     check_drawing(arguments, arguments.output, PAGES)
     before = lambda topology, _: check_size(topology, "Animation")
     spec = FabricSpec.of(vars(arguments))
-    schedule = choose_mode(spec, arguments.mode, PlanFor(arguments.flits, before=before)).schedule
-    boards = _cut(arguments, schedule)
+    schedule = choose_mode(
+        spec, arguments.mode, PlanPurpose(arguments.flits, before=before)
+    ).schedule
+    boards = _framed_boards(arguments, schedule)
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
     with progress_bar("writing the page"):
         program = compile(schedule, flits=arguments.flits)
-        stages, code = _word(program, arguments) if arguments.cycles else ([], {})
-        text = animation(program, stages, code, boards)
-    write_file(arguments.output, text)
+        stages, code = _word_stages(program, arguments) if arguments.cycles else ([], {})
+        text = animation_page(program, stages, code, boards)
+    write_text_file(arguments.output, text)
     facts = {"file": arguments.output, "bytes": len(text.encode())} | facts
     if arguments.cycles:
         facts["word"] = f"{stages[0].node}:{stages[-1].node}"
     said = {"stages": [stage._asdict() for stage in stages]} if arguments.cycles else {}
-    print_report(arguments, facts | said, in_words(facts))
+    print_report(arguments, facts | said, facts_text(facts))
 
 
-def _word(program: "Program", arguments: Namespace) -> tuple[list["Stage"], dict[str, str]]:
+def _word_stages(
+    program: "Program", arguments: Namespace
+) -> tuple[list["PathStage"], dict[str, str]]:
     """Return the hardware stages of the followed flit, and the source code of each stage."""
-    from ..program.follow import farthest
-    from ..rtl.word_path import code_of, word_path  # here, since it imports all of the hardware
+    from ..program.follow import farthest_pair
+    from ..rtl.word_path import stage_code, word_path  # here, since it imports all of the hardware
 
-    origin, destination = arguments.word or farthest(program)
+    origin, destination = arguments.word or farthest_pair(program)
     stages = word_path(program, origin, destination, arguments.flit or 0)
-    return stages, code_of(stages)
+    return stages, stage_code(stages)

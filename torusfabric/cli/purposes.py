@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-__all__ = ["COMMON", "GROUPS", "PURPOSES", "Command"]
+__all__ = ["COMMON", "GROUPS", "PURPOSES", "CommandEntry"]
 
 
-class Command(NamedTuple):
+class CommandEntry(NamedTuple):
     """An entry of the list of commands.
 
     Parameters
@@ -171,15 +171,15 @@ this installation
 """
 
 
-def _listed(text: str) -> Iterator[tuple[str, dict[str, Command]]]:
+def _parse_commands(text: str) -> Iterator[tuple[str, dict[str, CommandEntry]]]:
     """Parse a text such as `COMMANDS`; yield each purpose with its commands."""
     for block in text.strip().split("\n\n"):
         purpose, *entries = re.split(r"\n    (?! )", block)
         commands = {}
         for head, says, *examples in (map(str.strip, entry.splitlines()) for entry in entries):
             name, module, *extra = head.split()
-            commands[name] = Command(module, says, tuple(examples), *extra)
+            commands[name] = CommandEntry(module, says, tuple(examples), *extra)
         yield purpose, commands
 
 
-PURPOSES: Mapping[str, Mapping[str, Command]] = dict(_listed(COMMANDS))
+PURPOSES: Mapping[str, Mapping[str, CommandEntry]] = dict(_parse_commands(COMMANDS))

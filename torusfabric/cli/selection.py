@@ -4,17 +4,17 @@ from argparse import Namespace
 from typing import Any
 
 from ..analysis.facts import schedule_facts
-from ..analysis.link_use import link_use
+from ..analysis.link_use import measure_link_use
 from ..schedule import Schedule
 from .output import progress_bar
 
-__all__ = ["checked_facts", "file_for_topology"]
+__all__ = ["checked_facts", "topology_as_file"]
 
 #: Most arcs of a topology whose use is counted.
 MOST_ARCS = 2**24
 
 
-def file_for_topology(arguments: Namespace) -> None:
+def topology_as_file(arguments: Namespace) -> None:
     """Take a single argument, TOPOLOGY without COLLECTIVE, as the path of schedule files."""
     if arguments.plan is None and arguments.collective is None:
         arguments.plan, arguments.topology = arguments.topology, None
@@ -42,5 +42,5 @@ def checked_facts(schedule: Schedule, *, flits: int | None = None, why: str = ""
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress, flits=flits)
     if schedule.topology.nodes * schedule.topology.ports <= MOST_ARCS:
-        facts["links"] = link_use(schedule).to_json()
+        facts["links"] = measure_link_use(schedule).to_json()
     return facts | ({"why": why} if why else {})

@@ -11,20 +11,20 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.facts import bound_in_words, forms_in_words, in_words, steps_in_words
-from ..contract.options import add_options, natural, positive
+from ..analysis.facts import bound_text, facts_text, forms_text, steps_text
+from ..contract.options import add_options, parse_non_negative_int, parse_positive_int
 from ..errors import InputError
 from ..fabric.options import (
     RUN_OPTIONS,
-    add_fabric_file,
+    add_fabric_file_option,
     add_fabric_options,
     add_run_options,
-    add_selection,
+    add_selection_arguments,
     add_tables_options,
     add_top_options,
 )
 from ..fabric.spec import FabricSpec
-from ..planning import announce, require_results
+from ..planning import log_duration, require_result_memory
 from .arguments import FORCE, TRACE, check_output, check_waves
 from .output import print_report, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
@@ -41,35 +41,58 @@ __all__ = ["add_commands"]
 RANDOM_JOBS = 20
 
 #: Facts of the schedule that the JSON report of a simulation repeats.
-KNOWN = ("unit", "bound_where", "cut", "renumbered", "limit", "limit_flits", "why", "delta",
-         "message_times", "tau", "stream", "tau_bound", "modes", "forms")  # fmt: skip
-
-#: Facts that people see, in this order, unless they are unknown. `OF_ONE` lists those of them that
-#: are left out for several collectives.
-NAMES = ("topology", "collective", "operator", "algorithm", "forms", "why", "engine", "nodes",
+SCHEDULE_FACTS = (
+    "unit",
+    "bound_where",
+    "cut",
+    "renumbered",
+    "limit",
+    "limit_flits",
+    "why",
+    "delta",
+    "message_times",
+    "tau",
+    "stream",
+    "tau_bound",
+    "modes",
+    "forms",
+)
+#: Facts that people see, in this order, unless they are unknown. `SINGLE_MODE_FACTS` lists those of
+#: them that are left out for several collectives.
+SHOWN_FACTS = ("topology", "collective", "operator", "algorithm", "forms", "why", "engine", "nodes",
          "width", "flits", "router_classes", "origins", "latency", "steps", "rounds", "bound",
          "cycle limit", "delta", "message times", "stream", "jobs", "dropped", "cycles",
          "predicted_cycles",
          "cost_formula", "constant", "roots", "words_checked", "words_wrong", "port_words",
          "direct_words", "stall", "throughput")  # fmt: skip
-OF_ONE = ("operator", "router_classes", "latency", "constant", "roots", "throughput")
+SINGLE_MODE_FACTS = ("operator", "router_classes", "latency", "constant", "roots", "throughput")
 
 
 #: Attributes of the arguments that control the runs, not the fabric.
-RUN = ("data_seed", "repeat", "through_port", "jobs", "flits", *RUN_OPTIONS, "engine", "wave",
-       "trace", "force")  # fmt: skip
+RUN_ARGUMENTS = (
+    "data_seed",
+    "repeat",
+    "through_port",
+    "jobs",
+    "flits",
+    *RUN_OPTIONS,
+    "engine",
+    "wave",
+    "trace",
+    "force",
+)
 
 
 def add_commands(commands: Commands) -> None:
     """Add the arguments of this command to its parser."""
     simulate = add_command(commands, "simulate", run_simulate)
-    add_selection(simulate, several=True)
+    add_selection_arguments(simulate, several=True)
     add_fabric_options(simulate)
     add_top_options(simulate, "host", "stream")
     add_tables_options(simulate)
-    add_fabric_file(simulate)
+    add_fabric_file_option(simulate)
     add_options(simulate, "--image FILE: with --fabric: image that is loaded and run.\n")
-    _add_runs(simulate.add_argument_group("runs"))
+    _add_run_options(simulate.add_argument_group("runs"))
     add_options(
         simulate.add_argument_group("files"),
         """
@@ -82,7 +105,7 @@ def add_commands(commands: Commands) -> None:
     )
 
 
-def _add_runs(group: _ActionsContainer) -> None:
+def _add_run_options(group: _ActionsContainer) -> None:
     """Add the arguments that control the runs."""
     add_options(
         group,
@@ -97,9 +120,9 @@ def _add_runs(group: _ActionsContainer) -> None:
             20.
         --engine: Engine that carries out the simulation. Default: auto, by the size of the work.
         """,
-        data_seed=(natural, 1),
-        repeat=(positive, 1),
-        jobs=natural,
+        data_seed=(parse_non_negative_int, 1),
+        repeat=(parse_positive_int, 1),
+        jobs=parse_non_negative_int,
         engine={"choices": ("auto", "amaranth", "compiled"), "default": "auto"},
     )
     add_run_options(group)
@@ -107,7 +130,7 @@ def _add_runs(group: _ActionsContainer) -> None:
 
 def run_simulate(arguments: Namespace) -> None:
     """Run ``simulate``; a wrong word or an unpredicted number of cycles is an error (status 2)."""
-    check_fabric_file(arguments, *RUN)
+    check_fabric_file(arguments, *RUN_ARGUMENTS)
     spec = FabricSpec.of(vars(arguments))
     if spec.adapter:
         _run_system(spec.make().system, arguments)
@@ -118,12 +141,12 @@ def run_simulate(arguments: Namespace) -> None:
         if read_fabric(arguments.fabric).room.streams:
             arguments.top = "stream"
     streams, latency = arguments.top == "stream", None
-    (_check_ports if streams else _check_host)(arguments)
+    (_check_stream_arguments if streams else _check_host_arguments)(arguments)
     if arguments.fabric:
         fabric, system, facts = fabric_with_image(arguments)
         if system:
             excluded = system.adapter.excluded["simulate"]
-            for attribute, option in arguments.parser.given(arguments):
+            for attribute, option in arguments.parser.changed_arguments(arguments):
                 if attribute in excluded:
                     raise InputError(
                         f"{option} is not available for {system.adapter.title}; leave it out"
@@ -132,33 +155,33 @@ def run_simulate(arguments: Namespace) -> None:
             return
     else:
         made = spec.make(runs=arguments.repeat)
-        fabric, facts, latency = made.fabric, made.facts, made.chosen[0].latency
-    report, engine, reason = _run(arguments, fabric)
-    result = report.to_json() | {name: facts[name] for name in KNOWN if name in facts}
+        fabric, facts, latency = made.fabric, made.facts, made.chosen[0].latency_steps
+    report, engine, reason = _run_jobs(arguments, fabric)
+    result = report.to_json() | {name: facts[name] for name in SCHEDULE_FACTS if name in facts}
     result |= {"engine_reason": reason, "build_seconds": round(engine.build_seconds, 3)}
     result |= {"wave": arguments.wave}
     result |= {} if streams else {"latency": latency, "trace": arguments.trace}
     known = {} if streams else {"origins": report.origins, "costs": report.cycle_costs}
-    print_report(arguments, result, _shown(result | known))
+    print_report(arguments, result, _result_facts(result | known))
     raise_if_wrong(report)
 
 
 def _run_system(system: System | None, arguments: Namespace) -> None:
     """Simulate a fabric with an adapter."""
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
-    require_results("--jobs", count)
+    require_result_memory("--jobs", count)
     assert system is not None
-    drive = system.adapter.part("drive")
+    drive = system.adapter.import_part("drive")
     with progress_bar("simulating") as progress:
         report = drive.simulate(
             system, vars(arguments), jobs=count, seed=arguments.data_seed, progress=progress
         )
-    facts, words = system.facts(), report.in_words() | system.facts_in_words()
+    facts, words = system.facts(), report.in_words() | system.facts_text()
     print_report(arguments, report.to_json() | facts, words)
     raise_if_wrong(report)
 
 
-def _check_ports(arguments: Namespace) -> None:
+def _check_stream_arguments(arguments: Namespace) -> None:
     """Check the arguments for a fabric with streams, and the path of the waveform file."""
     if arguments.through_port:
         raise InputError(
@@ -171,16 +194,16 @@ def _check_ports(arguments: Namespace) -> None:
         check_waves(arguments, arguments.wave)
 
 
-def _check_host(arguments: Namespace) -> None:
+def _check_host_arguments(arguments: Namespace) -> None:
     """Check the arguments for a fabric with a host port, and the paths of output files."""
-    from ..simulation.engines import check_wave
+    from ..simulation.engines import check_wave_file
 
     for name, option in RUN_OPTIONS.items():
         if getattr(arguments, name) is not None:
             raise InputError(
                 f"{option.names[-1]} needs --top stream; give both, or leave {option.names[-1]} out"
             )
-    check_wave(arguments.wave)
+    check_wave_file(arguments.wave)
     if arguments.trace and arguments.root == "any":
         raise InputError(
             "--trace needs a root that is fixed, because paths depend on it; give --root NODE in "
@@ -194,7 +217,7 @@ def _check_host(arguments: Namespace) -> None:
         check_output(arguments, arguments.trace, TRACE)
 
 
-def _run(arguments: Namespace, fabric: Fabric) -> tuple[Any, Any, str]:
+def _run_jobs(arguments: Namespace, fabric: Fabric) -> tuple[Any, Any, str]:
     """Run all jobs, through streams or the host port, and write the trace.
 
     Returns
@@ -207,10 +230,10 @@ def _run(arguments: Namespace, fabric: Fabric) -> tuple[Any, Any, str]:
         Reason for the choice of the engine.
     """
     from ..simulation.engines import choose_engine
-    from ..simulation.engines.choice import estimate
+    from ..simulation.engines.choice import estimate_seconds
     from ..simulation.simulate import simulate
 
-    jobs, repeat = _jobs(arguments, fabric), arguments.repeat
+    jobs, repeat = _choose_jobs(arguments, fabric), arguments.repeat
     with progress_bar("building the engine"):
         engine, reason = choose_engine(
             fabric,
@@ -224,7 +247,7 @@ def _run(arguments: Namespace, fabric: Fabric) -> tuple[Any, Any, str]:
         given = {name: getattr(arguments, name) or 0.0 for name in RUN_OPTIONS}
         run, jobs = partial(fabric.interface.drive.simulate, **given), jobs * repeat
     elif engine.name == "amaranth":
-        announce("Simulating", estimate(fabric, repeat)[0])
+        log_duration("Simulating", estimate_seconds(fabric, repeat)[0])
     with progress_bar("simulating") as progress:
         report = run(fabric, jobs=jobs, seed=arguments.data_seed, engine=engine, progress=progress)
     if arguments.trace:
@@ -235,16 +258,16 @@ def _run(arguments: Namespace, fabric: Fabric) -> tuple[Any, Any, str]:
     return report, engine, reason
 
 
-def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
+def _choose_jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
     """Return the jobs to run.
 
     These are the usual jobs of each mode, and random ones if a run can choose its length or its
     operator. For an existing fabric (``--fabric``) with ``--flits``, one job for each mode.
     """
     from ..simulation.engines import longest_job
-    from ..simulation.jobs import default_jobs, jobs_with_drawn
+    from ..simulation.jobs import default_jobs, jobs_with_random
 
-    program, draw = fabric.program, jobs_with_drawn
+    program, draw = fabric.program, jobs_with_random
     no_choice = not program.any_length and len(program.operators) < 2
     if arguments.fabric and arguments.flits is not None:
         if arguments.jobs is not None:
@@ -259,65 +282,65 @@ def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
     elif no_choice and arguments.jobs is None:
         return default_jobs(program)
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
-    require_results("--jobs", count)
+    require_result_memory("--jobs", count)
     return draw(fabric, count, seed=arguments.data_seed)
 
 
-def _time(result: dict[str, Any]) -> str:
+def _time_text(result: dict[str, Any]) -> str:
     """Return the seconds and clock cycles of a simulation as text."""
     built = f"{result['build_seconds']:.1f} s to build, " if result["build_seconds"] else ""
     return f"{built}{result['seconds']:.1f} s, {result['clocks']} clocks"
 
 
-def _lengths(jobs: list[dict[str, Any]]) -> str:
+def _length_text(jobs: list[dict[str, Any]]) -> str:
     """Return the number of runs and the range of their lengths as text."""
     lengths = [job["length"] for job in jobs]
     between = f", of lengths from {min(lengths)} to {max(lengths)} flits" if lengths else ""
     return f"{len(lengths)}{between}"
 
 
-def _shown(result: dict[str, Any]) -> dict[str, Any]:
+def _result_facts(result: dict[str, Any]) -> dict[str, Any]:
     """Return the facts of a simulation for people."""
-    said, several = in_words(result), "modes" in result
+    said, several = facts_text(result), "modes" in result
     said["engine"] = f"{result['engine']} ({result['engine_reason']})"
-    said["jobs"] = _lengths(result["jobs"]) if result["jobs"] else None
+    said["jobs"] = _length_text(result["jobs"]) if result["jobs"] else None
     said["roots"] = " ".join(map(str, result.get("roots", ()))) or None
     dropped = result.get("dropped") or {}
     errors = (f"{count} for error {error}" for error, count in dropped.items())
     said["dropped"] = ", ".join(errors) or None
-    constants = [cost.constant_in_words for cost in result.get("costs", ())]
+    constants = [cost.constant_cycles_text for cost in result.get("costs", ())]
     said["constant"] = constants[0] if constants else None
     if (rate := result.get("throughput")) is not None:
         most = result["throughput_bound"]
         said["throughput"] = f"{rate:g} words a cycle a node, at most {most:g}"
     if said["operator"] is None:
         said["latency"] = None
-    names = (name for name in NAMES if not (several and name in OF_ONE))
+    names = (name for name in SHOWN_FACTS if not (several and name in SINGLE_MODE_FACTS))
     found = {name: value for name in names if (value := said.get(name)) is not None}
     shown = {name.replace("_", " "): value for name, value in found.items()}
     for number, mode in enumerate(result.get("modes", ())):
-        shown[f"mode {number}"] = _mode_shown(number, mode, result["jobs"])
+        shown[f"mode {number}"] = _mode_text(number, mode, result["jobs"])
         if constants:
             shown[f"mode {number} formula"] = result["mode_costs"][number]["cost_formula"]
             shown[f"mode {number} constant"] = constants[number]
-    shown |= _rate(result["rate"]) if result.get("rate") else {}
+    shown |= _rate_facts(result["rate"]) if result.get("rate") else {}
     speed = result.get("node_cycles_per_second")
-    shown["time"] = _time(result) + (f", {speed:,} node cycles a second" if speed else "")
+    shown["time"] = _time_text(result) + (f", {speed:,} node cycles a second" if speed else "")
     return shown | {name: result[name] for name in ("wave", "trace") if result.get(name)}
 
 
-def _mode_shown(number: int, mode: dict[str, Any], jobs: list[dict[str, Any]]) -> str:
+def _mode_text(number: int, mode: dict[str, Any], jobs: list[dict[str, Any]]) -> str:
     """Return the result of all runs of one mode as text."""
     mine = [job for job in jobs if job["mode"] == number]
     wrong, checked = (sum(job[f"words_{what}"] for job in mine) for what in ("wrong", "checked"))
-    forms = f", {forms_in_words(mode['forms'])}" if "forms" in mode else ""
+    forms = f", {forms_text(mode['forms'])}" if "forms" in mode else ""
     return (
-        f"{mode['collective']} by {mode['algorithm']}, {steps_in_words(mode)} "
-        f"({bound_in_words(mode)}){forms}: {len(mine)} runs, {wrong} of {checked} words wrong"
+        f"{mode['collective']} by {mode['algorithm']}, {steps_text(mode)} "
+        f"({bound_text(mode)}){forms}: {len(mine)} runs, {wrong} of {checked} words wrong"
     )
 
 
-def _rate(rate: dict[str, Any]) -> dict[str, str]:
+def _rate_facts(rate: dict[str, Any]) -> dict[str, str]:
     """Return the sustained rate of consecutive runs, and its bottleneck, for people."""
     return {
         "sustained rate": f"{rate['words_per_cycle']:.3g} words ({rate['bytes_per_cycle']:.3g} "

@@ -7,7 +7,7 @@ from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
-from ..contract.options import add_options, positive
+from ..contract.options import add_options, parse_positive_int
 from ..errors import WorkFailed
 from .output import print_report, progress_bar
 from .parser import Commands, add_command
@@ -64,27 +64,29 @@ def add_commands(commands: Commands) -> None:
         --scheduler ADDRESS: Address of a Dask scheduler whose workers are used. Example:
             tcp://host:8786.
         """
-    add_options(where, text, jobs=(positive, 2))
+    add_options(where, text, jobs=(parse_positive_int, 2))
 
 
 def run_sweep(arguments: Namespace) -> None:
     """Run ``sweep``: compute all points whose results are missing, and print the outcome."""
-    from ..sweep.cluster import on_cluster
-    from ..sweep.cores import on_cores, require_processes
-    from ..sweep.grid import Simulated, load, points
+    from ..sweep.cluster import run_on_cluster
+    from ..sweep.cores import check_job_count, run_on_cores
+    from ..sweep.grid import SimulationChoice, grid_points, read_sweep
     from ..sweep.results import Results
-    from ..sweep.work import run
+    from ..sweep.work import compute_rows
 
-    require_processes(arguments.jobs)
+    check_job_count(arguments.jobs)
     plans = [arguments.plan] if arguments.plan else []
-    todo = points(load(arguments.file, plans=plans), Simulated(arguments.simulate))
+    todo = grid_points(
+        read_sweep(arguments.file, plans=plans), SimulationChoice(arguments.simulate)
+    )
     path = arguments.output or Path(arguments.file).with_suffix(".jsonl")
     if arguments.scheduler:
-        workers = partial(on_cluster, address=arguments.scheduler)
+        workers = partial(run_on_cluster, address=arguments.scheduler)
     else:
-        workers = partial(on_cores, jobs=arguments.jobs)
+        workers = partial(run_on_cores, jobs=arguments.jobs)
     with Results(path) as results, progress_bar("sweeping") as progress:
-        outcome = run(todo, results, workers, progress)
+        outcome = compute_rows(todo, results, workers, progress)
     facts = {"results": str(path)} | outcome
     print_report(arguments, facts, facts | {"failed": len(outcome["failed"])})
     if outcome["failed"]:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
 from ..errors import InputError
-from ..toolchain.files import write_file
-from ..toolchain.quoting import visible
+from ..toolchain.files import write_text_file
+from ..toolchain.quoting import escape_unprintable
 from .arguments import check_output
 
 __all__ = ["check_table", "write_table"]
@@ -47,7 +47,7 @@ def check_table(arguments: Namespace, first: str) -> None:
         If the file name ends neither in ``.csv`` nor in ``.tex``, or the file may not be replaced.
     """
     if arguments.table:
-        beginning = f"{_csv([first])[:-1]}," if _is_csv(arguments.table) else BEGINNING
+        beginning = f"{_csv_line([first])[:-1]}," if _is_csv(arguments.table) else BEGINNING
         check_output(arguments, arguments.table, beginning)
 
 
@@ -70,12 +70,12 @@ def write_table(
     """
     texts = [[str(cell) for cell in row] for row in rows]
     if _is_csv(path):
-        write_file(path, "".join(map(_csv, [columns, *texts])))
+        write_text_file(path, "".join(map(_csv_line, [columns, *texts])))
     else:
         first, *others = columns
         units = {first: "", **dict.fromkeys(others, unit)} if unit else UNITS
         heads = [f"{head} ({units[head]})" if units.get(head) else head for head in columns]
-        write_file(path, latex(heads, texts))
+        write_text_file(path, latex_table(heads, texts))
 
 
 def _is_csv(path: str) -> bool:
@@ -86,7 +86,7 @@ def _is_csv(path: str) -> bool:
     return suffix == ".csv"
 
 
-def _csv(cells: Sequence[str]) -> str:
+def _csv_line(cells: Sequence[str]) -> str:
     """Return a line of CSV."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(cells)
@@ -97,7 +97,7 @@ def _csv(cells: Sequence[str]) -> str:
 BEGINNING = "% A table of torusfabric.\n"
 
 
-def latex(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def latex_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     r"""Return a table in LaTeX, with rules of the package booktabs.
 
     Columns of numbers are aligned to the right. The percent sign of a column of percentages is
@@ -112,7 +112,7 @@ def latex(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     Examples
     --------
-    >>> print(latex(["algorithm", "links used"], [["max-flow", "4.5 %"]]))
+    >>> print(latex_table(["algorithm", "links used"], [["max-flow", "4.5 %"]]))
     % A table of torusfabric.
     % It needs \usepackage{booktabs}.
     \begin{tabular}{lr}
@@ -131,14 +131,16 @@ def latex(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         if column and all(cell == "-" or cell.endswith(" %") for cell in column):
             heads[number] += " (%)"
             cells[number] = [cell.removesuffix(" %") for cell in column]
-    lines = [rf"\begin{{tabular}}{{{aligned}}}", r"\toprule", _row(heads), r"\midrule"]
-    lines += [*map(_row, zip(*cells, strict=True)), r"\bottomrule", r"\end{tabular}", ""]
+    lines = [rf"\begin{{tabular}}{{{aligned}}}", r"\toprule", _latex_row(heads), r"\midrule"]
+    lines += [*map(_latex_row, zip(*cells, strict=True)), r"\bottomrule", r"\end{tabular}", ""]
     return BEGINNING + "% It needs \\usepackage{booktabs}.\n" + "\n".join(lines)
 
 
-def _row(cells: Iterable[str]) -> str:
+def _latex_row(cells: Iterable[str]) -> str:
     """Return a row in LaTeX, with special characters escaped."""
-    texts = ["".join(SPECIAL.get(sign, sign) for sign in visible(cell)) for cell in cells]
+    texts = [
+        "".join(SPECIAL.get(sign, sign) for sign in escape_unprintable(cell)) for cell in cells
+    ]
     if texts and texts[0].startswith(("[", "*")):
         # After the end of a row, LaTeX would take [ or * as an argument of the row's \\.
         texts[0] = f"{{{texts[0][0]}}}{texts[0][1:]}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from .output import progress_bar
-from .parser import given_beside
+from .parser import changed_names
 
 if TYPE_CHECKING:
     from ..contract.adapter import System
@@ -27,7 +27,7 @@ def check_fabric_file(arguments: Namespace, *others: str) -> None:
         Attributes of arguments that do not describe the fabric, which are allowed.
     """
     if arguments.fabric is not None:
-        for name in given_beside(arguments, "fabric", "image", *others):
+        for name in changed_names(arguments, "fabric", "image", *others):
             raise InputError(
                 f"{name} and --fabric exclude each other, because the manifest says it already; "
                 f"leave {name} out"
@@ -35,7 +35,9 @@ def check_fabric_file(arguments: Namespace, *others: str) -> None:
 
 
 def fabric_with_image(arguments: Namespace) -> tuple[Fabric, System | None, dict[str, Any]]:
-    """Return the existing fabric of the arguments, with empty tables and the image to load.
+    """Return the fabric of ``--fabric`` with the image of ``--image``, and facts of this image.
+
+    Tables are empty at first, and the image is loaded over the load port, without a bus.
 
     Returns
     -------
@@ -46,7 +48,7 @@ def fabric_with_image(arguments: Namespace) -> tuple[Fabric, System | None, dict
     facts : dict
         Facts of the checked schedules of the image.
     """
-    from ..analysis.facts import facts_together, schedule_facts
+    from ..analysis.facts import merge_facts, schedule_facts
 
     if arguments.image is None:
         raise InputError("--fabric needs --image FILE, the collectives that the fabric carries out")
@@ -56,11 +58,11 @@ def fabric_with_image(arguments: Namespace) -> tuple[Fabric, System | None, dict
             found.append(
                 schedule_facts(mode.schedule, progress, mode.operators, flits=fabric.flits)
             )
-    return fabric, system, facts_together(found)
+    return fabric, system, merge_facts(found)
 
 
 def fabric_of_file(arguments: Namespace, *, empty: bool = False) -> tuple[Fabric, System | None]:
-    """Return the existing fabric of the arguments with an image, and its system if it has one.
+    """Return the fabric of ``--fabric`` with an image, and its system if it has an adapter.
 
     The image is that of ``--image``; by default the one that the fabric was built with.
 
@@ -72,11 +74,11 @@ def fabric_of_file(arguments: Namespace, *, empty: bool = False) -> tuple[Fabric
         True if tables are empty and the image is loaded over the load port, without a bus. False if
         tables contain the image from the start.
     """
-    from ..fabric.adapted import read_system
+    from ..fabric.adapter_access import read_system
     from ..fabric.fabric import Fabric
-    from ..fabric.images import built_image, read_fabric, read_image
+    from ..fabric.images import image_around_faults, read_fabric, read_image
 
     there, path = read_fabric(arguments.fabric), arguments.image
-    image = read_image(path, there.room, there.width) if path else built_image(there)
+    image = read_image(path, there.room, there.width) if path else image_around_faults(there)
     fabric = Fabric.holding(image, bus=None if empty else there.bus, empty=empty)
     return fabric, read_system(fabric, there.manifest)

@@ -1,17 +1,43 @@
 """Collectives: names, blocks, the layout of node memories, reduction operators, expected
 results.
+
+- `definitions`, `names`, `offsets`: the table of collectives, and the parser of their names.
+- `collective`: a collective on a network, its numbered blocks, and the layout of memories.
+- `operators`, `combining`: reduction operators, and the order in which words are combined.
+- `words`: random messages, and the words that a collective must deliver.
 """
 
-from .collective import EVERY_NODE, Blocks, Collective, Layout
+from .collective import EVERY_NODE, Blocks, Collective, MemoryLayout
 from .combining import combine_in_tree, tree_levels
-from .definitions import COLLECTIVES, Content, Definition, Target
+from .definitions import COLLECTIVES, CollectiveDefinition, DeliveredContent, DeliveryTarget
 from .names import parse_collective
-from .offsets import NO_NODE, Named, split_name, split_names
+from .offsets import NO_NODE, NameParts, split_name, split_names
 from .operators import ADD, OPERATORS, SIGNED, Operator, Words, parse_operators, register_operator
 from .words import expected_words, random_messages
 
-__all__ = ["ADD", "COLLECTIVES", "EVERY_NODE", "NO_NODE", "OPERATORS", "SIGNED", "Blocks",
-           "Collective", "Content", "Definition", "Layout", "Named", "Operator", "Target", "Words",
-           "combine_in_tree", "expected_words", "parse_collective", "parse_operators",
-           "random_messages", "register_operator", "split_name", "split_names",
-           "tree_levels"]  # fmt: skip
+__all__ = [
+    "ADD",
+    "COLLECTIVES",
+    "EVERY_NODE",
+    "NO_NODE",
+    "OPERATORS",
+    "SIGNED",
+    "Blocks",
+    "Collective",
+    "DeliveredContent",
+    "CollectiveDefinition",
+    "MemoryLayout",
+    "NameParts",
+    "Operator",
+    "DeliveryTarget",
+    "Words",
+    "combine_in_tree",
+    "expected_words",
+    "parse_collective",
+    "parse_operators",
+    "random_messages",
+    "register_operator",
+    "split_name",
+    "split_names",
+    "tree_levels",
+]

@@ -1,4 +1,4 @@
-"""The meaning of a collective: `Collective`, its numbered `Blocks`, and the `Layout` of memories.
+"""The meaning of a collective: `Collective`, its numbered `Blocks`, and their `MemoryLayout`.
 
 Planners, compilers, simulators and host software all take the meaning of a collective from these
 three classes.
@@ -28,12 +28,12 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.public import public_class
-from ..toolchain.values import entries_of, natural, no_such, of_type
+from ..toolchain.values import entries_of, parse_non_negative_int, require_type, unknown_name_error
 from ..topology import Groups, IntArray, IntLike, Topology
-from .definitions import COLLECTIVES, Content, Definition, Target
-from .offsets import NO_NODE, nodes_at
+from .definitions import COLLECTIVES, CollectiveDefinition, DeliveredContent, DeliveryTarget
+from .offsets import NO_NODE, nodes_at_offset
 
-__all__ = ["EVERY_NODE", "Blocks", "Collective", "Layout"]
+__all__ = ["EVERY_NODE", "Blocks", "Collective", "MemoryLayout"]
 
 #: In `Blocks.postcondition`: the block must reach every node of its group.
 EVERY_NODE = -1
@@ -78,20 +78,23 @@ class Collective:
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in COLLECTIVES:
-            raise no_such("Collective", self.kind, COLLECTIVES)
+            raise unknown_name_error("Collective", self.kind, COLLECTIVES)
         if self.root is not None:
-            object.__setattr__(self, "root", natural("Root", self.root))
+            object.__setattr__(self, "root", parse_non_negative_int("Root", self.root))
         for name in ("axes", "without"):
             if (numbers := getattr(self, name)) is not None:
-                each = tuple(natural(name.capitalize(), number) for number in entries_of(numbers))
+                each = tuple(
+                    parse_non_negative_int(name.capitalize(), number)
+                    for number in entries_of(numbers)
+                )
                 object.__setattr__(self, name, each)
         offsets = entries_of(self.offsets)
-        each_text = tuple(of_type("Offsets", text, str, "a list of texts") for text in offsets)
+        each_text = tuple(require_type("Offsets", text, str, "a list of texts") for text in offsets)
         object.__setattr__(self, "offsets", each_text)
 
     @property
-    def definition(self) -> Definition:
-        """The entry of this collective in `COLLECTIVES`."""
+    def definition(self) -> CollectiveDefinition:
+        """The content and the target of this kind of collective, from the table `COLLECTIVES`."""
         return COLLECTIVES[self.kind]
 
     @property
@@ -102,7 +105,7 @@ class Collective:
     @property
     def single_origin(self) -> bool:
         """True if the root is the only origin: broadcast, scatter."""
-        return self.definition.content is Content.ROOT
+        return self.definition.content is DeliveredContent.ROOT
 
     @property
     def from_each(self) -> bool:
@@ -110,27 +113,27 @@ class Collective:
 
         These are allgather, gather, alltoall, exchange and halo.
         """
-        return self.definition.content is Content.EACH
+        return self.definition.content is DeliveredContent.EACH
 
     @property
     def reducing(self) -> bool:
         """True if messages are combined: reduce, reduce-scatter, allreduce."""
-        return self.definition.content is Content.COMBINED
+        return self.definition.content is DeliveredContent.COMBINED
 
     @property
     def to_root(self) -> bool:
         """True if the root is the only destination: gather, reduce."""
-        return self.definition.target is Target.ROOT
+        return self.definition.target is DeliveryTarget.ROOT
 
     @property
     def to_all(self) -> bool:
         """True if every node receives the same data: broadcast, allgather, allreduce."""
-        return self.definition.target is Target.ALL
+        return self.definition.target is DeliveryTarget.ALL
 
     @property
     def personal(self) -> bool:
         """True if each block has one destination: scatter, alltoall, reduce-scatter, exchange."""
-        return self.definition.target is Target.PERSONAL
+        return self.definition.target is DeliveryTarget.PERSONAL
 
     @property
     def local(self) -> bool:
@@ -151,7 +154,7 @@ class Collective:
         Axes are dropped, and ports in `offsets` are renamed to the axes of the group.
         """
         axes = self.axes or ()
-        offsets = tuple(_in_group(offset, axes) for offset in self.offsets)
+        offsets = tuple(_offset_in_group(offset, axes) for offset in self.offsets)
         offsets = offsets if axes else self.offsets
         return replace(self, axes=None, offsets=offsets, without=())
 
@@ -175,23 +178,23 @@ class Collective:
         >>> tf.parse_collective("halo").targets(tf.parse_topology("mesh:2x2")).tolist()
         [[2, -2, 1, -2], [3, -2, -2, 0], [-2, 0, 3, -2], [-2, 1, -2, 2]]
         """
-        group = self.groups(topology).torus
+        group = self.groups(topology).group_topology
         offsets = self.in_one_group.offsets or group.port_names
-        columns = [nodes_at(offset, group) for offset in offsets]
+        columns = [nodes_at_offset(offset, group) for offset in offsets]
         return np.stack(columns, axis=1) if columns else np.empty((group.nodes, 0), int)
 
     def groups(self, topology: Topology) -> Groups:
         """Return the groups of a topology in which the collective runs."""
-        of_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
+        require_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
         return Groups(topology, self.axes, self.without)
 
     def blocks(self, topology: Topology, chunks: int) -> Blocks:
         """Return the blocks of this collective on a topology, with messages of `chunks` chunks."""
-        return Blocks(self, self.groups(topology), natural("Chunks", chunks))
+        return Blocks(self, self.groups(topology), parse_non_negative_int("Chunks", chunks))
 
-    def layout(self, topology: Topology, chunks: int) -> Layout:
+    def layout(self, topology: Topology, chunks: int) -> MemoryLayout:
         """Return the layout of the node memories on a topology, for messages of `chunks` chunks."""
-        return Layout(self.blocks(topology, chunks))
+        return MemoryLayout(self.blocks(topology, chunks))
 
     def to_json(self) -> dict[str, Any]:
         """Return the collective as an entry of a schedule file."""
@@ -210,7 +213,7 @@ class Collective:
         return self.name + (f" from {self.root}" if self.root else "")
 
 
-def _in_group(offset: str, axes: tuple[int, ...]) -> str:
+def _offset_in_group(offset: str, axes: tuple[int, ...]) -> str:
     """Translate an offset from the whole torus to a group that `axes` span.
 
     Only a port changes: port ``+2`` of the torus is port ``+1`` of a group along axes 0 and 2.
@@ -227,7 +230,7 @@ def _in_group(offset: str, axes: tuple[int, ...]) -> str:
 class Blocks:
     """The numbered blocks of a collective, with the same numbers in each of its groups.
 
-    The number of a block, for N = `nodes`, C = `chunks` and D = `goals`::
+    The number of a block, for N = `nodes`, C = `chunks` and D = `messages_per_origin`::
 
         (origin, chunk)               origin_index * C + chunk
         (origin, destination, chunk)  (origin_index * D + destination) * C + chunk
@@ -240,10 +243,10 @@ class Blocks:
     --------
     >>> import torusfabric as tf
     >>> blocks = tf.parse_collective("alltoall").blocks(tf.Torus(4, 4), chunks=2)
-    >>> blocks.count
+    >>> blocks.n_blocks
     512
     >>> block = blocks.encode(origin=3, chunk=1, destination=5)
-    >>> blocks.name(block)
+    >>> blocks.block_entry(block)
     (3, 5, 1)
     >>> int(blocks.precondition(block)), int(blocks.postcondition(block))
     (3, 5)
@@ -254,9 +257,9 @@ class Blocks:
     chunks: int
 
     @property
-    def nodes(self) -> int:
+    def group_size(self) -> int:
         """Number N of nodes of a group."""
-        return self.groups.size
+        return self.groups.group_size
 
     @property
     def single_origin(self) -> bool:
@@ -264,55 +267,57 @@ class Blocks:
         return self.collective.single_origin
 
     @property
-    def per_origin(self) -> int:
-        """Number of blocks of one origin."""
-        return self.chunks * self.goals
+    def blocks_per_origin(self) -> int:
+        """Number of blocks of one origin: C times D, all its messages cut into chunks."""
+        return self.chunks * self.messages_per_origin
 
     @cached_property
-    def goals(self) -> int:
+    def messages_per_origin(self) -> int:
         """Number of messages that an origin sends: one per destination or offset, or a single
         one.
         """
         if not self.collective.personal:
             return 1
-        return self.targets.shape[1] if self.collective.local else self.nodes
+        return self.target_positions.shape[1] if self.collective.local else self.group_size
 
     @cached_property
-    def targets(self) -> IntArray:
+    def target_positions(self) -> IntArray:
         """The target positions of an exchange or halo, see `Collective.targets`."""
         return self.collective.targets(self.groups.topology)
 
     @cached_property
-    def _origins(self) -> IntArray:
+    def _origin_positions(self) -> IntArray:
         """The position that sends to each position by each offset, or `NO_NODE`; the inverse of
-        `targets`.
+        `target_positions`.
         """
-        origins = np.full_like(self.targets, NO_NODE)
-        position, offset = np.nonzero(self.targets >= 0)
-        origins[self.targets[position, offset], offset] = position
+        origins = np.full_like(self.target_positions, NO_NODE)
+        position, offset = np.nonzero(self.target_positions >= 0)
+        origins[self.target_positions[position, offset], offset] = position
         return origins
 
     @cached_property
-    def parts(self) -> int:
+    def messages_per_receiver(self) -> int:
         """Number of messages that a node receives: one per origin or offset, or a single one."""
         if not self.collective.from_each:
             return 1
-        return self.targets.shape[1] if self.collective.local else self.nodes
+        return self.target_positions.shape[1] if self.collective.local else self.group_size
 
-    def origin_of(self, position: IntLike, part: IntLike) -> IntArray:
+    def origin_of_part(self, position: IntLike, part: IntLike) -> IntArray:
         """Return the origin of part `part` in the receive memory at `position`, elementwise.
 
-        `NO_NODE` where no node sends to this position by the offset with number `part`.
+        In an exchange or halo, `NO_NODE` where no node sends to this position by the offset with
+        number `part`. In other collectives the result is `part`. A broadcast, scatter or reduction
+        delivers a single part, 0, whatever its root.
         """
         if not self.collective.local:
             return np.broadcast_arrays(position, part)[1]
-        origins: IntArray = self._origins[position, part]
+        origins: IntArray = self._origin_positions[position, part]
         return origins
 
     @cached_property
-    def count(self) -> int:
-        """Number of blocks of a group."""
-        return self.per_origin * (1 if self.single_origin else self.nodes)
+    def n_blocks(self) -> int:
+        """Number of different blocks; each group has a copy of every one."""
+        return self.blocks_per_origin * (1 if self.single_origin else self.group_size)
 
     def encode(
         self, origin: IntLike, chunk: IntLike, destination: IntLike | None = None
@@ -322,21 +327,21 @@ class Blocks:
         if self.single_origin:
             index = np.zeros_like(index)
         if self.collective.personal:
-            index = index * self.goals + np.asarray(destination)
+            index = index * self.messages_per_origin + np.asarray(destination)
         return index * self.chunks + chunk
 
     def origin(self, block: IntLike) -> IntArray:
-        """Return the origins of blocks, elementwise."""
+        """Return the position from which each block starts, elementwise."""
         if self.single_origin:
             return np.full_like(np.asarray(block), self.collective.root)
-        return np.asarray(block) // self.per_origin
+        return np.asarray(block) // self.blocks_per_origin
 
     def destination(self, block: IntLike) -> IntArray:
         """Return the destinations of personal blocks, elementwise.
 
         In an exchange, the numbers of their offsets.
         """
-        return np.asarray(block) // self.chunks % self.goals
+        return np.asarray(block) // self.chunks % self.messages_per_origin
 
     def chunk(self, block: IntLike) -> IntArray:
         """Return the chunk numbers of blocks, elementwise."""
@@ -346,7 +351,7 @@ class Blocks:
         """Return the only position that holds each block before the collective: its origin."""
         return self.origin(block)
 
-    def initial(self, block: IntArray) -> tuple[IntArray, IntArray]:
+    def initial_copies(self, block: IntArray) -> tuple[IntArray, IntArray]:
         """Return pairs (node, block) for the copies that exist before the collective.
 
         There is one pair for each block and group.
@@ -357,21 +362,23 @@ class Blocks:
             Pair k says that node ``nodes[k]`` holds block ``blocks[k]``.
         """
         nodes = self.groups.members[:, self.precondition(block)]
-        return nodes.ravel(), np.tile(block, self.groups.count)
+        return nodes.ravel(), np.tile(block, self.groups.n_groups)
 
     def postcondition(self, block: IntLike) -> IntArray:
         """Return the position that must hold each block at the end, `EVERY_NODE` or `NO_NODE`.
 
         In a reduction that position must hold the complete sum to which the block contributes. A
-        halo delivers a block to several positions, so use `final` for a halo.
+        halo delivers a block to several positions, so use `required_copies` for a halo.
         """
         if self.collective.personal:
             goal = self.destination(block)
-            return self.targets[self.origin(block), goal] if self.collective.local else goal
+            return (
+                self.target_positions[self.origin(block), goal] if self.collective.local else goal
+            )
         node = self.collective.root if self.collective.to_root else EVERY_NODE
         return np.full_like(np.asarray(block), node)
 
-    def final(self, block: IntArray) -> tuple[IntArray, IntArray]:
+    def required_copies(self, block: IntArray) -> tuple[IntArray, IntArray]:
         """Return pairs (node, block) for the copies that must exist at the end.
 
         Returns
@@ -379,24 +386,24 @@ class Blocks:
         nodes, blocks : ndarray of int, shape (pairs,)
             Pair k says that node ``nodes[k]`` must hold block ``blocks[k]``.
         """
-        if self.collective.definition.target is Target.OFFSETS:
-            position = self.targets[self.origin(block)].ravel()
-            block = np.repeat(block, self.parts)
+        if self.collective.definition.target is DeliveryTarget.OFFSETS:
+            position = self.target_positions[self.origin(block)].ravel()
+            block = np.repeat(block, self.messages_per_receiver)
         else:
             position = self.postcondition(block)
         there = position != NO_NODE
         position, block = position[there], block[there]
         if (position == EVERY_NODE).any():
-            position = np.tile(np.arange(self.nodes), len(block))
-            block = np.repeat(block, self.nodes)
-        return self.groups.members[:, position].ravel(), np.tile(block, self.groups.count)
+            position = np.tile(np.arange(self.group_size), len(block))
+            block = np.repeat(block, self.group_size)
+        return self.groups.members[:, position].ravel(), np.tile(block, self.groups.n_groups)
 
-    def name(self, block: int) -> tuple[int, ...]:
+    def block_entry(self, block: int) -> tuple[int, ...]:
         """Return a block as in a schedule file: (origin, chunk) or (origin, destination, chunk)."""
         middle = (int(self.destination(block)),) if self.collective.personal else ()
         return (int(self.origin(block)), *middle, int(self.chunk(block)))
 
-    def parse(self, entry: object) -> int:
+    def parse_entry(self, entry: object) -> int:
         """Return the number of a block that is written as in a schedule file.
 
         Raises
@@ -414,10 +421,11 @@ class Blocks:
             raise InputError(f"Block must be {form}, not {entry!r}")
         origin, destination, chunk = entry[0], entry[1] if size == 3 else 0, entry[-1]
         only_origin = self.collective.root if self.single_origin else None
-        goals = self.goals if size == 3 else 1
-        if origin >= self.nodes or destination >= goals or chunk >= self.chunks:
+        goals = self.messages_per_origin if size == 3 else 1
+        if origin >= self.group_size or destination >= goals or chunk >= self.chunks:
             raise InputError(
-                f"Block must lie within {self.nodes} nodes and {self.chunks} chunks, not {entry!r}"
+                f"Block must lie within {self.group_size} nodes and {self.chunks} chunks, not "
+                f"{entry!r}"
             )
         if only_origin is not None and origin != only_origin:
             raise InputError(f"Block must have the root {only_origin} as its origin, not {entry!r}")
@@ -425,7 +433,7 @@ class Blocks:
 
 
 @dataclass(frozen=True)
-class Layout:
+class MemoryLayout:
     """The layout of node memories, the same at every node.
 
     A memory is a row of parts, and a part is a row of `part_chunks` blocks::
@@ -456,7 +464,7 @@ class Layout:
     >>> layout = tf.parse_collective("scatter").layout(tf.Torus(4, 4), chunks=2)
     >>> layout.send_parts, layout.recv_parts, layout.part_chunks
     (16, 1, 2)
-    >>> layout.blocks.name(layout.received_block(5, 1))
+    >>> layout.blocks.block_entry(layout.received_block(5, 1))
     (0, 5, 1)
     >>> layout.block_flits(7), layout.part_flits(7), layout.send_words(7)
     (4, 7, 112)
@@ -468,24 +476,24 @@ class Layout:
     @property
     def in_shares(self) -> bool:
         """True if a message is cut into N shares, each of which a different node completes."""
-        collective, whole = self.blocks.collective, self.blocks.chunks % self.blocks.nodes == 0
+        collective, whole = self.blocks.collective, self.blocks.chunks % self.blocks.group_size == 0
         shared = collective.to_all if self.shared is None else self.shared
         return collective.reducing and shared and whole
 
     @property
     def part_chunks(self) -> int:
-        """Number of chunks of a part."""
-        return self.blocks.chunks // (self.blocks.nodes if self.in_shares else 1)
+        """Number of chunks, and so of blocks, of a part: C, or C / N in shares."""
+        return self.blocks.chunks // (self.blocks.group_size if self.in_shares else 1)
 
     @property
     def send_parts(self) -> int:
-        """Number of parts of a send memory."""
-        return self.blocks.nodes if self.in_shares else self.blocks.goals
+        """Number of parts of a send memory: messages that a node sends, or N shares."""
+        return self.blocks.group_size if self.in_shares else self.blocks.messages_per_origin
 
     @property
     def recv_parts(self) -> int:
-        """Number of parts of a receive memory."""
-        return self.blocks.nodes if self.in_shares else self.blocks.parts
+        """Number of parts of a receive memory: messages that a node receives, or N shares."""
+        return self.blocks.group_size if self.in_shares else self.blocks.messages_per_receiver
 
     @property
     def send_blocks(self) -> int:
@@ -498,22 +506,29 @@ class Layout:
         return self.part_chunks * self.recv_parts
 
     def block_flits(self, flits: int) -> int:
-        """Return the flits of a block, given the flits of a message."""
+        """Return the flits of a block, L / C rounded up, for messages of L = `flits` flits."""
         return -(-flits // self.blocks.chunks)
 
     def part_flits(self, flits: int) -> int:
-        """Return the flits of a part, given the flits of a message.
+        """Return the flits of a part, for messages of `flits` flits.
 
-        A part that is a share counts its blocks with their padding.
+        A part that is a message has `flits` flits. A share is counted as whole blocks, padding
+        included.
         """
         return self.part_chunks * self.block_flits(flits) if self.in_shares else flits
 
     def send_words(self, flits: int) -> int:
-        """Return the words that a node sends, given the flits of a message."""
+        """Return the number of words that the host writes at a node, for messages of `flits`.
+
+        Parts follow one another without the padding of blocks.
+        """
         return flits if self.in_shares else self.send_parts * flits
 
     def recv_words(self, flits: int) -> int:
-        """Return the words that a node receives, given the flits of a message."""
+        """Return the number of words that the host reads at a node, for messages of `flits`.
+
+        Parts follow one another without the padding of blocks.
+        """
         return flits if self.in_shares else self.recv_parts * flits
 
     def is_padded(self, flits: int) -> bool:
@@ -521,13 +536,13 @@ class Layout:
         return flits % self.blocks.chunks > 0
 
     @property
-    def receivers(self) -> IntArray:
+    def receiving_nodes(self) -> IntArray:
         """The nodes to which the collective delivers data, ascending."""
         collective, groups = self.blocks.collective, self.blocks.groups
         members = groups.members[:, collective.root] if collective.to_root else groups.members
         return np.sort(members, axis=None)
 
-    def with_root(self, root: int) -> Layout:
+    def with_root(self, root: int) -> MemoryLayout:
         """Return the layout of the same collective with another root."""
         collective = replace(self.blocks.collective, root=root)
         return replace(self, blocks=replace(self.blocks, collective=collective))
@@ -544,7 +559,7 @@ class Layout:
         """
         nodes, index = np.broadcast_arrays(nodes, index)
         part, chunk = np.divmod(index, self.blocks.chunks)
-        position = self.blocks.groups.position[nodes]
-        origin = self.blocks.origin_of(position, part)
+        position = self.blocks.groups.position_of_node[nodes]
+        origin = self.blocks.origin_of_part(position, part)
         goal = part if self.blocks.collective.local else position
         return np.where(origin == NO_NODE, -1, self.blocks.encode(origin, chunk, goal))

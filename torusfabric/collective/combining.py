@@ -1,5 +1,8 @@
 """The order in which an injection port combines several words into one: a tree of pairs.
 
+An *injection port* is an input of a router for words of the node's own memories. In a reduction it
+may be given the sum of several words that the node reads at once.
+
 The hardware (`rtl.core.store`) and the model (`program.execute`) both call `combine_in_tree`.
 Why: with one definition of the order they agree on operators that are not associative, too. At
 every level neighbours are combined. The last word of an odd number waits for the next level:

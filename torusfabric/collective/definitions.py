@@ -5,10 +5,10 @@ papers.
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["COLLECTIVES", "Content", "Definition", "Target"]
+__all__ = ["COLLECTIVES", "DeliveredContent", "CollectiveDefinition", "DeliveryTarget"]
 
 
-class Content(Enum):
+class DeliveredContent(Enum):
     """The data that a collective delivers."""
 
     ROOT = "the message of the root"
@@ -16,7 +16,7 @@ class Content(Enum):
     COMBINED = "the combination of the messages of all nodes"
 
 
-class Target(Enum):
+class DeliveryTarget(Enum):
     """The nodes to which a collective delivers its content."""
 
     ROOT = "at the root"
@@ -26,7 +26,7 @@ class Target(Enum):
 
 
 @dataclass(frozen=True)
-class Definition:
+class CollectiveDefinition:
     """The definition of a collective: its content, its target and its other names.
 
     Parameters
@@ -38,65 +38,65 @@ class Definition:
         offsets these are its neighbours.
     """
 
-    content: Content
-    target: Target
+    content: DeliveredContent
+    target: DeliveryTarget
     aliases: tuple[str, ...]
     local: bool = False
 
 
 #: The definition of each collective, by its name.
 COLLECTIVES = {
-    "broadcast": Definition(
-        Content.ROOT,
-        Target.ALL,
+    "broadcast": CollectiveDefinition(
+        DeliveredContent.ROOT,
+        DeliveryTarget.ALL,
         ("one-to-all", "one-to-all-broadcast", "single-node-broadcast"),
     ),
-    "allgather": Definition(
-        Content.EACH,
-        Target.ALL,
+    "allgather": CollectiveDefinition(
+        DeliveredContent.EACH,
+        DeliveryTarget.ALL,
         ("all-gather", "gossip", "gossiping", "multinode-broadcast", "multinode-broadcasting",
          "all-to-all-broadcast"),
     ),
-    "scatter": Definition(
-        Content.ROOT,
-        Target.PERSONAL,
+    "scatter": CollectiveDefinition(
+        DeliveredContent.ROOT,
+        DeliveryTarget.PERSONAL,
         ("single-node-scatter", "single-node-scattering", "one-to-all-personalized"),
     ),
-    "gather": Definition(
-        Content.EACH,
-        Target.ROOT,
+    "gather": CollectiveDefinition(
+        DeliveredContent.EACH,
+        DeliveryTarget.ROOT,
         ("single-node-gather", "single-node-gathering"),
     ),
-    "alltoall": Definition(
-        Content.EACH,
-        Target.PERSONAL,
+    "alltoall": CollectiveDefinition(
+        DeliveredContent.EACH,
+        DeliveryTarget.PERSONAL,
         ("all-to-all", "total-exchange", "multinode-scatter", "multinode-scattering",
          "all-to-all-personalized"),
     ),
-    "reduce": Definition(
-        Content.COMBINED,
-        Target.ROOT,
+    "reduce": CollectiveDefinition(
+        DeliveredContent.COMBINED,
+        DeliveryTarget.ROOT,
         ("reduction", "single-node-accumulation"),
     ),
-    "reduce-scatter": Definition(
-        Content.COMBINED,
-        Target.PERSONAL,
+    "reduce-scatter": CollectiveDefinition(
+        DeliveredContent.COMBINED,
+        DeliveryTarget.PERSONAL,
         ("multinode-reduction", "multinode-accumulation"),
     ),
-    "allreduce": Definition(
-        Content.COMBINED,
-        Target.ALL,
+    "allreduce": CollectiveDefinition(
+        DeliveredContent.COMBINED,
+        DeliveryTarget.ALL,
         ("all-reduce",),
     ),
-    "exchange": Definition(
-        Content.EACH,
-        Target.PERSONAL,
+    "exchange": CollectiveDefinition(
+        DeliveredContent.EACH,
+        DeliveryTarget.PERSONAL,
         ("neighbour-exchange", "neighbor-exchange", "neighbor-alltoall"),
         local=True,
     ),
-    "halo": Definition(
-        Content.EACH,
-        Target.OFFSETS,
+    "halo": CollectiveDefinition(
+        DeliveredContent.EACH,
+        DeliveryTarget.OFFSETS,
         ("halo-exchange", "neighbor-allgather"),
         local=True,
     ),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.public import public
-from ..toolchain.values import entries_of, no_such, of_type, shown
+from ..toolchain.values import entries_of, message_text, require_type, unknown_name_error
 from ..topology import Topology, parse_axes
 from .collective import Collective
 from .definitions import COLLECTIVES
@@ -37,7 +37,8 @@ def parse_collective(
     ----------
     name : str
         The name of the collective or one of its aliases, in upper or lower case, with blanks or
-        dashes. ``@`` and axes joined by ``+`` may follow.
+        dashes. ``@`` and axes joined by ``+`` may follow. ``shift[+0]`` is an exchange with a
+        single offset.
     root : int or str, optional
         The position of the root in its group (default 0). Only for a collective that has a root.
     axes : sequence of int, int or str, optional
@@ -66,8 +67,8 @@ def parse_collective(
     exchange[+1,(1,-2)]
     """
     if topology is not None:
-        of_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
-    name, offsets = _take_offsets(name if isinstance(name, str) else repr(name), offsets)
+        require_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
+    name, offsets = _extract_offsets(name if isinstance(name, str) else repr(name), offsets)
     if name.lower().startswith("shift") and len(offsets) != 1:
         raise InputError(f"Shift must be by one offset, as in shift[+0], not by {len(offsets)}")
     kind, axes = _parse_name(name, axes)
@@ -81,11 +82,11 @@ def parse_collective(
     if collective.rooted:
         return replace(collective, root=_parse_root(root, collective, topology))
     if root is not None:
-        raise InputError(f"{kind} has no root; leave the root {shown(root)} out")
+        raise InputError(f"{kind} has no root; leave the root {message_text(root)} out")
     return collective
 
 
-def _take_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tuple[str, ...]]:
+def _extract_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tuple[str, ...]]:
     """Split a name into the name without brackets and the offsets in the brackets.
 
     Offsets that the caller passes separately are returned instead; giving both is refused.
@@ -114,7 +115,7 @@ def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
             break
     else:
         aliases = {alias: kind for kind, what in COLLECTIVES.items() for alias in what.aliases}
-        raise no_such("Collective", base, COLLECTIVES, ways=aliases)
+        raise unknown_name_error("Collective", base, COLLECTIVES, ways=aliases)
     if not at and not isinstance(axes, str):
         return kind, axes
     if at and axes is not None:
@@ -132,8 +133,8 @@ def _parse_root(root: int | str | None, collective: Collective, topology: Topolo
     where = "a node" if collective.axes is None else "a position in a group"
     number = "a node number" if collective.axes is None else where
     if not isinstance(root, int | np.integer) or isinstance(root, bool):
-        raise InputError(f"Root must be {number}, not {shown(root)}")
-    nodes = None if topology is None else collective.groups(topology).size
+        raise InputError(f"Root must be {number}, not {message_text(root)}")
+    nodes = None if topology is None else collective.groups(topology).group_size
     if root < 0 or (nodes is not None and root >= nodes):
         raise InputError(f"Root must be {where} from 0 to {(nodes or 1) - 1}, not {root}")
     return int(root)
@@ -145,5 +146,5 @@ def _parse_axes(axes: Axes, topology: Topology | None) -> tuple[int, ...] | None
         return None
     numbers = entries_of(axes)
     if not all(type(axis) is int for axis in numbers):
-        raise InputError(f"Axes must be a list of axis numbers, not {shown(axes)}")
+        raise InputError(f"Axes must be a list of axis numbers, not {message_text(axes)}")
     return tuple(sorted(numbers)) if topology is None else parse_axes(topology, numbers)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..toolchain.values import shown
+from ..toolchain.values import message_text
 from ..topology import BoolArray, CayleyGraph, Faulty, IntArray, Mesh, Topology
 
-__all__ = ["NO_NODE", "Named", "nodes_at", "split_name", "split_names", "split_offsets"]
+__all__ = ["NO_NODE", "NameParts", "nodes_at_offset", "split_name", "split_names", "split_offsets"]
 
 #: In tables of nodes: the offset leads to no node.
 NO_NODE = -2
@@ -24,7 +24,7 @@ NO_NODE = -2
 _COORDINATES = re.compile(r"\(-?[0-9]{1,9}(,-?[0-9]{1,9})*\)")
 
 
-class Named(NamedTuple):
+class NameParts(NamedTuple):
     """The parts of ``COLLECTIVE[:ALGORITHM][!FAULTS]``; an omitted part is empty."""
 
     collective: str
@@ -32,7 +32,7 @@ class Named(NamedTuple):
     faults: str
 
 
-def split_name(text: str) -> Named:
+def split_name(text: str) -> NameParts:
     """Split ``COLLECTIVE[:ALGORITHM][!FAULTS]`` into its parts.
 
     Raises
@@ -43,14 +43,16 @@ def split_name(text: str) -> Named:
     Examples
     --------
     >>> split_name("allgather@0:any-network!0:+0,9")
-    Named(collective='allgather@0', algorithm='any-network', faults='0:+0,9')
+    NameParts(collective='allgather@0', algorithm='any-network', faults='0:+0,9')
     """
     name, mark, faults = text.partition("!")
     collective, colon, algorithm = name.partition(":")
     for sign, what, named in ((colon, "an algorithm", algorithm), (mark, "faults", faults)):
         if sign and not named.strip():
-            raise InputError(f"Collective must have {what} behind its {sign}, not {shown(text)}")
-    return Named(collective, algorithm, faults)
+            raise InputError(
+                f"Collective must have {what} behind its {sign}, not {message_text(text)}"
+            )
+    return NameParts(collective, algorithm, faults)
 
 
 def split_names(text: str) -> list[str]:
@@ -95,8 +97,8 @@ def split_offsets(text: str) -> tuple[str, ...]:
     return offsets
 
 
-def nodes_at(offset: str, topology: Topology) -> IntArray:
-    """Return the node at an offset from each node.
+def nodes_at_offset(offset: str, topology: Topology) -> IntArray:
+    """Return for each node the node to which an offset leads.
 
     Neighbours are those of the whole network: broken links do not change the result.
 
@@ -109,24 +111,25 @@ def nodes_at(offset: str, topology: Topology) -> IntArray:
     ------
     InputError
         If the topology has no such port, if the number of coordinates is wrong, or if the offset
-        leads from every node to itself.
+        leads from no node to another node.
 
     Examples
     --------
     >>> from torusfabric.topology import parse_topology
-    >>> [int(nodes_at(offset, parse_topology("4x5"))[0]) for offset in ("+1", "-0", "(1,-2)")]
+    >>> torus = parse_topology("4x5")
+    >>> [int(nodes_at_offset(offset, torus)[0]) for offset in ("+1", "-0", "(1,-2)")]
     [1, 15, 8]
-    >>> nodes_at("(-1,1)", parse_topology("mesh:2x3")).tolist()
+    >>> nodes_at_offset("(-1,1)", parse_topology("mesh:2x3")).tolist()
     [-2, -2, -2, 1, 2, -2]
     """
     if isinstance(topology, Faulty):
         number = np.full(topology.whole.nodes + 1, NO_NODE)
         number[topology.kept] = np.arange(topology.nodes)
-        return number[np.maximum(nodes_at(offset, topology.whole)[topology.kept], -1)]
+        return number[np.maximum(nodes_at_offset(offset, topology.whole)[topology.kept], -1)]
     if offset in topology.port_names:
         port = topology.port(offset)
         return np.where(topology.linked[:, port], topology.neighbours[:, port], NO_NODE)
-    moduli, wraps, coordinates = _axes_of(topology)
+    moduli, wraps, coordinates = _axis_tables(topology)
     values = [int(v) for v in offset[1:-1].split(",")] if _COORDINATES.fullmatch(offset) else []
     if not values or len(values) != len(moduli):
         ports = ", ".join(topology.port_names)
@@ -145,7 +148,7 @@ def nodes_at(offset: str, topology: Topology) -> IntArray:
     return found
 
 
-def _axes_of(topology: Topology) -> tuple[Sequence[int], BoolArray, IntArray]:
+def _axis_tables(topology: Topology) -> tuple[Sequence[int], BoolArray, IntArray]:
     """Return the side of each axis, whether each axis wraps, and the coordinates of all nodes.
 
     A topology without coordinates has no axes.

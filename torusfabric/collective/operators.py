@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..toolchain.exports import read_entry_points
+from ..toolchain.exports import load_entry_points
 from ..toolchain.public import public, public_class, require_fields
-from ..toolchain.values import is_several, natural, no_such, shown
+from ..toolchain.values import is_iterable, message_text, parse_non_negative_int, unknown_name_error
 
 if TYPE_CHECKING:
     from amaranth.hdl import Module, Value
@@ -30,16 +30,16 @@ __all__ = ["ADD", "OPERATORS", "SIGNED", "Operator", "parse_operators", "registe
 Words: TypeAlias = NDArray[Any]
 
 #: The group of entry points by which other packages offer operators.
-GROUP = "torusfabric.operators"
+ENTRY_POINT_GROUP = "torusfabric.operators"
 
 #: The form of an operator's name.
 _NAME = re.compile(r"[a-z][a-z0-9_]*(:signed)?")
 
 #: Widths at which the claims of an operator are tested, unless the operator lists its own widths.
-WIDTHS = (1, 2, 7, 32, 64)
+TESTED_WIDTHS = (1, 2, 7, 32, 64)
 
 #: Random words for the test of each width, besides the corner cases.
-TRIED = 64
+N_RANDOM_WORDS = 64
 
 
 @public_class
@@ -113,9 +113,9 @@ class Operator:
             If no operator is registered under this name.
         """
         if isinstance(text, str) and text not in REGISTERED:
-            _read_entry_points()
+            _load_entry_points()
         if not isinstance(text, str) or text not in REGISTERED:
-            raise no_such("Operator", text, [*REGISTERED])
+            raise unknown_name_error("Operator", text, [*REGISTERED])
         return REGISTERED[text]
 
     @property
@@ -125,8 +125,8 @@ class Operator:
 
     @property
     def neutral_is_zero(self) -> bool:
-        """True if the identity is 0 at every width that the operator accepts."""
-        return not any(self.identity(width) for width in self.widths or WIDTHS)
+        """True if the identity is 0 at all widths: those in `widths`, or else `TESTED_WIDTHS`."""
+        return not any(self.identity(width) for width in self.widths or TESTED_WIDTHS)
 
     @property
     def label(self) -> str:
@@ -205,7 +205,7 @@ def register_operator(operator: Operator) -> Operator:
     'xnor'
     """
     if not isinstance(operator, Operator):
-        raise InputError(f"Operator must be a torusfabric.Operator, not {shown(operator)}")
+        raise InputError(f"Operator must be a torusfabric.Operator, not {message_text(operator)}")
     _check_operator(operator)
     REGISTERED[operator.name] = operator
     return operator
@@ -226,8 +226,8 @@ def parse_operators(operators: Operator | str | Sequence[Operator | str]) -> tup
     """
     if isinstance(operators, Operator):
         operators = [operators]
-    if not is_several(operators):
-        raise InputError(f"Operators must be names, such as add,max, not {shown(operators)}")
+    if not is_iterable(operators):
+        raise InputError(f"Operators must be names, such as add,max, not {message_text(operators)}")
     each = operators.split(",") if isinstance(operators, str) else operators
     chosen = [item if isinstance(item, Operator) else Operator.parse(item) for item in each]
     for operator in chosen:
@@ -238,29 +238,29 @@ def parse_operators(operators: Operator | str | Sequence[Operator | str]) -> tup
 
 def _check_operator(operator: Operator) -> None:
     """Refuse an operator that lacks a field, has a name already in use, or makes a false claim."""
-    _check_parts(operator)
+    _check_fields(operator)
     require_fields(operator)
     known = REGISTERED.get(operator.name, operator)
     if any(getattr(known, part.name) != getattr(operator, part.name) for part in fields(Operator)):
         raise InputError(f"Name of an operator must be a new one, not {operator.name!r}")
-    for width in operator.widths or WIDTHS:
+    for width in operator.widths or TESTED_WIDTHS:
         _check_claims(operator, width)
 
 
-def _check_parts(operator: Operator) -> None:
+def _check_fields(operator: Operator) -> None:
     """Check that every field has a value of the right type."""
     if not isinstance(operator.name, str) or not _NAME.fullmatch(operator.name):
         raise InputError(
             "Name of an operator must be lower-case letters, digits and _, not "
-            f"{shown(operator.name)}"
+            f"{message_text(operator.name)}"
         )
     for part in ("function", "identity", "hardware", "proof"):
-        given = shown(getattr(operator, part))
+        given = message_text(getattr(operator, part))
         if not callable(getattr(operator, part)) and (part, operator.proof) != ("proof", None):
             raise InputError(
                 f"{part.capitalize()} of operator {operator.name} must be a function, not {given}"
             )
-    natural(f"Latency of operator {operator.name}", operator.latency)
+    parse_non_negative_int(f"Latency of operator {operator.name}", operator.latency)
     if not operator.commutative:
         raise InputError(
             f"Operator {operator.name} must be commutative, because words are combined in the "
@@ -268,17 +268,17 @@ def _check_parts(operator: Operator) -> None:
         )
 
 
-def _tried(width: int) -> Words:
+def _test_words(width: int) -> Words:
     """Return the test words of a width: corner cases and random words."""
     top = (1 << width) - 1
     corners = sorted({0, 1 & top, top >> 1, top ^ top >> 1, top})
-    random = np.random.default_rng(width).integers(0, top, TRIED, np.uint64, endpoint=True)
+    random = np.random.default_rng(width).integers(0, top, N_RANDOM_WORDS, np.uint64, endpoint=True)
     return np.concatenate([np.array(corners, np.uint64), random])
 
 
 def _check_claims(operator: Operator, width: int) -> None:
     """Check identity, commutativity, associativity and idempotence on test words."""
-    words, combine = _tried(width), operator.combine
+    words, combine = _test_words(width), operator.combine
     neutral = np.full_like(words, operator.identity(width))
     turned, other = words[::-1].copy(), np.roll(words, 7)
     claims = [
@@ -303,18 +303,21 @@ def _check_claims(operator: Operator, width: int) -> None:
 
 
 @cache
-def _read_entry_points() -> None:
+def _load_entry_points() -> None:
     """Register the operators that entry points name, once."""
-    read_entry_points(GROUP, "an operator", register_operator)
+    load_entry_points(ENTRY_POINT_GROUP, "an operator", register_operator)
 
 
 # The built-in operators. All are commutative and associative at any width.
 
 
-def _of_bits(
+def _infix_operator(
     name: str, sign: str, of: Callable[[Any, Any], Any], *, ones: bool = False
 ) -> Operator:
-    """Return an operator that numpy, Amaranth and SystemVerilog all write with the same sign."""
+    """Return an operator that numpy, Amaranth and SystemVerilog all write with the same sign.
+
+    With `ones`, all bits of its identity are 1; otherwise its identity is 0.
+    """
 
     def function(a: Words, b: Words, width: int) -> Words:
         mask = (1 << width) - 1
@@ -332,7 +335,7 @@ def _of_bits(
     )
 
 
-def _comparing(name: str) -> Operator:
+def _min_max_operator(name: str) -> Operator:
     """Return a minimum or maximum, by its name."""
     least, signed = name.startswith("min"), name.endswith(":signed")
 
@@ -363,12 +366,12 @@ def _comparing(name: str) -> Operator:
 REGISTERED = {
     operator.name: operator
     for operator in (
-        _of_bits("add", "+", add),
-        *map(_comparing, ("min", "max")),
-        _of_bits("and", "&", and_, ones=True),
-        _of_bits("or", "|", or_),
-        _of_bits("xor", "^", xor),
-        *map(_comparing, ("min:signed", "max:signed")),
+        _infix_operator("add", "+", add),
+        *map(_min_max_operator, ("min", "max")),
+        _infix_operator("and", "&", and_, ones=True),
+        _infix_operator("or", "|", or_),
+        _infix_operator("xor", "^", xor),
+        *map(_min_max_operator, ("min:signed", "max:signed")),
     )
 }
 

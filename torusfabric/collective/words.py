@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .collective import Layout
+from .collective import MemoryLayout
 from .offsets import NO_NODE
 from .operators import ADD, Operator
 
@@ -17,7 +17,7 @@ __all__ = ["expected_words", "random_messages"]
 
 
 def random_messages(
-    layout: Layout, flits: int, *, width: int, seed: int
+    layout: MemoryLayout, flits: int, *, width: int, seed: int
 ) -> NDArray[np.uint64] | NDArray[np.object_]:
     """Return random words for the send memory of every node.
 
@@ -52,7 +52,7 @@ def random_messages(
 
 
 def expected_words(
-    layout: Layout,
+    layout: MemoryLayout,
     messages: NDArray[Any],
     *,
     operator: Operator | None = None,
@@ -94,26 +94,30 @@ def expected_words(
     result = np.zeros((len(messages), words[0].shape[1]), words[0].dtype)
     for nodes, each in zip(groups.members, words, strict=True):
         result[nodes] = each
-    return result, _delivered(layout, result.shape)
+    return result, _delivery_mask(layout, result.shape)
 
 
-def _delivered(layout: Layout, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return True for each word of each node that the collective delivers, shape (nodes, words)."""
+def _delivery_mask(layout: MemoryLayout, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return an array, shape (nodes, words), that is True for each word that is delivered."""
     blocks, nodes = layout.blocks, np.arange(shape[0])
-    there = np.isin(nodes, layout.receivers)[:, None]
+    there = np.isin(nodes, layout.receiving_nodes)[:, None]
     if blocks.collective.local:
-        origin = blocks.origin_of(blocks.groups.position[:, None], np.arange(blocks.parts))
-        there = there & np.repeat(origin != NO_NODE, shape[1] // blocks.parts, axis=1)
+        origin = blocks.origin_of_part(
+            blocks.groups.position_of_node[:, None], np.arange(blocks.messages_per_receiver)
+        )
+        there = there & np.repeat(
+            origin != NO_NODE, shape[1] // blocks.messages_per_receiver, axis=1
+        )
     return np.broadcast_to(there, shape)
 
 
 def _group_words(
-    layout: Layout, messages: NDArray[Any], operator: Operator, width: int
+    layout: MemoryLayout, messages: NDArray[Any], operator: Operator, width: int
 ) -> NDArray[Any]:
     """Return the words delivered at each position of a group, given the send memories of its
     nodes.
     """
-    blocks, nodes = layout.blocks, np.arange(layout.blocks.nodes)
+    blocks, nodes = layout.blocks, np.arange(layout.blocks.group_size)
     if blocks.collective.reducing:
         sums = operator.reduce(messages, width)
         if blocks.collective.personal:
@@ -122,10 +126,10 @@ def _group_words(
     # A host sees messages, not chunks. Part p of a receive memory is the message of one origin:
     # its only message, or the one among its messages that is for this node.
     sent = messages.reshape(len(nodes), layout.send_parts, -1)
-    parts = np.arange(blocks.parts)[None, :]
+    parts = np.arange(blocks.messages_per_receiver)[None, :]
     origin = np.array([[blocks.collective.root]])
     if blocks.collective.from_each:
-        origin = blocks.origin_of(nodes[:, None], parts)
+        origin = blocks.origin_of_part(nodes[:, None], parts)
     part = parts if blocks.collective.local else nodes[:, None]
     part = part if blocks.collective.personal else np.zeros((len(nodes), 1), int)
     words: NDArray[Any] = sent[origin, part]

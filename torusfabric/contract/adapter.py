@@ -47,10 +47,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from .options import Option, options_of
 
-__all__ = ["Adapter", "Options", "System"]
+__all__ = ["Adapter", "AdapterOptions", "System"]
 
 
-class Options(NamedTuple):
+class AdapterOptions(NamedTuple):
     """Command-line options that an adapter adds to some commands.
 
     An option that is left out has the value None.
@@ -73,8 +73,8 @@ class Options(NamedTuple):
     settings: Mapping[str, Any]
 
     @property
-    def declared(self) -> dict[str, Option]:
-        """The options by their attributes."""
+    def by_attribute(self) -> dict[str, Option]:
+        """The declared options, each by its attribute (the Python keyword)."""
         return options_of(self.text, **self.settings)
 
 
@@ -90,7 +90,7 @@ class Adapter:
         Heading above the options of the adapter in the help.
     package : str
         Dotted name of the adapter's folder, a package.
-    options : tuple of Options
+    options : tuple of AdapterOptions
         All options of the adapter.
     excluded : mapping of str to tuple of str
         Foreign options that are refused together with the adapter: their attributes, by the name of
@@ -100,11 +100,11 @@ class Adapter:
     name: str
     title: str
     package: str
-    options: tuple[Options, ...]
+    options: tuple[AdapterOptions, ...]
     excluded: Mapping[str, tuple[str, ...]]
 
-    def part(self, name: str) -> Any:
-        """Import a part and return it.
+    def import_part(self, name: str) -> Any:
+        """Import the module or package of a part, and return it.
 
         Parameters
         ----------
@@ -119,6 +119,8 @@ class System:
 
     Attributes
     ----------
+    adapter : Adapter
+        The adapter that made the system; a class attribute of each subclass.
     fabric : Fabric
         The same fabric on a single chip, without the adapter.
     """
@@ -136,6 +138,6 @@ class System:
         """Return the adapter's attributes of the system as plain data, for JSON."""
         return {}
 
-    def facts_in_words(self) -> dict[str, Any]:
+    def facts_text(self) -> dict[str, Any]:
         """Return the adapter's attributes of the system as text for people, by default `facts`."""
         return self.facts()

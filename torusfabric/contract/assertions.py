@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["Assertion", "handshake"]
+__all__ = ["Assertion", "handshake_assertions"]
 
 
 class Assertion(NamedTuple):
@@ -34,7 +34,7 @@ class Assertion(NamedTuple):
     environment: bool = False
 
 
-def handshake(
+def handshake_assertions(
     ports: Mapping[str, Mapping[str, Any]], prefix: str, payload: Iterable[str]
 ) -> Iterator[Assertion]:
     """Yield the assertions of a valid-ready handshake.

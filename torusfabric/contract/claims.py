@@ -15,7 +15,7 @@ class Claim(NamedTuple):
         Short name of the claim, for the table of proofs.
     method : str
         Method of the proof in a few words, such as ``comparison``.
-    says : str
+    statement : str
         The statement, on one line.
     check : function of () -> int
         Function that proves the statement. It returns the number of proved properties, or raises
@@ -24,5 +24,5 @@ class Claim(NamedTuple):
 
     name: str
     method: str
-    says: str
+    statement: str
     check: Callable[[], int]

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from .ports import Port
     from .registers import RegisterMap
 
-__all__ = ["Bench", "Interface"]
+__all__ = ["BenchAdditions", "Interface"]
 
 
-class Bench(NamedTuple):
+class BenchAdditions(NamedTuple):
     """Additions of an adapter to the emitted bench, beside the files that all benches share.
 
     Parameters
@@ -55,7 +55,8 @@ class Interface:
         Purpose of each port, by its name. A port that every node has is entered once, without the
         number of the node.
     delivers : str
-        Predicate of the sentence "every node ..." with which a proof states the result of a run.
+        End of the sentence with which a proof states the result of a run: "every node", then this
+        text, such as "then holds what the collective brings it where the address map says".
     drive : module or None
         Simulation of ports that the engines cannot drive. ``draw_jobs(fabric, count, seed=..)``
         returns jobs. ``simulate(fabric, jobs=.., seed=.., engine=.., progress=.., **choices)``
@@ -63,7 +64,7 @@ class Interface:
     access : function or None
         Generator function that performs runs through a host port. It yields requests for clock
         edges to the engine. Parameters: the fabric, messages and jobs of the runs, the memories
-        (`Cells`) of the engine, and whether every word goes through the port.
+        (`MemoryCells`) of the engine, and whether every word goes through the port.
     kernel : Path or None
         C++ file that drives these ports of a compiled model, in place of the engine's own.
     """
@@ -75,7 +76,7 @@ class Interface:
     registers: RegisterMap | None = None
     ports: Mapping[str, Port] = MappingProxyType({})
 
-    def members(self) -> Mapping[str, Any]:
+    def port_members(self) -> Mapping[str, Any]:
         """Return the members of the fabric that stand for ports, by attribute."""
         return {}
 
@@ -84,14 +85,14 @@ class Interface:
         del port
         return False
 
-    def connect(self, m: Any, fabric: Any, assembly: Any) -> None:
+    def connect_members(self, m: Any, fabric: Any, assembly: Any) -> None:
         """Connect the members of a fabric to the ports of its assembly, in the module `m`."""
 
-    def facts(self) -> Mapping[str, Any]:
-        """Return additional entries of the manifest."""
+    def manifest_entries(self) -> Mapping[str, Any]:
+        """Return the top-level entries that the adapter adds to the manifest, by key."""
         return {}
 
-    def files(self, top: str, title: str) -> Mapping[str, str]:
+    def description_files(self, top: str, title: str) -> Mapping[str, str]:
         """Return files that describe the ports: the text of each, by file name.
 
         Parameters
@@ -104,12 +105,15 @@ class Interface:
         del top, title
         return {}
 
-    def bench(self) -> Mapping[str, str | Path]:
-        """Return the additional files of the emitted bench, in the form of `Bench.files`."""
+    def bench_files(self) -> Mapping[str, str | Path]:
+        """Return the source of each additional file of the emitted bench, by its name there.
+
+        A string is a path within the folder of sources, as in `BenchAdditions.files`.
+        """
         return {}
 
-    def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterable[Assertion]:
-        """Return assertions about the ports.
+    def port_assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterable[Assertion]:
+        """Return SystemVerilog assertions that the fabric, or its user, must keep at the ports.
 
         Parameters
         ----------
@@ -119,17 +123,17 @@ class Interface:
         del ports
         return ()
 
-    def harnesses(self, fabric: Any, design: Any) -> Iterable[Any]:
+    def proof_harnesses(self, fabric: Any, design: Any) -> Iterable[Any]:
         """Return the proof harnesses for those modules of a `Design` that belong to the adapter."""
         del fabric, design
         return ()
 
-    def claims(self, fabric: Any, text: Any) -> Iterable[Claim]:
+    def wiring_claims(self, fabric: Any, text: Any) -> Iterable[Claim]:
         """Return claims about the wiring and the tables of the adapter in a `GateText`."""
         del fabric, text
         return ()
 
-    def runs(self, fabric: Any, machine: Any) -> Any:
+    def symbolic_runs(self, fabric: Any, machine: Any) -> Any:
         """Return the `Runs` that a `Machine` executes symbolically through the ports, or None."""
         del fabric, machine
 

@@ -19,17 +19,28 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..errors import InputError
 from ..toolchain import values
-from ..toolchain.values import no_such
+from ..toolchain.values import unknown_name_error
 
-__all__ = ["Option", "add_options", "check_needs", "constants", "lengths", "natural",
-           "node_or_any", "option_names", "options_of", "positive", "positive_or_auto",
-           "real"]  # fmt: skip
+__all__ = [
+    "Option",
+    "add_options",
+    "check_needs",
+    "parse_constants",
+    "parse_lengths",
+    "parse_non_negative_int",
+    "parse_node_or_any",
+    "option_names",
+    "options_of",
+    "parse_positive_int",
+    "parse_positive_or_auto",
+    "parse_number",
+]
 
 #: The declaration of an option: names and metavars, then the explanation.
-OPTION = re.compile(r"^(-.*?): (.*\n(?:    .*\n)*)", re.MULTILINE)
+OPTION_PATTERN = re.compile(r"^(-.*?): (.*\n(?:    .*\n)*)", re.MULTILINE)
 
 #: The beginning of an explanation that names the other option, and perhaps values of it.
-NEEDS = re.compile(r"with --([\w-]+)((?: \w+)(?: or \w+)*)?:")
+NEEDS_PATTERN = re.compile(r"with --([\w-]+)((?: \w+)(?: or \w+)*)?:")
 
 
 class Option(NamedTuple):
@@ -60,7 +71,7 @@ class Option(NamedTuple):
         flag = self.settings.get("action") == "store_true"
         return self.settings.get("default", False if flag else None)
 
-    def read(self, value: object) -> Any:
+    def parse_value(self, value: object) -> Any:
         """Check the value of a Python keyword and return it. Numbers may be text.
 
         Raises
@@ -71,10 +82,10 @@ class Option(NamedTuple):
         name = self.attribute
         action, choices = self.settings.get("action"), self.settings.get("choices")
         if action == "store_true":
-            return values.flag(name, value)
+            return values.require_bool(name, value)
         if choices is not None:
             if str(value) not in choices:
-                raise no_such(name, str(value), choices)
+                raise unknown_name_error(name, str(value), choices)
             return str(value)
         try:
             read: Callable[[str], Any] = self.settings.get("type", str)
@@ -98,12 +109,13 @@ def options_of(*texts: str, **settings: Any) -> dict[str, Option]:
 
     Examples
     --------
-    >>> flits = options_of("--flits L: length of a message\n", flits=(natural, 4))["flits"]
-    >>> flits.default, flits.read("7"), flits.text
+    >>> text, flits = "--flits L: length of a message\n", (parse_non_negative_int, 4)
+    >>> flits = options_of(text, flits=flits)["flits"]
+    >>> flits.default, flits.parse_value("7"), flits.text
     (4, 7, 'length of a message')
     """
     found = {}
-    for names, metavars, text in (option for each in texts for option in _declared(each)):
+    for names, metavars, text in (option for each in texts for option in _parse_options(each)):
         how = settings.get(names[-1].strip("-").replace("-", "_"), {})
         if callable(how):
             how = {"type": how}
@@ -133,10 +145,10 @@ def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any
 
 
 @cache
-def _declared(text: str) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
+def _parse_options(text: str) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
     """Parse a text into names, metavars and explanation of each option."""
     found = []
-    for head, body in OPTION.findall(textwrap.dedent(text)):
+    for head, body in OPTION_PATTERN.findall(textwrap.dedent(text)):
         words = head.split()
         names = tuple(word for word in words if word.startswith("-"))
         found.append((names, tuple(words[len(names) :]), " ".join(body.split())))
@@ -145,7 +157,7 @@ def _declared(text: str) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
 
 def option_names(text: str) -> list[str]:
     """Return the last name of each option that a text declares."""
-    return [names[-1] for names, *_ in _declared(text)]
+    return [names[-1] for names, *_ in _parse_options(text)]
 
 
 def check_needs(texts: Iterable[tuple[str, str | None]], chosen: Mapping[str, Any]) -> None:
@@ -164,7 +176,7 @@ def check_needs(texts: Iterable[tuple[str, str | None]], chosen: Mapping[str, An
         If an option is given without the option, or the value, on which it depends.
     """
     for name, text in texts:
-        needed = NEEDS.match(text or "")
+        needed = NEEDS_PATTERN.match(text or "")
         if needed:
             value, wanted = chosen.get(needed[1].replace("-", "_")), (needed[2] or "").strip()
             if value in (None, False) or (wanted and str(value) not in wanted.split(" or ")):
@@ -177,7 +189,7 @@ def check_needs(texts: Iterable[tuple[str, str | None]], chosen: Mapping[str, An
 T = TypeVar("T")
 
 
-def _given(read: Callable[[str, object], T], text: str) -> T:
+def _read_argument(read: Callable[[str, object], T], text: str) -> T:
     """Read a text with a function for Python keywords, and raise the error that argparse expects.
 
     The title passed on is empty, because argparse puts the name of the option before the message.
@@ -188,41 +200,41 @@ def _given(read: Callable[[str, object], T], text: str) -> T:
         raise argparse.ArgumentTypeError(str(error).strip()) from None
 
 
-def natural(text: str) -> int:
+def parse_non_negative_int(text: str) -> int:
     """Return a text as a non-negative integer."""
-    return _given(values.natural, text)
+    return _read_argument(values.parse_non_negative_int, text)
 
 
-def positive(text: str) -> int:
+def parse_positive_int(text: str) -> int:
     """Return a text as an integer of at least 1."""
-    return _given(values.positive, text)
+    return _read_argument(values.parse_positive_int, text)
 
 
-def lengths(text: str) -> int | tuple[int, ...]:
+def parse_lengths(text: str) -> int | tuple[int, ...]:
     """Return a number of flits, or several in ascending order.
 
     A text with several numbers is a list such as ``1,10,100``, or a range such as ``1:1024``. A
     range stands for both of its ends and the powers of two between them.
     """
     if text.isdecimal():
-        return natural(text)
+        return parse_non_negative_int(text)
     found: set[int] = set()
     for part in text.split(","):
         first, colon, last = part.partition(":")
-        low = positive(first)
-        high = positive(last) if colon else low
+        low = parse_positive_int(first)
+        high = parse_positive_int(last) if colon else low
         if high < low:
             raise argparse.ArgumentTypeError(f"must be a range such as 1:1024, not {part!r}")
         found |= {low, high, *(n for k in range(high.bit_length()) if (n := 1 << k) > low)}
     return tuple(sorted(found))
 
 
-def real(text: str) -> float:
+def parse_number(text: str) -> float:
     """Return a text as a number that may have a fraction."""
-    return _given(values.real, text)
+    return _read_argument(values.parse_number, text)
 
 
-def constants(text: str) -> dict[str, str]:
+def parse_constants(text: str) -> dict[str, str]:
     """Return constants of the cost model by name, from a text such as ``alpha=100,tau=1``.
 
     The values remain text.
@@ -236,7 +248,7 @@ def constants(text: str) -> dict[str, str]:
     return found
 
 
-def node_or_any(text: str) -> int | Literal["any"]:
+def parse_node_or_any(text: str) -> int | Literal["any"]:
     """Return a node number, or the word "any"."""
     if text == "any":
         return "any"
@@ -245,6 +257,6 @@ def node_or_any(text: str) -> int | Literal["any"]:
     return int(text)
 
 
-def positive_or_auto(text: str) -> int | Literal["auto"]:
+def parse_positive_or_auto(text: str) -> int | Literal["auto"]:
     """Return an integer of at least 1, or the word "auto"."""
-    return "auto" if text == "auto" else positive(text)
+    return "auto" if text == "auto" else parse_positive_int(text)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ..toolchain.values import Choice
 
-__all__ = ["Port", "Protocol", "grouped_ports"]
+__all__ = ["Port", "Protocol", "ports_by_name"]
 
 
 class Protocol(Choice):
@@ -66,7 +66,7 @@ class Port(NamedTuple):
     node: int | None = None
 
 
-def grouped_ports(
+def ports_by_name(
     groups: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> dict[str, Port]:
     """Return ports by name, from groups of ports with the same role and protocol.

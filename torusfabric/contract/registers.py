@@ -7,10 +7,11 @@ A *window* is a range of addresses behind which words of the nodes lie. The addr
 images for tables that can be loaded. An address of a window has these bits, the highest first::
 
     | quarter |  node  |    flit     |    part     | byte |
-    | 2 bits  |        |  flit_bits  |  part_bits  |  2   |
+    | 2 bits  |        |  flit_bits  |    p bits   |  2   |
               |<------------ quarter_bits -------->|
 
-A *part* is one of the bus words of a flit that is wider than the bus.
+A *part* is one of the bus words of a flit that is wider than the bus. Its number has p =
+`RegisterMap.word_select_bits` bits, none if a flit fits into one bus word.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Register:
     fields: tuple[Field, ...]
 
     @classmethod
-    def of_port(cls, name: str, offset: int, access: Access, meaning: str) -> Register:
+    def from_port(cls, name: str, offset: int, access: Access, meaning: str) -> Register:
         """Return a register whose single field shows or drives the port of the same name."""
         return cls(name, offset, access, meaning, (Field("value", 0, 0, meaning, name),))
 
@@ -131,7 +132,7 @@ class RegisterMap:
     windows : tuple of Window
         The windows ``send`` and ``receive``, and where tables can be loaded the window of images.
     quarter_bits : int
-        Address bits, in bus words, within a quarter.
+        Bits of the number of a bus word within a quarter: node, flit and part.
     flit_bits : int
         Address bits that hold the number of a flit within a node.
     parts : int
@@ -161,17 +162,17 @@ class RegisterMap:
         return self.quarter_bits + 2
 
     @property
-    def size(self) -> int:
+    def size_bytes(self) -> int:
         """Bytes of the whole address space."""
         return BYTES << self.address_bits
 
     @property
     def flit_bytes(self) -> int:
         """Bytes from the beginning of a flit to the beginning of the next flit."""
-        return BYTES << self.part_bits
+        return BYTES << self.word_select_bits
 
     @property
-    def part_bits(self) -> int:
+    def word_select_bits(self) -> int:
         """Address bits that hold the number of a bus word within a flit."""
         return (self.parts - 1).bit_length()
 

@@ -28,9 +28,9 @@ from ..toolchain.public import public
 from ..topology import Arrowhead, Groups
 from .boards import with_boards
 from .cycles import draw_cycles
-from .frame import MAX_PANELS, check_size, panels_of, titled
+from .frame import MAX_PANELS, check_size, make_panels, picture_with_titles
 from .heat_map import heat_map
-from .page import paint
+from .page import paint_picture
 from .picture import Picture, Sketch, Stroke
 from .rounds import draw_first_use, draw_forests, draw_rounds
 from .trees import draw_trees
@@ -38,7 +38,7 @@ from .trees import draw_trees
 if TYPE_CHECKING:
     from ..topology.boards import Boards
 
-__all__ = ["check_size", "contents", "draw", "heat_map"]
+__all__ = ["check_size", "make_picture", "draw", "heat_map"]
 
 
 @public
@@ -63,14 +63,14 @@ def draw(schedule: Schedule, boards: Boards | None = None) -> str:
     InputError
         If the topology has more nodes than a picture can show.
     """
-    picture = contents(schedule)
+    picture = make_picture(schedule)
     if boards is not None:
         panels = [replace(p, layout=with_boards(p.layout, boards)) for p in picture.panels]
         picture = replace(picture, panels=panels)
-    return paint(picture)
+    return paint_picture(picture)
 
 
-def contents(schedule: Schedule) -> Picture:
+def make_picture(schedule: Schedule) -> Picture:
     """Return the picture of a schedule before it is painted: panels, titles and a legend.
 
     Parameters
@@ -86,7 +86,7 @@ def contents(schedule: Schedule) -> Picture:
     topology = schedule.topology
     check_size(topology)
     if isinstance(schedule, Lifted):
-        return _lifted(schedule, contents(schedule.part))
+        return _repeat_in_groups(schedule, make_picture(schedule.part))
     # The tree of a broadcast has no cycle, although nodes forward as a pattern says.
     if isinstance(schedule, Pattern | SumPattern) and not schedule.blocks.single_origin:
         return draw_cycles(schedule)
@@ -101,29 +101,29 @@ def contents(schedule: Schedule) -> Picture:
     return draw_first_use(schedule)
 
 
-def _lifted(schedule: Lifted, part: Picture) -> Picture:
+def _repeat_in_groups(schedule: Lifted, part: Picture) -> Picture:
     """Return the picture of one group's schedule, repeated in all groups of the topology."""
     groups, root = schedule.blocks.groups, schedule.collective.root
     sketches = [
         Sketch(
             panel.title,
-            [lifted for stroke in panel.strokes for lifted in _in_groups(stroke, groups)],
-            [panel.fills[position] for position in groups.position],
+            [lifted for stroke in panel.strokes for lifted in _copies_in_groups(stroke, groups)],
+            [panel.fills[position] for position in groups.position_of_node],
         )
         for panel in part.panels
     ]
     centre = None if root is None else int(groups.members[0, root])
-    picture = titled(
+    picture = picture_with_titles(
         schedule,
-        panels_of(schedule, sketches, centre=centre),
+        make_panels(schedule, sketches, centre=centre),
         part.keys,
         stacked=len(sketches) > 1 and schedule.topology.dimensions > 2,
     )
-    return replace(picture, subtitle=f"{part.subtitle}; in each of {groups.count} groups")
+    return replace(picture, subtitle=f"{part.subtitle}; in each of {groups.n_groups} groups")
 
 
-def _in_groups(stroke: Stroke, groups: Groups) -> list[Stroke]:
+def _copies_in_groups(stroke: Stroke, groups: Groups) -> list[Stroke]:
     """Return a copy of a stroke for each group."""
-    ports = groups.ports[list(stroke.ports)].tolist()
+    ports = groups.port_in_topology[list(stroke.ports)].tolist()
     starts = groups.members[:, stroke.node].tolist()
     return [replace(stroke, node=node, ports=ports) for node in starts]

@@ -1,7 +1,7 @@
 """Animations: an HTML page that plays a schedule step by step.
 
-`animation` fills the template ``player/page.html`` with the trace of a program as JSON, and with
-the scripts of the folder ``player``. The page is complete in itself and loads nothing.
+`animation_page` fills the template ``player/page.html`` with the trace of a program as JSON, and
+with the scripts of the folder ``player``. The page is complete in itself and loads nothing.
 """
 
 import base64
@@ -15,14 +15,14 @@ import numpy as np
 from ..analysis.cost import step_length
 from ..errors import InputError
 from ..program import Program
-from ..program.trace import arrivals
-from ..toolchain.quoting import filled, script_json, xml_text
+from ..program.trace import list_arrivals
+from ..toolchain.quoting import fill_template, script_json, xml_text
 from ..topology.boards import Boards
 from .boards import with_boards
-from .frame import check_size, rounds_in_words
+from .frame import check_size, rounds_text
 from .graph_layout import layout_of
 
-__all__ = ["animation"]
+__all__ = ["animation_page"]
 
 #: Scripts of the page. Each uses the scripts before it.
 SCRIPTS = ("replay.js", "picture.js", "stages.js", "controls.js")
@@ -35,7 +35,7 @@ Stage: TypeAlias = tuple[int, str, int, int, str, str, int]
 MAX_BLOCKS = 1_000_000
 
 
-def animation(
+def animation_page(
     program: Program,
     stages: Sequence[Stage] = (),
     code: Mapping[str, str] | None = None,
@@ -63,29 +63,32 @@ def animation(
     topology = schedule.topology
     check_size(topology, "Animation")
     subtitle = (
-        f"{rounds_in_words(schedule)} of {step_length(schedule)}, {schedule.switching}, "
+        f"{rounds_text(schedule)} of {step_length(schedule)}, {schedule.switching}, "
         f"{schedule.ports} ports; "
         f"{program.cycles()} clock cycles for {flits} flit{'s' * (flits != 1)}"
     )
     title = f"{topology} {schedule.collective}, {schedule.algorithm}"
-    data = _content(program, boards) | {
+    data = _page_data(program, boards) | {
         "unit": schedule.switching.unit,
         "stages": stages,
         "code": code or {},
     }
-    style, script = _part("style.css"), '"use strict";\n' + "".join(map(_part, SCRIPTS))
+    style, script = (
+        _read_player_file("style.css"),
+        '"use strict";\n' + "".join(map(_read_player_file, SCRIPTS)),
+    )
     values = {
-        "POLICY": xml_text(_policy(script, style)),
+        "POLICY": xml_text(_security_policy(script, style)),
         "TITLE": xml_text(title),
         "SUBTITLE": xml_text(subtitle),
         "STYLE": style,
         "SCRIPT": script,
         "DATA": script_json(data),
     }
-    return filled(_part("page.html"), values)
+    return fill_template(_read_player_file("page.html"), values)
 
 
-def _policy(script: str, style: str) -> str:
+def _security_policy(script: str, style: str) -> str:
     """Return the content-security policy of the page: only this script and this style.
 
     Why: names in the page come from files of strangers. If a name became markup by a defect, the
@@ -99,50 +102,50 @@ def _policy(script: str, style: str) -> str:
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
-def _part(name: str) -> str:
+def _read_player_file(name: str) -> str:
     """Read a file of the folder ``player``."""
     return (files("torusfabric.draw") / "player" / name).read_text(encoding="utf-8")
 
 
-def _content(program: Program, boards: Boards | None) -> dict[str, Any]:
+def _page_data(program: Program, boards: Boards | None) -> dict[str, Any]:
     """Return the data of the page as JSON values."""
     schedule, topology = program.schedule, program.topology
     layout = layout_of(topology, root=schedule.collective.root or 0)
     if boards is not None:
         layout = with_boards(layout, boards)
-    steps, back = layout.ends
+    steps, back = layout.link_end_directions
     if layout.steps.shape[1] == 1 and steps.shape[1] == topology.ports:
         steps = steps[:1]  # equal at all nodes
-    blocks = _blocks(program)
+    blocks = _block_rows(program)
     start: list[list[int]] = [[] for _ in range(topology.nodes)]
     for block, (origin, _, _) in enumerate(blocks):
         start[origin].append(block)
-    rounds, cycles = _rounds(program)
+    rounds, cycles = _round_transfers(program)
     return {
         "nodes": np.round(layout.positions.T, 4).tolist(),
         "names": [topology.node_name(node) for node in range(topology.nodes)],
         "steps": np.round(steps, 4).tolist(),
         "near": topology.neighbours.tolist(),
         "opposite": back.tolist(),
-        "joined": layout.joined.astype(int).tolist(),
-        "box": layout.box.tolist(),
+        "joined": layout.is_line.astype(int).tolist(),
+        "box": layout.bounding_box.tolist(),
         "regions": [(region.corners.T.tolist(), region.fill) for region in layout.regions],
         "captions": layout.captions,
         "blocks": blocks,
         "chunks": schedule.chunks,
         "things": "contributions" if schedule.collective.reducing else "blocks",
         # Contributions in a complete sum; 0 for a collective that is no reduction.
-        "whole": program.blocks.groups.size if schedule.collective.reducing else 0,
+        "whole": program.blocks.groups.group_size if schedule.collective.reducing else 0,
         "start": start,
         "rounds": rounds,
         "cycles": cycles,
     }
 
 
-def _blocks(program: Program) -> list[list[int]]:
+def _block_rows(program: Program) -> list[list[int]]:
     """Return (origin, destination or -1, chunk) of each block, group by group."""
     blocks = program.blocks
-    ids, members = np.arange(blocks.count), blocks.groups.members
+    ids, members = np.arange(blocks.n_blocks), blocks.groups.members
     origin = members[:, blocks.origin(ids)]
     personal = blocks.collective.personal
     destination = members[:, blocks.postcondition(ids)] if personal else np.full_like(origin, -1)
@@ -151,7 +154,7 @@ def _blocks(program: Program) -> list[list[int]]:
     return rows
 
 
-def _rounds(program: Program) -> tuple[list[list[Any]], list[int]]:
+def _round_transfers(program: Program) -> tuple[list[list[Any]], list[int]]:
     """Return the transfers of each round, and the cycle in which the last of them has arrived.
 
     A transfer is (first node, out-ports, numbers of blocks).
@@ -159,7 +162,7 @@ def _rounds(program: Program) -> tuple[list[list[Any]], list[int]]:
     moved, blocks = 0, program.blocks
     rounds: list[list[Any]] = [[] for _ in range(program.schedule.round_count)]
     cycles = [0] * len(rounds)
-    for arrival in arrivals(program):
+    for arrival in list_arrivals(program):
         moved += len(arrival.blocks)
         if moved > MAX_BLOCKS:
             raise InputError(
@@ -167,7 +170,7 @@ def _rounds(program: Program) -> tuple[list[list[Any]], list[int]]:
                 "choose a smaller network or fewer chunks"
             )
         k = arrival.round - 1
-        first = int(blocks.groups.group[arrival.path[0]]) * blocks.count
+        first = int(blocks.groups.group_of_node[arrival.path[0]]) * blocks.n_blocks
         carried = [first + block for block in arrival.blocks]
         rounds[k].append((arrival.path[0], arrival.hops, carried))
         cycles[k] = max(cycles[k], arrival.cycle + (arrival.flits - 1) * arrival.stride)

@@ -11,20 +11,20 @@ from collections.abc import Iterable
 import numpy as np
 
 from .picture import Panel, Stroke
-from .svg import Point, Style, Svg, change
+from .svg import Point, Style, Svg, animate_attribute
 
-__all__ = ["HOP", "INK", "Brush"]
+__all__ = ["HOP_PIXELS", "INK", "PanelPainter"]
 
 #: Length of a hop in pixels, and radius of a node in hops.
-HOP = 36.0
+HOP_PIXELS = 36.0
 RADIUS = 0.21
 
 #: Length of a stub from the middle of its node, in hops.
-STUB = 0.52
+STUB_LENGTH = 0.52
 
 #: Distance from its first and its last node at which a path of several hops reaches its offset, in
 #: hops.
-TURN = 0.47
+TURN_DISTANCE = 0.47
 
 INK, LINK = "#202124", "#d5d8dc"
 
@@ -32,7 +32,7 @@ INK, LINK = "#202124", "#d5d8dc"
 REACHED = "#9aa0a6"
 
 
-class Brush:
+class PanelPainter:
     """The painter of one panel; `paint` adds its shapes to an SVG text.
 
     Parameters
@@ -54,73 +54,75 @@ class Brush:
         self._ghosts: dict[tuple[float, float], int] = {}
         self._layout = panel.layout
         self._topology = panel.layout.topology
-        self._origin = np.asarray(middle) - HOP * panel.layout.box.mean(axis=0)
+        self._origin = np.asarray(middle) - HOP_PIXELS * panel.layout.bounding_box.mean(axis=0)
         self._positions = panel.layout.positions.T
-        self._steps, self._back = panel.layout.ends
+        self._steps, self._back = panel.layout.link_end_directions
         self._length = np.hypot(*np.moveaxis(self._steps, 2, 0))
         self._along = self._steps / self._length[:, :, None]
         # The direction to the right of a port's direction; y grows downwards on the page.
         self._right = np.stack([-self._along[:, :, 1], self._along[:, :, 0]], axis=2)
 
-    def _page(self, points: Iterable[np.ndarray]) -> list[np.ndarray]:
+    def _to_pixels(self, points: Iterable[np.ndarray]) -> list[np.ndarray]:
         """Convert points from hops to pixels of the page."""
-        return [self._origin + HOP * point for point in points]
+        return [self._origin + HOP_PIXELS * point for point in points]
 
     def paint(self) -> None:
         """Paint regions, captions, links, strokes and nodes, from back to front."""
         for region in self._layout.regions:
-            self._svg.areas(
-                [self._page(region.corners.T)],
+            self._svg.add_areas(
+                [self._to_pixels(region.corners.T)],
                 fill=region.fill,
                 stroke="#c9ccd1",
                 stroke_width=0.8,
                 stroke_dasharray="4 4",
             )
         for x, y, text in self._layout.captions:
-            ((x, y),) = self._page([np.array((x, y))])
-            self._svg.text(x, y, text, self._letters, fill="#80868b", text_anchor="middle")
-        self._links()
-        self._strokes()
-        self._nodes()
+            ((x, y),) = self._to_pixels([np.array((x, y))])
+            self._svg.add_text(x, y, text, self._letters, fill="#80868b", text_anchor="middle")
+        self._paint_links()
+        self._paint_strokes()
+        self._paint_nodes()
 
-    def _links(self) -> None:
+    def _paint_links(self) -> None:
         """Paint the links of the network, each once, behind all strokes."""
         layout, lines = self._layout, []
-        for node, port in layout.links.tolist():
+        for node, port in layout.drawn_links.tolist():
             place = layout.positions[:, node]
-            length = 1 if layout.joined[node, port] else STUB
-            lines.append(self._page([place, place + length * layout.hops[node, port]]))
-        self._svg.lines(lines, stroke=LINK, stroke_width=1)
+            length = 1 if layout.is_line[node, port] else STUB_LENGTH
+            lines.append(self._to_pixels([place, place + length * layout.hop_vectors[node, port]]))
+        self._svg.add_lines(lines, stroke=LINK, stroke_width=1)
 
-    def _strokes(self) -> None:
+    def _paint_strokes(self) -> None:
         """Paint the strokes with a white rim, in one SVG path for each colour and width."""
         groups: dict[tuple[str, float], tuple[list[list[np.ndarray]], list[list[np.ndarray]]]] = {}
         for stroke in self._panel.strokes:
             if stroke.grows:
-                self._grow(stroke, *stroke.grows)
+                self._paint_growing(stroke, *stroke.grows)
                 continue
             lines, tips = groups.setdefault((stroke.colour, stroke.width), ([], []))
-            pieces = self._trace(stroke)
+            pieces = self._stroke_points(stroke)
             if stroke.arrow:
-                tips.append(self._tip(pieces[-1], stroke.width))
-            lines.extend(self._page(piece) for piece in pieces)
+                tips.append(self._arrow_tip(pieces[-1], stroke.width))
+            lines.extend(self._to_pixels(piece) for piece in pieces)
         for (colour, width), (lines, _) in groups.items():
             style = {"stroke_linejoin": "round"}
-            self._svg.lines(lines, stroke="#ffffff", stroke_width=width + 1.2, **style)
-            self._svg.lines(lines, stroke=colour, stroke_width=width, **style)
+            self._svg.add_lines(lines, stroke="#ffffff", stroke_width=width + 1.2, **style)
+            self._svg.add_lines(lines, stroke=colour, stroke_width=width, **style)
         for (colour, _), (_, tips) in groups.items():
-            self._svg.areas(tips, fill=colour)
+            self._svg.add_areas(tips, fill=colour)
 
-    def _grow(self, stroke: Stroke, begin: float, end: float) -> None:
+    def _paint_growing(self, stroke: Stroke, begin: float, end: float) -> None:
         """Paint a stroke that grows from `begin` to `end`, in seconds; all its pieces at once."""
         assert self._panel.film is not None
         moments = (0, begin, end, self._panel.film.seconds)
         style: Style = {"stroke": stroke.colour, "stroke_width": stroke.width}
-        for piece in self._trace(stroke):
-            growing = change("stroke-dashoffset", "1;1;0;0", moments)
-            self._svg.grow(self._page(piece), growing, stroke_linecap="round", **style)
+        for piece in self._stroke_points(stroke):
+            growing = animate_attribute("stroke-dashoffset", "1;1;0;0", moments)
+            self._svg.add_growing_line(
+                self._to_pixels(piece), growing, stroke_linecap="round", **style
+            )
 
-    def _trace(self, stroke: Stroke) -> list[list[np.ndarray]]:
+    def _stroke_points(self, stroke: Stroke) -> list[list[np.ndarray]]:
         """Return the points of a stroke, in one piece or several.
 
         A link that is drawn as two stubs ends a piece and begins another one.
@@ -128,45 +130,50 @@ class Brush:
         node, offset, bent = stroke.node, stroke.offset, len(stroke.ports) > 1
         if not bent:
             offset = min(offset, 0.13)
-            if self._layout.ghosts and not self._layout.joined[node, stroke.ports[0]]:
-                return [self._to_ghost(node, stroke.ports[0], offset, arrow=stroke.arrow)]
-        pieces = [[self._leave(node, stroke.ports[0], offset, bent=bent)]]
+            if self._layout.ghosts and not self._layout.is_line[node, stroke.ports[0]]:
+                return [self._ghost_points(node, stroke.ports[0], offset, arrow=stroke.arrow)]
+        pieces = [[self._start_point(node, stroke.ports[0], offset, bent=bent)]]
         back = -1
         for k, port in enumerate(stroke.ports):
             if k:
-                pieces[-1].extend(self._turn(node, back, port, offset))
+                pieces[-1].extend(self._turn_points(node, back, port, offset))
             elif bent:
-                pieces[-1].append(self._aside(node, port, offset, TURN))
-            joined = self._layout.joined[node, port]
+                pieces[-1].append(self._point_beside(node, port, offset, TURN_DISTANCE))
+            joined = self._layout.is_line[node, port]
             if not joined:
-                end = STUB * self._length[node, port]
-                pieces[-1].append(self._aside(node, port, offset, end))
+                end = STUB_LENGTH * self._length[node, port]
+                pieces[-1].append(self._point_beside(node, port, offset, end))
             node, back = self._topology.neighbours[node, port], self._back[port]
             if not joined:
-                end = STUB * self._length[node, back]
-                pieces.append([self._aside(node, back, -offset, end)])
+                end = STUB_LENGTH * self._length[node, back]
+                pieces.append([self._point_beside(node, back, -offset, end)])
         if bent:
-            pieces[-1].append(self._aside(node, back, -offset, TURN))
-        pieces[-1].append(self._arrive(node, back, offset, bent=bent, arrow=stroke.arrow))
+            pieces[-1].append(self._point_beside(node, back, -offset, TURN_DISTANCE))
+        pieces[-1].append(self._end_point(node, back, offset, bent=bent, arrow=stroke.arrow))
         return pieces
 
-    def _to_ghost(self, node: int, port: int, offset: float, *, arrow: bool) -> list[np.ndarray]:
-        """Return the points of a hop to a ghost, a second picture of the neighbour."""
+    def _ghost_points(
+        self, node: int, port: int, offset: float, *, arrow: bool
+    ) -> list[np.ndarray]:
+        """Return the points of a hop to a ghost, a second picture of the neighbour.
+
+        The line is `offset` hops beside the centres; with `arrow`, it leaves room before the rim.
+        """
         step = self._steps[node, port]
         ghost = self._topology.neighbours[node, port]
         self._ghosts[tuple(np.round(self._positions[node] + step, 3))] = ghost
-        start = self._leave(node, port, offset, bent=False)
+        start = self._start_point(node, port, offset, bent=False)
         rim = 0.8 * RADIUS + 0.03 * arrow
         back = math.sqrt(max(rim**2 - offset**2, 0))
-        return [start, self._aside(node, port, offset, np.hypot(*step) - back)]
+        return [start, self._point_beside(node, port, offset, np.hypot(*step) - back)]
 
-    def _aside(self, node: int, port: int, offset: float, ahead: float) -> np.ndarray:
+    def _point_beside(self, node: int, port: int, offset: float, ahead: float) -> np.ndarray:
         """Return the point at a distance ahead and an offset beside a port's direction."""
         arc = node, port
         beside, ahead_by = offset * self._right[arc], ahead * self._along[arc]
         return np.asarray(self._positions[node] + beside + ahead_by)
 
-    def _turn(self, node: int, back: int, port: int, offset: float) -> list[np.ndarray]:
+    def _turn_points(self, node: int, back: int, port: int, offset: float) -> list[np.ndarray]:
         """Return the points of a stroke's turn at a node, from the link of one port to another.
 
         Parameters
@@ -185,24 +192,30 @@ class Brush:
         spread = 1 + before @ after
         if spread > 0.45:
             return [self._positions[node] + offset * (before + after) / spread]
-        return [self._aside(node, back, -offset, 0), self._aside(node, port, offset, 0)]
+        return [
+            self._point_beside(node, back, -offset, 0),
+            self._point_beside(node, port, offset, 0),
+        ]
 
-    def _leave(self, node: int, port: int, offset: float, *, bent: bool) -> np.ndarray:
-        """Return the point on the rim of the first node of a stroke."""
+    def _start_point(self, node: int, port: int, offset: float, *, bent: bool) -> np.ndarray:
+        """Return the point on the rim of the first node of a stroke.
+
+        A `bent` stroke begins farther aside than a straight one, whatever its `offset`.
+        """
         if bent:
-            return self._aside(node, port, 0.4 * RADIUS, 0.9 * RADIUS)
-        return self._aside(node, port, offset, math.sqrt(max(RADIUS**2 - offset**2, 0)))
+            return self._point_beside(node, port, 0.4 * RADIUS, 0.9 * RADIUS)
+        return self._point_beside(node, port, offset, math.sqrt(max(RADIUS**2 - offset**2, 0)))
 
-    def _arrive(
+    def _end_point(
         self, node: int, back: int, offset: float, *, bent: bool, arrow: bool
     ) -> np.ndarray:
         """Return the point on the rim of the last node of a stroke, at the port that leads back."""
         rim = RADIUS + 0.03 * arrow
         if bent:
-            return self._aside(node, back, -0.4 * rim, 0.9 * rim)
-        return self._aside(node, back, -offset, math.sqrt(max(rim**2 - offset**2, 0)))
+            return self._point_beside(node, back, -0.4 * rim, 0.9 * rim)
+        return self._point_beside(node, back, -offset, math.sqrt(max(rim**2 - offset**2, 0)))
 
-    def _tip(self, piece: list[np.ndarray], width: float) -> list[np.ndarray]:
+    def _arrow_tip(self, piece: list[np.ndarray], width: float) -> list[np.ndarray]:
         """Return the corners of an arrow's tip, and shorten its line to end within the tip."""
         *_, before, end = piece
         ahead = (end - before) / max(np.hypot(*(end - before)), 1e-9)
@@ -210,21 +223,21 @@ class Brush:
         size = 0.11 + 0.03 * width
         base = end - size * ahead
         piece[-1] = end - 0.7 * size * ahead
-        return self._page([end, base + 0.48 * size * aside, base - 0.48 * size * aside])
+        return self._to_pixels([end, base + 0.48 * size * aside, base - 0.48 * size * aside])
 
-    def _nodes(self) -> None:
+    def _paint_nodes(self) -> None:
         """Paint the nodes and their numbers; ghosts are smaller and pale."""
         ring: Style = {"stroke": "#5f6368", "stroke_width": 0.8}
         film = self._panel.film
         for node, place in enumerate(self._positions):
             fill, turns = self._panel.fills[node], ""
             if film and (at := film.reached.get(node)):
-                turns = change(
+                turns = animate_attribute(
                     "fill", f"{fill};{fill};{REACHED};{REACHED}", (0, at - 0.01, at, film.seconds)
                 )
             dark = sum(int(fill[i : i + 2], 16) for i in (1, 3, 5)) < 400
             ink = "#ffffff" if dark else INK
-            self._disc(node, place, RADIUS, ink, {"fill": fill, **ring}, turns)
+            self._paint_disc(node, place, RADIUS, ink, {"fill": fill, **ring}, turns)
         pale: Style = {
             "fill": "#ffffff",
             "stroke": "#9aa0a6",
@@ -232,14 +245,17 @@ class Brush:
             "stroke_dasharray": "1.5 1.5",
         }
         for place, node in self._ghosts.items():
-            self._disc(node, np.array(place), 0.8 * RADIUS, "#80868b", pale)
+            self._paint_disc(node, np.array(place), 0.8 * RADIUS, "#80868b", pale)
 
-    def _disc(
+    def _paint_disc(
         self, node: int, place: np.ndarray, radius: float, ink: str, style: Style, turns: str = ""
     ) -> None:
-        """Paint a node or a ghost with its number."""
-        (x, y), number = self._origin + HOP * place, str(node)
+        """Paint a node or a ghost with its number, of colour `ink`, around a place in hops.
+
+        `turns` is SVG inside the disc, such as an animation of its colour.
+        """
+        (x, y), number = self._origin + HOP_PIXELS * place, str(node)
         title = f"node {number} {self._topology.node_name(node)}"
-        size = min(0.99 * radius * HOP, 2.9 * radius * HOP / len(number))
-        self._svg.disc(x, y, radius * HOP, title, turns, **style)
-        self._svg.text(x, y + 0.36 * size, number, size, fill=ink, text_anchor="middle")
+        size = min(0.99 * radius * HOP_PIXELS, 2.9 * radius * HOP_PIXELS / len(number))
+        self._svg.add_disc(x, y, radius * HOP_PIXELS, title, turns, **style)
+        self._svg.add_text(x, y + 0.36 * size, number, size, fill=ink, text_anchor="middle")

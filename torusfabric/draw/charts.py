@@ -19,7 +19,7 @@ MARKERS: tuple[Sequence[tuple[float, float]], ...] = (
 )
 
 #: Half the width of a marker.
-SIZE = 4.0
+MARKER_SIZE = 4.0
 
 #: Colours of curves, in turn; then the colour of the limit and the axes, and of the grid.
 COLOURS = ("#2578c4", "#c8324a", "#2f9e63", "#c98a1b", "#7a4fb5", "#4a4a4a", "#1aa3b8", "#a8577e")
@@ -31,7 +31,7 @@ MARGIN, WIDE, HIGH, LETTERS = 28.0, 460.0, 320.0, 12.0
 #: Colours of marked and of other bars, distinct in black and white. Sizes of a page of bars: its
 #: margin, height of a bar and longest bar in pixels, and width of a letter relative to its size.
 BAR_COLOURS = ("#9a1f33", "#7db4e6")
-BAR_MARGIN, BAR, LONGEST, WIDTH = 24.0, 16.0, 260.0, 0.62
+BAR_MARGIN, BAR_HEIGHT, LONGEST_BAR, LETTER_WIDTH = 24.0, 16.0, 260.0, 0.62
 
 
 @public
@@ -67,17 +67,19 @@ def curve_chart(
     low, high = floor(log2(max(min(known), 1))), ceil(log2(max(known)))
     y = _Axis(2**low, 2 ** max(high, low + 1), MARGIN + 3 * LETTERS + HIGH, MARGIN + 3 * LETTERS)
     svg = Svg()
-    svg.text(MARGIN, MARGIN + LETTERS, title, 1.2 * LETTERS, font_weight="bold")
+    svg.add_text(MARGIN, MARGIN + LETTERS, title, 1.2 * LETTERS, font_weight="bold")
     _draw_axes(svg, x, y)
-    svg.lines([_points(x, y, lengths, limit)], stroke=INK, stroke_dasharray="4 3", stroke_width=1.5)
+    svg.add_lines(
+        [_curve_points(x, y, lengths, limit)], stroke=INK, stroke_dasharray="4 3", stroke_width=1.5
+    )
     left, line = x.end + 16, y.end + 1.6 * LETTERS
-    svg.lines([[(left, line), (left + 28, line)]], stroke=INK, stroke_dasharray="4 3")
-    svg.text(left + 36, line + 4, "cycle limit", LETTERS, fill=INK)
+    svg.add_lines([[(left, line), (left + 28, line)]], stroke=INK, stroke_dasharray="4 3")
+    svg.add_text(left + 36, line + 4, "cycle limit", LETTERS, fill=INK)
     for number, (name, values) in enumerate(curves.items()):
         line += 1.6 * LETTERS
-        _draw_curve(svg, number, _points(x, y, lengths, values))
+        _draw_curve(svg, number, _curve_points(x, y, lengths, values))
         _draw_curve(svg, number, [(left, line), (left + 28, line)], marked=[(left + 14, line)])
-        svg.text(left + 36, line + 4, name, LETTERS, fill=INK)
+        svg.add_text(left + 36, line + 4, name, LETTERS, fill=INK)
     wide = left + 36 + 0.66 * LETTERS * max(map(len, [*curves, "cycle limit"])) + MARGIN
     wide = max(wide, 2 * MARGIN + 0.75 * LETTERS * len(title))
     return svg.render(wide, max(y.start + 3.5 * LETTERS, line) + MARGIN, title)
@@ -93,12 +95,12 @@ class _Axis:
             middle = (self._low + self._high) / 2
             self._low, self._high = middle - 0.5, middle + 0.5
 
-    def at(self, value: int) -> float:
+    def pixel_at(self, value: int) -> float:
         """Return the pixel coordinate of a value."""
         share = (log2(max(value, 1)) - self._low) / (self._high - self._low)
         return self.start + share * (self.end - self.start)
 
-    def ticks(self, apart: float) -> list[int]:
+    def tick_values(self, apart: float) -> list[int]:
         """Return powers of 2 that are at least `apart` pixels apart, or the ends if under two."""
         powers = range(ceil(self._low - 1e-9), floor(self._high + 1e-9) + 1)
         each = abs(self.end - self.start) / (self._high - self._low)
@@ -108,30 +110,35 @@ class _Axis:
 
 def _draw_axes(svg: Svg, x: _Axis, y: _Axis) -> None:
     """Draw the grid, the axes with their ticks, and the names of the axes."""
-    across, along = y.ticks(1.4 * LETTERS), x.ticks(0.66 * LETTERS * len(f"{max(x.ends)} "))
-    svg.lines([[(x.start, y.at(n)), (x.end, y.at(n))] for n in across], stroke=GRID)
-    svg.lines([[(x.at(n), y.start), (x.at(n), y.end)] for n in along], stroke=GRID)
+    across, along = (
+        y.tick_values(1.4 * LETTERS),
+        x.tick_values(0.66 * LETTERS * len(f"{max(x.ends)} ")),
+    )
+    svg.add_lines([[(x.start, y.pixel_at(n)), (x.end, y.pixel_at(n))] for n in across], stroke=GRID)
+    svg.add_lines([[(x.pixel_at(n), y.start), (x.pixel_at(n), y.end)] for n in along], stroke=GRID)
     corner = (x.start, y.start)
-    svg.lines([[corner, (x.end, y.start)], [corner, (x.start, y.end)]], stroke=INK)
+    svg.add_lines([[corner, (x.end, y.start)], [corner, (x.start, y.end)]], stroke=INK)
     for n in across:
-        svg.text(x.start - 6, y.at(n) + 4, str(n), LETTERS, text_anchor="end", fill=INK)
+        svg.add_text(x.start - 6, y.pixel_at(n) + 4, str(n), LETTERS, text_anchor="end", fill=INK)
     for n in along:
-        svg.text(x.at(n), y.start + 1.5 * LETTERS, str(n), LETTERS, text_anchor="middle", fill=INK)
+        svg.add_text(
+            x.pixel_at(n), y.start + 1.5 * LETTERS, str(n), LETTERS, text_anchor="middle", fill=INK
+        )
     middle, below = (x.start + x.end) / 2, y.start + 3 * LETTERS
-    svg.text(middle, below, "flits of a message", LETTERS, text_anchor="middle", fill=INK)
+    svg.add_text(middle, below, "flits of a message", LETTERS, text_anchor="middle", fill=INK)
     aside, middle = MARGIN, (y.start + y.end) / 2
-    svg.text(
+    svg.add_text(
         aside, middle, "cycles from start to done", LETTERS,
         text_anchor="middle", transform=f"rotate(-90 {aside:g} {middle:g})", fill=INK,
     )  # fmt: skip
 
 
-def _points(
+def _curve_points(
     x: _Axis, y: _Axis, lengths: Sequence[int], values: Sequence[int | None]
 ) -> list[tuple[float, float]]:
     """Return the points of a curve; None values have no point."""
     pairs = zip(lengths, values, strict=True)
-    return [(x.at(length), y.at(value)) for length, value in pairs if value is not None]
+    return [(x.pixel_at(length), y.pixel_at(value)) for length, value in pairs if value is not None]
 
 
 def _draw_curve(
@@ -142,14 +149,16 @@ def _draw_curve(
 ) -> None:
     """Draw a curve in the style of its number, with markers at its points or at `marked`."""
     colour = COLOURS[number % len(COLOURS)]
-    svg.lines([points], stroke=colour, stroke_width=1.8)
+    svg.add_lines([points], stroke=colour, stroke_width=1.8)
     shape, fill = MARKERS[number % len(MARKERS)], "none" if number % 2 else colour
     style: Style = {"fill": fill, "stroke": colour, "stroke_width": 1.8}
     for x, y in points if marked is None else marked:
         if shape:
-            svg.areas([[(x + SIZE * dx, y + SIZE * dy) for dx, dy in shape]], **style)
+            svg.add_areas(
+                [[(x + MARKER_SIZE * dx, y + MARKER_SIZE * dy) for dx, dy in shape]], **style
+            )
         else:
-            svg.add("circle", cx=x, cy=y, r=SIZE, **style)
+            svg.add_element("circle", cx=x, cy=y, r=MARKER_SIZE, **style)
 
 
 @public
@@ -179,22 +188,24 @@ def bar_charts(
     3
     """
     svg = Svg()
-    indent = BAR_MARGIN + WIDTH * LETTERS * max(map(len, names)) + 8
-    svg.text(BAR_MARGIN, BAR_MARGIN + LETTERS, title, 1.2 * LETTERS, font_weight="bold")
+    indent = BAR_MARGIN + LETTER_WIDTH * LETTERS * max(map(len, names)) + 8
+    svg.add_text(BAR_MARGIN, BAR_MARGIN + LETTERS, title, 1.2 * LETTERS, font_weight="bold")
     top = BAR_MARGIN + 3 * LETTERS
     for figure, values in charts.items():
-        svg.text(BAR_MARGIN, top + LETTERS, figure, LETTERS, font_weight="bold")
+        svg.add_text(BAR_MARGIN, top + LETTERS, figure, LETTERS, font_weight="bold")
         top += 1.6 * LETTERS
         most = max((value for value in values if value is not None), default=0) or 1
         for number, (name, value) in enumerate(zip(names, values, strict=True)):
-            middle = top + 0.75 * BAR
-            svg.text(indent - 8, middle, name, LETTERS, text_anchor="end")
-            length = LONGEST * (value or 0) / most
+            middle = top + 0.75 * BAR_HEIGHT
+            svg.add_text(indent - 8, middle, name, LETTERS, text_anchor="end")
+            length = LONGEST_BAR * (value or 0) / most
             colour = BAR_COLOURS[number >= marked]
-            svg.add("rect", x=indent, y=top + 2, width=length, height=BAR - 4, fill=colour)
+            svg.add_element(
+                "rect", x=indent, y=top + 2, width=length, height=BAR_HEIGHT - 4, fill=colour
+            )
             text = "-" if value is None else f"{value:g}"
-            svg.text(indent + length + 6, middle, text, LETTERS)
-            top += BAR
+            svg.add_text(indent + length + 6, middle, text, LETTERS)
+            top += BAR_HEIGHT
         top += LETTERS
-    wide = max(indent + LONGEST + 90, 2 * BAR_MARGIN + 0.75 * LETTERS * len(title))
+    wide = max(indent + LONGEST_BAR + 90, 2 * BAR_MARGIN + 0.75 * LETTERS * len(title))
     return svg.render(wide, top + BAR_MARGIN, title)

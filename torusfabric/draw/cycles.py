@@ -8,8 +8,8 @@ import numpy as np
 
 from ..schedule import Pattern, SumPattern
 from ..schedule.pattern import Flows
-from .frame import COLOURS, GREY, PLAIN, panels_of, titled
-from .picture import Key, Picture, Sketch, Stroke
+from .frame import COLOURS, GREY, WHITE, make_panels, picture_with_titles
+from .picture import LegendEntry, Picture, Sketch, Stroke
 
 __all__ = ["draw_cycles", "number_cycles"]
 
@@ -36,13 +36,13 @@ def draw_cycles(schedule: Pattern | SumPattern) -> Picture:
         mine = on_cycle & (number == k)
         two_ways = both[mine].all()
         links, way = int(mine.sum()) // (1 + two_ways), "both ways" if two_ways else "one way"
-        keys.append(Key(f"cycle {k + 1}: {links} links, {way}", [colours[k]]))
+        keys.append(LegendEntry(f"cycle {k + 1}: {links} links, {way}", [colours[k]]))
     if (used & ~on_cycle & (number >= 0)).any():
-        keys.append(Key("thin arrows: copies to a node beside the cycle", [GREY]))
+        keys.append(LegendEntry("thin arrows: copies to a node beside the cycle", [GREY]))
     if (used & (number < 0)).any():
-        keys.append(Key("grey: fed by no cycle", [GREY]))
-    sketch = Sketch("", strokes, [PLAIN] * topology.nodes)
-    return titled(schedule, panels_of(schedule, [sketch]), keys)
+        keys.append(LegendEntry("grey: fed by no cycle", [GREY]))
+    sketch = Sketch("", strokes, [WHITE] * topology.nodes)
+    return picture_with_titles(schedule, make_panels(schedule, [sketch]), keys)
 
 
 def number_cycles(pattern: Pattern | SumPattern) -> tuple[np.ndarray, np.ndarray, int]:
@@ -64,7 +64,7 @@ def number_cycles(pattern: Pattern | SumPattern) -> tuple[np.ndarray, np.ndarray
     count : int
         Number of cycles.
     """
-    flows, topology = Flows.of(pattern), pattern.topology
+    flows, topology = Flows.from_pattern(pattern), pattern.topology
     endless = np.append(flows.length > 0, False)[flows.flow]
     on_cycle = flows.on_cycle & endless
     there = topology.upstream

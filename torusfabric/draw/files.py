@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from ..errors import MissingTool
-from ..toolchain.extras import extras_named
-from ..toolchain.files import AnyPath, write_file, writing
+from ..toolchain.extras import name_missing_extra
+from ..toolchain.files import AnyPath, open_for_writing, write_text_file
 
-__all__ = ["BEGINNINGS", "picture_format", "require_converter", "write_picture"]
+__all__ = ["FILE_SIGNATURES", "picture_format", "require_converter", "write_picture"]
 
 #: First characters of a picture file, by the ending of its name.
-BEGINNINGS: dict[str, str | bytes] = {
+FILE_SIGNATURES: dict[str, str | bytes] = {
     ".svg": '<svg xmlns="http://www.w3.org/2000/svg"',
     ".svgz": '<svg xmlns="http://www.w3.org/2000/svg"',
     ".pdf": b"%PDF-",
@@ -17,7 +17,7 @@ BEGINNINGS: dict[str, str | bytes] = {
 }
 
 #: Pixels of a PNG per unit of the SVG; enough for a column of a printed paper.
-SCALE = 3.0
+PNG_SCALE = 3.0
 
 
 def picture_format(path: AnyPath) -> str:
@@ -46,7 +46,7 @@ def require_converter(path: AnyPath) -> None:
     """
     if picture_format(path) not in (".pdf", ".png"):
         return
-    with extras_named():
+    with name_missing_extra():
         try:
             import cairosvg  # noqa: F401 (here, since few pictures need it)
         except OSError:
@@ -76,11 +76,11 @@ def write_picture(path: AnyPath, svg: str) -> None:
     ending = picture_format(path)
     require_converter(path)
     if ending not in (".pdf", ".png"):
-        write_file(path, svg)
+        write_text_file(path, svg)
         return
     import cairosvg
 
     convert = cairosvg.svg2pdf if ending == ".pdf" else cairosvg.svg2png
-    scale = 1.0 if ending == ".pdf" else SCALE
-    with writing(path) as file:
+    scale = 1.0 if ending == ".pdf" else PNG_SCALE
+    with open_for_writing(path) as file:
         file.write(convert(bytestring=svg.encode(), scale=scale))

@@ -8,22 +8,22 @@ from ..schedule import Schedule
 from ..topology import Arrowhead, Topology
 from .graph_layout import layout_of
 from .layout import arrowhead_layout, hexagon_layout
-from .picture import Key, Panel, Picture, Sketch
-from .svg import ramp
+from .picture import LegendEntry, Panel, Picture, Sketch
+from .svg import colour_at
 
 __all__ = [
     "BLACK",
     "COLOURS",
     "GREY",
     "MAX_PANELS",
-    "PLAIN",
-    "SEQUENCE",
+    "WHITE",
+    "ROUND_SCALE",
     "check_size",
     "colour_bar",
-    "panels_of",
-    "roots",
-    "rounds_in_words",
-    "titled",
+    "make_panels",
+    "group_roots",
+    "rounds_text",
+    "picture_with_titles",
 ]
 
 #: Colours for entries without an order, easy to distinguish.
@@ -31,7 +31,7 @@ COLOURS = ("#c8324a", "#1f6fb4", "#2b8a3e", "#d9820a", "#7a47a8", "#0b8f8a", "#8
            "#5f6b10", "#3b3f9e")  # fmt: skip
 
 #: Colours for entries in an order, from the first to the last.
-SEQUENCE = ("#30123b", "#3f5fd0", "#1aa6b7", "#35b34a", "#c9a40a", "#e8651a", "#a01818")
+ROUND_SCALE = ("#30123b", "#3f5fd0", "#1aa6b7", "#35b34a", "#c9a40a", "#e8651a", "#a01818")
 
 #: Most nodes of a picture. Why: beyond, nobody can read it, and browsers become slow.
 MAX_NODES = 4096
@@ -40,7 +40,7 @@ MAX_NODES = 4096
 MAX_PANELS = 12
 
 #: Colours of the root, of entries without a colour of their own, and of all other nodes.
-BLACK, GREY, PLAIN = "#202124", "#9aa0a6", "#ffffff"
+BLACK, GREY, WHITE = "#202124", "#9aa0a6", "#ffffff"
 
 
 def check_size(topology: Topology, what: str = "Drawing") -> None:
@@ -60,22 +60,22 @@ def check_size(topology: Topology, what: str = "Drawing") -> None:
         )
 
 
-def rounds_in_words(schedule: Schedule) -> str:
+def rounds_text(schedule: Schedule) -> str:
     """Return the number of steps or rounds of a schedule as text: ``4 steps``."""
     count = schedule.round_count
     return f"{count} {schedule.switching.unit}{'s' * (count != 1)}"
 
 
-def roots(schedule: Schedule) -> list[int]:
+def group_roots(schedule: Schedule) -> list[int]:
     """Return the root of each group, or its node at position 0 for a collective without a root."""
     found: list[int] = schedule.blocks.groups.members[:, schedule.collective.root or 0].tolist()
     return found
 
 
-def titled(
+def picture_with_titles(
     schedule: Schedule,
     panels: list[Panel],
-    keys: list[Key],
+    keys: list[LegendEntry],
     *,
     note: str = "",
     stacked: bool = False,
@@ -88,7 +88,7 @@ def titled(
         The schedule in the picture.
     panels : list of Panel
         Drawings of the network.
-    keys : list of Key
+    keys : list of LegendEntry
         Entries of the legend.
     note : str
         Text to append to the subtitle.
@@ -98,7 +98,7 @@ def titled(
     chunks = f", {schedule.chunks} chunks" if schedule.chunks > 1 else ""
     return Picture(
         title=f"{schedule.topology.title} {schedule.collective}, {schedule.algorithm}",
-        subtitle=f"{rounds_in_words(schedule)}{_each(schedule)}, {schedule.switching}, "
+        subtitle=f"{rounds_text(schedule)}{_round_length_text(schedule)}, {schedule.switching}, "
         f"{schedule.duplex} duplex, {schedule.ports} ports{chunks}{note}",
         panels=panels,
         keys=keys,
@@ -106,7 +106,7 @@ def titled(
     )
 
 
-def _each(schedule: Schedule) -> str:
+def _round_length_text(schedule: Schedule) -> str:
     """Return the length of a round as text; empty for a faulty schedule, which has none."""
     try:
         return f" of {step_length(schedule)}"
@@ -114,7 +114,7 @@ def _each(schedule: Schedule) -> str:
         return ""
 
 
-def panels_of(
+def make_panels(
     schedule: Schedule, sketches: Sequence[Sketch], *, centre: int | None = None
 ) -> list[Panel]:
     """Return a panel for each sketch, with the layout of the topology.
@@ -149,8 +149,10 @@ def panels_of(
     return [*panels, Panel(title, both, sketches[0].fills, hexagon)]
 
 
-def colour_bar(text: str, stops: Sequence[str], unit: str, last: int) -> Key:
+def colour_bar(text: str, stops: Sequence[str], unit: str, last: int) -> LegendEntry:
     """Return the legend of a colour range for steps or rounds 1 to `last`."""
     if last == 1:
-        return Key(f"{text} {unit} 1", [stops[0]])
-    return Key(text, [ramp(stops, s / 31) for s in range(32)], f"{unit} 1", f"{unit} {last}")
+        return LegendEntry(f"{text} {unit} 1", [stops[0]])
+    return LegendEntry(
+        text, [colour_at(stops, s / 31) for s in range(32)], f"{unit} 1", f"{unit} {last}"
+    )

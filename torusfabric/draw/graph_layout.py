@@ -10,28 +10,36 @@ A topology that is neither a torus nor an arrowhead is drawn by its group:
 
 import numpy as np
 
-from ..topology import Arrowhead, BoolArray, IntArray, Part, Topology, Torus, cayley
-from .layout import Layout, arrowhead_layout, axis_directions, rows_and_layers, torus_layout
+from ..topology import (
+    Arrowhead,
+    BoolArray,
+    IntArray,
+    Subgraph,
+    Topology,
+    Torus,
+    require_cayley_graph,
+)
+from .layout import NodeLayout, arrowhead_layout, axis_directions, grid_positions, torus_layout
 
 __all__ = ["graph_layout", "layout_of"]
 
 #: Length above which a link of a grid is drawn as stubs, in hops. A knight's move is still a line.
-LONGEST = 2.3
+LONGEST_LINE = 2.3
 
 #: Distance in hops between neighbours on a circle, and median distance of a node from the nearest
 #: other node in a layout by springs.
-APART = 1.2
+NODE_DISTANCE = 1.2
 
 #: Most nodes of a layout by springs between all pairs, and by springs in place of links.
-MOST_PAIRED, MOST_LINKED = 256, 1024
+MOST_KAMADA_KAWAI_NODES, MOST_SPRING_NODES = 256, 1024
 
 #: Angle between the directions of two links to the same neighbour, in radians.
-TURN = 2.0
+STUB_ANGLE = 2.0
 
 
 def layout_of(
     topology: Topology, *, centre: int | None = None, root: int = 0, in_one_row: bool = False
-) -> Layout:
+) -> NodeLayout:
     """Return the layout of a topology of any type.
 
     Parameters
@@ -46,11 +54,11 @@ def layout_of(
     in_one_row : bool
         True to place the layers of a grid side by side.
     """
-    if isinstance(topology, Part):
+    if isinstance(topology, Subgraph):
         whole = layout_of(topology.whole, in_one_row=in_one_row)
         kept = topology.kept
         steps = whole.steps[:, kept] if whole.steps.shape[1] > 1 else whole.steps
-        return Layout(
+        return NodeLayout(
             topology, whole.positions[:, kept], steps, whole.regions, whole.captions, whole.ghosts
         )
     if isinstance(topology, Torus):
@@ -62,7 +70,7 @@ def layout_of(
 
 def graph_layout(
     topology: Topology, *, centre: int | None = None, in_one_row: bool = False
-) -> Layout:
+) -> NodeLayout:
     """Return the layout of a topology by its group: a circle, a grid or springs, see the module.
 
     Parameters
@@ -79,31 +87,31 @@ def graph_layout(
     sides = tuple(int(lengths[axis]) for axis in cyclic)
     captions: tuple[tuple[float, float, str], ...] = ()
     if len(cyclic) in (2, 3):
-        positions, captions = rows_and_layers(
+        positions, captions = grid_positions(
             sides, coordinates[cyclic], centre=centre, in_one_row=in_one_row
         )
-    elif len(cyclic) != 1 and 1 < topology.nodes <= MOST_LINKED:
-        positions = _springs(topology)
+    elif len(cyclic) != 1 and 1 < topology.nodes <= MOST_SPRING_NODES:
+        positions = _spring_positions(topology)
     else:
         place = coordinates[cyclic[0]] if len(cyclic) == 1 else np.arange(topology.nodes)
-        positions = _circle(place, topology.nodes)
+        positions = _circle_positions(place, topology.nodes)
     gap = positions[:, topology.neighbours] - positions[:, :, None]
-    alone = _first_links(topology)
+    alone = _first_link_mask(topology)
     lines = alone & (topology.neighbours != np.arange(topology.nodes)[:, None])
     if len(cyclic) in (2, 3):
-        lines &= _short(gap)
+        lines &= _short_line_mask(gap)
         ahead = np.broadcast_to(
             _port_directions(topology, sides, coordinates[cyclic])[:, None], gap.shape
         )
     else:
         length = np.hypot(*gap)
-        loop = _turned(np.array([1.0, 0.0])[:, None, None], np.arange(topology.ports))
+        loop = _rotate_vectors(np.array([1.0, 0.0])[:, None, None], np.arange(topology.ports))
         ahead = np.where(length > 0, gap / np.where(length > 0, length, 1), loop)
-    stubs = np.where(alone, ahead, _turned(ahead, TURN))
-    return Layout(topology, positions, np.where(lines, gap, stubs), captions=captions)
+    stubs = np.where(alone, ahead, _rotate_vectors(ahead, STUB_ANGLE))
+    return NodeLayout(topology, positions, np.where(lines, gap, stubs), captions=captions)
 
 
-def _circle(place: np.ndarray, count: int) -> np.ndarray:
+def _circle_positions(place: np.ndarray, count: int) -> np.ndarray:
     """Return positions on a circle, shape (2, nodes), clockwise from the top.
 
     Parameters
@@ -113,19 +121,19 @@ def _circle(place: np.ndarray, count: int) -> np.ndarray:
     count : int
         Number of nodes.
     """
-    radius = 0.5 * APART / np.sin(np.pi / count) if count > 1 else 0.0
+    radius = 0.5 * NODE_DISTANCE / np.sin(np.pi / count) if count > 1 else 0.0
     angle = 2 * np.pi * place / count
     return np.asarray(radius * np.stack([np.sin(angle), -np.cos(angle)]))
 
 
-def _springs(topology: Topology) -> np.ndarray:
+def _spring_positions(topology: Topology) -> np.ndarray:
     """Return positions in the equilibrium of springs; equal calls return equal positions."""
     import networkx as nx
 
     graph = nx.Graph()
     graph.add_nodes_from(range(topology.nodes))
     graph.add_edges_from((v, w) for v, row in enumerate(topology.neighbours.tolist()) for w in row)
-    if topology.nodes <= MOST_PAIRED:
+    if topology.nodes <= MOST_KAMADA_KAWAI_NODES:
         placed = nx.kamada_kawai_layout(graph)
     else:
         placed = nx.spring_layout(graph, seed=1)
@@ -133,10 +141,10 @@ def _springs(topology: Topology) -> np.ndarray:
     from scipy.spatial import KDTree
 
     nearest = KDTree(points).query(points, k=2)[0][:, 1]
-    return np.asarray(points.T * APART / max(float(np.median(nearest)), 1e-3))
+    return np.asarray(points.T * NODE_DISTANCE / max(float(np.median(nearest)), 1e-3))
 
 
-def _first_links(topology: Topology) -> BoolArray:
+def _first_link_mask(topology: Topology) -> BoolArray:
     """Return, with shape (nodes, ports), True for arcs of the first link between their nodes.
 
     Two nodes may have several links between them; the others are drawn as stubs.
@@ -155,7 +163,7 @@ def _first_links(topology: Topology) -> BoolArray:
     return first.reshape(nodes, ports)
 
 
-def _short(gap: np.ndarray) -> BoolArray:
+def _short_line_mask(gap: np.ndarray) -> BoolArray:
     """Return True for each line of a grid that is short and passes through no other node.
 
     Parameters
@@ -166,7 +174,7 @@ def _short(gap: np.ndarray) -> BoolArray:
     whole = np.rint(gap)
     passes_none = np.gcd(*whole.astype(np.int64)) == 1
     exact = np.abs(gap - whole).max(axis=0) < 1e-6
-    return np.asarray(exact & passes_none & (np.hypot(*gap) < LONGEST))
+    return np.asarray(exact & passes_none & (np.hypot(*gap) < LONGEST_LINE))
 
 
 def _port_directions(
@@ -176,7 +184,7 @@ def _port_directions(
 
     The opposite port has the opposite vector.
     """
-    parts = coordinates[:, cayley(topology).generators]
+    parts = coordinates[:, require_cayley_graph(topology).generators]
     half = np.array(sides)[:, None] / 2
     around = np.where(parts > half, parts - 2 * half, parts)
     second = topology.opposite < np.arange(topology.ports)
@@ -188,7 +196,7 @@ def _port_directions(
     return np.where(length > 1e-6, ahead / np.maximum(length, 1e-6), [[1.0], [0.0]])
 
 
-def _turned(ahead: np.ndarray, angle: np.ndarray | float) -> np.ndarray:
+def _rotate_vectors(ahead: np.ndarray, angle: np.ndarray | float) -> np.ndarray:
     """Return vectors, rotated by an angle in radians."""
     x, y = ahead
     cos, sin = np.cos(angle), np.sin(angle)

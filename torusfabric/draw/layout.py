@@ -21,12 +21,12 @@ from ..topology.arrowhead import DIRECTIONS
 
 __all__ = [
     "Caption",
-    "Layout",
+    "NodeLayout",
     "Region",
     "arrowhead_layout",
     "axis_directions",
     "hexagon_layout",
-    "rows_and_layers",
+    "grid_positions",
     "torus_layout",
 ]
 
@@ -60,7 +60,7 @@ class Region:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class NodeLayout:
     """Positions of the nodes of a topology, directions of their ports, areas and captions.
 
     Parameters
@@ -88,20 +88,20 @@ class Layout:
     ghosts: bool = False
 
     @cached_property
-    def joined(self) -> np.ndarray:
+    def is_line(self) -> np.ndarray:
         """True for each port whose link is drawn as a line, a bool array (nodes, ports)."""
         there = self.positions[:, self.topology.neighbours]
         gap = there - self.positions[:, :, None] - self.steps
         return np.asarray((np.hypot(*gap) < 1e-6) & self.topology.linked)
 
     @cached_property
-    def hops(self) -> np.ndarray:
+    def hop_vectors(self) -> np.ndarray:
         """Vector of one hop along each port of each node, a float array (nodes, ports, 2)."""
         shape = 2, self.topology.nodes, self.topology.ports
         return np.moveaxis(np.broadcast_to(self.steps, shape), 0, 2)
 
     @cached_property
-    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+    def link_end_directions(self) -> tuple[np.ndarray, np.ndarray]:
         """Directions of all ends of links at a node, out-ports and in-ports.
 
         With links in both directions the ends are the ports. With one-way links the in-ports are
@@ -116,22 +116,25 @@ class Layout:
         """
         topology = self.topology
         if topology.backwards is topology:
-            return self.hops, topology.opposite
-        came = -self.hops[topology.upstream]
-        return np.concatenate([self.hops, came], axis=1), topology.ports + topology.opposite
+            return self.hop_vectors, topology.opposite
+        came = -self.hop_vectors[topology.upstream]
+        return np.concatenate([self.hop_vectors, came], axis=1), topology.ports + topology.opposite
 
     @cached_property
-    def links(self) -> np.ndarray:
-        """Lines and stubs to draw: rows (node, port), one for a line, two for a pair of stubs."""
+    def drawn_links(self) -> np.ndarray:
+        """Lines and stubs to draw: rows (node, port), one for a line, two for a pair of stubs.
+
+        If some link goes one way only, each arc has a row.
+        """
         if self.topology.backwards is not self.topology:
             return np.argwhere(self.topology.linked)
         near, back = self.topology.neighbours, self.topology.opposite
         nodes, ports = np.arange(self.topology.nodes)[:, None], np.arange(self.topology.ports)
         first = (ports < back) | ((ports == back) & (nodes < near))
-        return np.argwhere((first | ~self.joined) & self.topology.linked)
+        return np.argwhere((first | ~self.is_line) & self.topology.linked)
 
     @cached_property
-    def box(self) -> np.ndarray:
+    def bounding_box(self) -> np.ndarray:
         """Bounds of the picture, stubs included: an array of rows (x, y), low and high."""
         margin = 1.2 if self.ghosts else 0.75
         boxes = [self.positions - margin, self.positions + margin]
@@ -141,7 +144,9 @@ class Layout:
         return np.stack([points.min(axis=1), points.max(axis=1)])
 
 
-def torus_layout(topology: Torus, *, centre: int | None = None, in_one_row: bool = False) -> Layout:
+def torus_layout(
+    topology: Torus, *, centre: int | None = None, in_one_row: bool = False
+) -> NodeLayout:
     """Return the layout of a torus.
 
     The last two axes are rows and columns. Each position on the other axes is a layer.
@@ -156,15 +161,15 @@ def torus_layout(topology: Torus, *, centre: int | None = None, in_one_row: bool
         True to place the layers of a torus of three axes side by side.
     """
     coordinates = topology.coordinates(np.arange(topology.nodes))
-    positions, captions = rows_and_layers(
+    positions, captions = grid_positions(
         topology.sides, coordinates, centre=centre, in_one_row=in_one_row
     )
     plus = axis_directions(len(topology.sides))
     steps = np.stack([plus, -plus], axis=2).reshape(2, 1, -1)
-    return Layout(topology, positions, steps, captions=captions)
+    return NodeLayout(topology, positions, steps, captions=captions)
 
 
-def rows_and_layers(
+def grid_positions(
     sides: tuple[int, ...],
     coordinates: np.ndarray,
     *,
@@ -232,7 +237,11 @@ def axis_directions(axes: int) -> np.ndarray:
 def _layer_captions(
     layer: np.ndarray, corner: np.ndarray, lead: np.ndarray, columns: int
 ) -> tuple[Caption, ...]:
-    """Return a caption above each layer: the coordinates that its nodes share."""
+    """Return a caption above each layer: the coordinates that its nodes share.
+
+    For each node, `layer` is the number of its layer, `corner` the place of the layer's corner, and
+    `lead` has all coordinates but the last two.
+    """
     captions = []
     for first in np.unique(layer, return_index=True)[1]:
         shared = ",".join(str(x) for x in lead[:, first])
@@ -241,7 +250,7 @@ def _layer_captions(
     return tuple(captions)
 
 
-def _lattice(points: np.ndarray) -> np.ndarray:
+def _lattice_to_plane(points: np.ndarray) -> np.ndarray:
     """Map lattice points (x, y) of the arrowhead to the plane, in hops.
 
     Direction N is up; SW and SE are a third of a turn away from it.
@@ -250,24 +259,24 @@ def _lattice(points: np.ndarray) -> np.ndarray:
     return np.stack([-math.sqrt(3) / 2 * y, y / 2 - x])
 
 
-def _triangles(side: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _pictogram_triangles(side: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return the nine triangles of the paper's pictogram: three heads, and six of the hexagon.
 
     The corners of the triangle around the arrowhead are `side` = 2^n hops from the middle. The
     hexagon in the middle has two thirds of its area, which is the area of all nodes.
     """
     middle = np.zeros((2, 1))
-    corners = _lattice(
+    corners = _lattice_to_plane(
         side / 3 * np.array([(2, 1), (1, 2), (-1, 1), (-2, -1), (-1, -2), (1, -1)]).T
     )
     sectors = [np.c_[middle, corners[:, [k, (k + 1) % 6]]] for k in range(6)]
-    tips = _lattice(side * DIRECTIONS[:3].T)
+    tips = _lattice_to_plane(side * DIRECTIONS[:3].T)
     bases = [(0, 5), (1, 2), (3, 4)]
     heads = [np.c_[tips[:, [k]], corners[:, list(base)]] for k, base in enumerate(bases)]
     return heads, sectors
 
 
-def arrowhead_layout(topology: Arrowhead, root: int = 0, *, turned: bool = False) -> Layout:
+def arrowhead_layout(topology: Arrowhead, root: int = 0, *, turned: bool = False) -> NodeLayout:
     """Return the layout of an arrowhead torus by its construction (figure 2b of the paper).
 
     An arrowhead of order n consists of four arrowheads of order n - 1.
@@ -284,20 +293,20 @@ def arrowhead_layout(topology: Arrowhead, root: int = 0, *, turned: bool = False
     sign = -1 if turned else 1
     offset = topology.subtract(np.arange(topology.nodes), root)
     label = topology.subtract(0, offset) if turned else offset
-    heads, sectors = _triangles(2**topology.order)
+    heads, sectors = _pictogram_triangles(2**topology.order)
     regions = [Region(sign * sector) for sector in sectors]
     regions += [Region(sign * head, tint) for head, tint in zip(heads, HEAD_TINTS, strict=True)]
-    return Layout(
+    return NodeLayout(
         topology,
-        positions=sign * _lattice(topology.embedding[:, label]),
-        steps=_lattice(DIRECTIONS.T)[:, None],
+        positions=sign * _lattice_to_plane(topology.embedding[:, label]),
+        steps=_lattice_to_plane(DIRECTIONS.T)[:, None],
         regions=tuple(regions),
-        captions=_names("T", [sign * head for head in heads]),
+        captions=_corner_captions("T", [sign * head for head in heads]),
         ghosts=True,
     )
 
 
-def hexagon_layout(topology: Arrowhead, root: int = 0) -> Layout:
+def hexagon_layout(topology: Arrowhead, root: int = 0) -> NodeLayout:
     """Return the layout of an arrowhead torus as a hexagon without holes (figure 2c of the paper).
 
     Each of the three heads T1 to T3 is moved by 2^n hops, from outside the hexagon into the holes
@@ -316,21 +325,21 @@ def hexagon_layout(topology: Arrowhead, root: int = 0) -> Layout:
     x, y = points
     for along, direction in zip((2 * x - y, 2 * y - x, -x - y), DIRECTIONS[:3], strict=True):
         points = points - np.where(along > side, side, 0) * direction[:, None]
-    sectors = _triangles(side)[1]
+    sectors = _pictogram_triangles(side)[1]
     filled = [sectors[k] for k in (2, 4, 0)]
     regions = [Region(sector) for sector in sectors]
     regions += [Region(sector, tint) for sector, tint in zip(filled, HEAD_TINTS, strict=True)]
-    return Layout(
+    return NodeLayout(
         topology,
-        positions=_lattice(points),
-        steps=_lattice(DIRECTIONS.T)[:, None],
+        positions=_lattice_to_plane(points),
+        steps=_lattice_to_plane(DIRECTIONS.T)[:, None],
         regions=tuple(regions),
-        captions=_names("U", filled),
+        captions=_corner_captions("U", filled),
         ghosts=True,
     )
 
 
-def _names(letter: str, triangles: Sequence[np.ndarray]) -> tuple[Caption, ...]:
+def _corner_captions(letter: str, triangles: Sequence[np.ndarray]) -> tuple[Caption, ...]:
     """Return captions T1 to T3 outside the tips of heads, or U1 to U3 outside the sectors."""
     captions = []
     for k, triangle in enumerate(triangles, 1):

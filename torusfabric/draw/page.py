@@ -5,43 +5,48 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .brush import HOP, INK, Brush
-from .picture import Key, Picture
+from .brush import HOP_PIXELS, INK, PanelPainter
+from .picture import LegendEntry, Picture
 from .svg import Svg
 
-__all__ = ["paint"]
+__all__ = ["paint_picture"]
 
 #: Least size of letters, in pixels, and their size on a wide page as a share of its width.
 LETTERS = 12.0
-SHARE = 1 / 150
+LETTER_SHARE = 1 / 150
 
 MARGIN = 24.0
 
 
-def paint(picture: Picture) -> str:
+def paint_picture(picture: Picture) -> str:
     """Return the SVG document of a picture."""
     svg = Svg()
-    sizes = np.array([HOP * np.ptp(panel.layout.box, axis=0) for panel in picture.panels])
+    sizes = np.array(
+        [HOP_PIXELS * np.ptp(panel.layout.bounding_box, axis=0) for panel in picture.panels]
+    )
     wide, high = sizes.max(axis=0)
-    columns = _columns(len(sizes), wide, high, stacked=picture.stacked)
-    letters = max(LETTERS, SHARE * columns * sizes[:, 0].max())
+    columns = _column_count(len(sizes), wide, high, stacked=picture.stacked)
+    letters = max(LETTERS, LETTER_SHARE * columns * sizes[:, 0].max())
     titles = [0.65 * letters * len(panel.title) for panel in picture.panels]
     sizes = np.stack([np.maximum(sizes[:, 0], titles), sizes[:, 1]], axis=1)
-    middles, (wide, below) = _grid(sizes, columns, 2 * letters * any(titles), letters)
+    middles, (wide, below) = _panel_middles(sizes, columns, 2 * letters * any(titles), letters)
     for panel, size, middle in zip(picture.panels, sizes, middles, strict=True):
         x, y = middle[0], middle[1] - size[1] / 2 - letters
-        svg.text(x, y, panel.title, letters, fill=INK, text_anchor="middle")
-        Brush(svg, panel, middle, letters).paint()
+        svg.add_text(x, y, panel.title, letters, fill=INK, text_anchor="middle")
+        PanelPainter(svg, panel, middle, letters).paint()
     words = max(0.75 * len(picture.title), 0.5 * len(picture.subtitle)) * letters
     wide = max(wide, words + 2 * MARGIN)
-    svg.text(MARGIN, MARGIN + 0.8 * letters, picture.title, 1.2 * letters, font_weight="bold")
-    svg.text(MARGIN, MARGIN + 2.4 * letters, picture.subtitle, 0.9 * letters, fill="#5f6368")
-    height = _legend(svg, picture.keys, below, wide, 0.9 * letters)
+    svg.add_text(MARGIN, MARGIN + 0.8 * letters, picture.title, 1.2 * letters, font_weight="bold")
+    svg.add_text(MARGIN, MARGIN + 2.4 * letters, picture.subtitle, 0.9 * letters, fill="#5f6368")
+    height = _paint_legend(svg, picture.keys, below, wide, 0.9 * letters)
     return svg.render(wide, height, f"{picture.title}: {picture.subtitle}")
 
 
-def _columns(count: int, width: float, height: float, *, stacked: bool) -> int:
-    """Return the number of panels in a row, for a page 1.6 times as wide as high."""
+def _column_count(count: int, width: float, height: float, *, stacked: bool) -> int:
+    """Return the number of panels in a row, for a page about 1.6 times as wide as high.
+
+    There are `count` panels of equal width and height; with `stacked` each has its own row.
+    """
     if stacked:
         return 1
     columns = min(count, max(1, math.ceil(math.sqrt(1.6 * count * height / width))))
@@ -49,7 +54,7 @@ def _columns(count: int, width: float, height: float, *, stacked: bool) -> int:
     return math.ceil(count / math.ceil(count / columns))
 
 
-def _grid(
+def _panel_middles(
     sizes: np.ndarray, columns: int, title: float, letters: float
 ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
     """Return the middle of each panel, and the right and lower end of all.
@@ -77,7 +82,9 @@ def _grid(
     return middles, (lefts[-1], tops[-1])
 
 
-def _legend(svg: Svg, keys: Sequence[Key], top: float, wide: float, letters: float) -> float:
+def _paint_legend(
+    svg: Svg, keys: Sequence[LegendEntry], top: float, wide: float, letters: float
+) -> float:
     """Paint the legend in lines below `top`, and return the height of the page."""
     x, y = MARGIN, top
     for key in keys:
@@ -90,10 +97,10 @@ def _legend(svg: Svg, keys: Sequence[Key], top: float, wide: float, letters: flo
         if x > MARGIN and end > wide - MARGIN:
             start, end = start - x + MARGIN, end - x + MARGIN
             x, y = MARGIN, y + 1.8 * letters
-        svg.text(x, y + 0.36 * letters, before, letters, fill=INK)
+        svg.add_text(x, y + 0.36 * letters, before, letters, fill=INK)
         each = bar / len(key.colours)
         for k, colour in enumerate(key.colours):
-            svg.add(
+            svg.add_element(
                 "rect",
                 x=start + k * each,
                 y=y - 0.36 * letters,
@@ -101,6 +108,6 @@ def _legend(svg: Svg, keys: Sequence[Key], top: float, wide: float, letters: flo
                 height=0.72 * letters,
                 fill=colour,
             )
-        svg.text(start + bar + gap, y + 0.36 * letters, after, letters, fill=INK)
+        svg.add_text(start + bar + gap, y + 0.36 * letters, after, letters, fill=INK)
         x = end + 2 * letters
     return y + MARGIN

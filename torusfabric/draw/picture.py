@@ -6,9 +6,9 @@ Modules such as `cycles` and `trees` make these values from a schedule; `page` p
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .layout import Layout
+from .layout import NodeLayout
 
-__all__ = ["Film", "Key", "Panel", "Sketch", "Picture", "Stroke"]
+__all__ = ["MotionTimes", "LegendEntry", "Panel", "Sketch", "Picture", "Stroke"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Sketch:
 
 
 @dataclass(frozen=True)
-class Film:
+class MotionTimes:
     """Times of a moving picture.
 
     Parameters
@@ -79,15 +79,33 @@ class Film:
 
 @dataclass(frozen=True)
 class Panel(Sketch):
-    """A sketch with the positions of its nodes: one drawing of the network."""
+    """A sketch with the positions of its nodes: one drawing of the network.
 
-    layout: Layout
-    film: Film | None = None
+    Parameters
+    ----------
+    layout : NodeLayout
+        The positions.
+    film : MotionTimes, optional
+        The times of a moving picture; None for a still one.
+    """
+
+    layout: NodeLayout
+    film: MotionTimes | None = None
 
 
 @dataclass(frozen=True)
-class Key:
-    """An entry of the legend: one colour, or a range of colours from ``first`` to ``last``."""
+class LegendEntry:
+    """An entry of the legend: one colour with its text, or a bar of a colour range.
+
+    Parameters
+    ----------
+    text : str
+        The text beside the colour, or before the bar.
+    colours : sequence of str
+        One colour, or the colours of the bar from left to right.
+    first, last : str
+        The texts at the ends of the bar, such as ``round 1``; empty for one colour.
+    """
 
     text: str
     colours: Sequence[str]
@@ -105,7 +123,7 @@ class Picture:
         Two lines above the panels.
     panels : list of Panel
         Drawings of the network.
-    keys : list of Key
+    keys : list of LegendEntry
         Entries of the legend.
     stacked : bool
         True to place the panels one below another.
@@ -114,5 +132,5 @@ class Picture:
     title: str
     subtitle: str
     panels: list[Panel]
-    keys: list[Key] = field(default_factory=list)
+    keys: list[LegendEntry] = field(default_factory=list)
     stacked: bool = False

@@ -11,9 +11,18 @@ import numpy as np
 
 from ..schedule import Listed, Schedule, Transfers
 from ..topology import Torus
-from .frame import BLACK, COLOURS, PLAIN, SEQUENCE, colour_bar, panels_of, roots, titled
-from .picture import Key, Picture, Sketch, Stroke
-from .svg import mix, ramp
+from .frame import (
+    BLACK,
+    COLOURS,
+    ROUND_SCALE,
+    WHITE,
+    colour_bar,
+    group_roots,
+    make_panels,
+    picture_with_titles,
+)
+from .picture import LegendEntry, Picture, Sketch, Stroke
+from .svg import colour_at, mix_colours
 
 __all__ = ["draw_first_use", "draw_forests", "draw_rounds"]
 
@@ -24,29 +33,29 @@ def draw_rounds(schedule: Schedule) -> Picture:
     If there is one origin, a node has the colour of the round that reaches it, paler in later
     rounds. Else the senders of a round are coloured.
     """
-    topology, colours = schedule.topology, _colours(schedule)
+    topology, colours = schedule.topology, _round_colours(schedule)
     single = schedule.blocks.single_origin
-    arrival = _arrivals(schedule)
+    arrival = _first_arrivals(schedule)
     sketches = []
     for number, transfers in enumerate(schedule.rounds(), 1):
         colour = colours[number - 1]
-        fills = [PLAIN] * topology.nodes
+        fills = [WHITE] * topology.nodes
         if single:
             for node in np.flatnonzero((arrival > 0) & (arrival <= number)).tolist():
                 own = colours[arrival[node] - 1]
-                fills[node] = own if arrival[node] == number else mix(own, PLAIN, 0.65)
-            for root in roots(schedule):
+                fills[node] = own if arrival[node] == number else mix_colours(own, WHITE, 0.65)
+            for root in group_roots(schedule):
                 fills[root] = BLACK
         else:
             for node in np.unique(transfers.source).tolist():
-                fills[node] = mix(colour, PLAIN, 0.55)
-        strokes = [Stroke(node, ports, colour) for node, ports in _paths(transfers)]
+                fills[node] = mix_colours(colour, WHITE, 0.55)
+        strokes = [Stroke(node, ports, colour) for node, ports in _transfer_paths(transfers)]
         sketches.append(Sketch(f"round {number}", strokes, fills))
-    sketches = sketches or [Sketch("", [], [PLAIN] * topology.nodes)]
-    centre = roots(schedule)[0] if single else None
-    panels = panels_of(schedule, sketches, centre=centre)
+    sketches = sketches or [Sketch("", [], [WHITE] * topology.nodes)]
+    centre = group_roots(schedule)[0] if single else None
+    panels = make_panels(schedule, sketches, centre=centre)
     stacked = isinstance(topology, Torus) and len(topology.sides) > 2
-    return titled(schedule, panels, _round_keys(schedule, colours), stacked=stacked)
+    return picture_with_titles(schedule, panels, _round_keys(schedule, colours), stacked=stacked)
 
 
 def draw_forests(schedule: Schedule) -> Picture:
@@ -54,11 +63,11 @@ def draw_forests(schedule: Schedule) -> Picture:
 
     A panel has all rounds: paths of early rounds are drawn farther from the links.
     """
-    topology, colours = schedule.topology, _colours(schedule)
-    fills = [PLAIN] * topology.nodes
-    for node, number in enumerate(_arrivals(schedule).tolist()):
+    topology, colours = schedule.topology, _round_colours(schedule)
+    fills = [WHITE] * topology.nodes
+    for node, number in enumerate(_first_arrivals(schedule).tolist()):
         if number:
-            fills[node] = mix(colours[number - 1], PLAIN, 0.45)
+            fills[node] = mix_colours(colours[number - 1], WHITE, 0.45)
     fills[schedule.collective.root or 0] = BLACK
     count = schedule.round_count
     apart = min(0.085, 0.26 / max(count - 1, 1))
@@ -66,10 +75,10 @@ def draw_forests(schedule: Schedule) -> Picture:
     for number, transfers in enumerate(schedule.rounds(), 1):
         offset = 0.26 + apart * (count - number)
         payload = transfers.payload
-        for k, (node, ports) in enumerate(_paths(transfers)):
+        for k, (node, ports) in enumerate(_transfer_paths(transfers)):
             first = payload.ids[payload.indptr[k]] if isinstance(payload, Listed) else 0
             half = int(schedule.blocks.chunk(first)) % len(strokes)
-            colour = mix(colours[number - 1], PLAIN, 0.35 * half)
+            colour = mix_colours(colours[number - 1], WHITE, 0.35 * half)
             strokes[half].append(Stroke(node, ports, colour, offset=offset))
     names = ["first half", "second half"] if len(strokes) > 1 else ["all rounds"]
     sketches = []
@@ -77,9 +86,9 @@ def draw_forests(schedule: Schedule) -> Picture:
         ports = sorted({port for stroke in sketch for port in stroke.ports})
         along = ", ".join(topology.port_names[port] for port in ports)
         sketches.append(Sketch(f"{name}: {along}" if along else name, sketch, fills))
-    panels = panels_of(schedule, sketches, centre=schedule.collective.root)
+    panels = make_panels(schedule, sketches, centre=schedule.collective.root)
     note = "; the second half in paler colours" if len(sketches) > 1 else ""
-    return titled(schedule, panels, _round_keys(schedule, colours), note=note)
+    return picture_with_titles(schedule, panels, _round_keys(schedule, colours), note=note)
 
 
 def draw_first_use(schedule: Schedule) -> Picture:
@@ -92,15 +101,15 @@ def draw_first_use(schedule: Schedule) -> Picture:
         for arc in zip(nodes[used].tolist(), transfers.hops[used].tolist(), strict=True):
             first.setdefault(arc, number)
     strokes = [
-        Stroke(node, (port,), ramp(SEQUENCE, (number - 1) / (count - 1)), offset=0.13)
+        Stroke(node, (port,), colour_at(ROUND_SCALE, (number - 1) / (count - 1)), offset=0.13)
         for (node, port), number in first.items()
     ]
-    sketch = Sketch("", strokes, [PLAIN] * topology.nodes)
-    key = colour_bar("arcs used first in", SEQUENCE, schedule.switching.unit, count)
-    return titled(schedule, panels_of(schedule, [sketch]), [key])
+    sketch = Sketch("", strokes, [WHITE] * topology.nodes)
+    key = colour_bar("arcs used first in", ROUND_SCALE, schedule.switching.unit, count)
+    return picture_with_titles(schedule, make_panels(schedule, [sketch]), [key])
 
 
-def _arrivals(schedule: Schedule) -> np.ndarray:
+def _first_arrivals(schedule: Schedule) -> np.ndarray:
     """Return the round in which each node first receives a block; 0 for none, and for roots."""
     topology = schedule.topology
     arrival = np.zeros(topology.nodes, int)
@@ -108,30 +117,30 @@ def _arrivals(schedule: Schedule) -> np.ndarray:
         reached = transfers.walk(topology)[:, -1]
         arrival[reached[arrival[reached] == 0]] = number
     if schedule.blocks.single_origin:
-        arrival[roots(schedule)] = 0
+        arrival[group_roots(schedule)] = 0
     return arrival
 
 
-def _colours(schedule: Schedule) -> list[str]:
-    """Return a colour for each round."""
+def _round_colours(schedule: Schedule) -> list[str]:
+    """Return a colour for each round: easy to distinguish if there are few, else on a scale."""
     count = schedule.round_count
     if count <= len(COLOURS):
         return list(COLOURS[:count])
-    return [ramp(SEQUENCE, k / (count - 1)) for k in range(count)]
+    return [colour_at(ROUND_SCALE, k / (count - 1)) for k in range(count)]
 
 
-def _paths(transfers: Transfers) -> Iterator[tuple[int, list[int]]]:
+def _transfer_paths(transfers: Transfers) -> Iterator[tuple[int, list[int]]]:
     """Yield the sender and the out-ports of each transfer."""
     for node, hops in zip(transfers.source.tolist(), transfers.hops.tolist(), strict=True):
         yield node, [port for port in hops if port >= 0]
 
 
-def _round_keys(schedule: Schedule, colours: Sequence[str]) -> list[Key]:
+def _round_keys(schedule: Schedule, colours: Sequence[str]) -> list[LegendEntry]:
     """Return the legend: for each round the number of paths and the longest path."""
     keys = []
     for number, transfers in enumerate(schedule.rounds(), 1):
         longest = int(transfers.lengths.max(initial=0))
         many = f"{len(transfers)} paths" if len(transfers) != 1 else "1 path"
         hops = f"up to {longest} hops" if longest > 1 else "1 hop each"
-        keys.append(Key(f"round {number}: {many}, {hops}", [colours[number - 1]]))
+        keys.append(LegendEntry(f"round {number}: {many}, {hops}", [colours[number - 1]]))
     return keys

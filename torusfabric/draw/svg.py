@@ -7,7 +7,7 @@ import numpy as np
 
 from ..toolchain.quoting import xml_attribute, xml_text
 
-__all__ = ["Point", "Style", "Svg", "Value", "change", "mix", "ramp"]
+__all__ = ["Point", "Style", "Svg", "Value", "animate_attribute", "mix_colours", "colour_at"]
 
 #: A point: x and y, in pixels.
 Point: TypeAlias = Sequence[float] | np.ndarray
@@ -21,18 +21,18 @@ Style: TypeAlias = dict[str, Value]
 FONT = "font-family:'DejaVu Sans',Verdana,Helvetica,sans-serif"
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     """Return a number as text with at most one decimal."""
     return f"{round(float(value), 1):g}"
 
 
-def mix(first: str, second: str, share: float) -> str:
+def mix_colours(first: str, second: str, share: float) -> str:
     """Return a mixture of two colours ``#rrggbb``, with `share` of the second."""
     pairs = [(int(first[i : i + 2], 16), int(second[i : i + 2], 16)) for i in (1, 3, 5)]
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
-def ramp(stops: Sequence[str], share: float) -> str:
+def colour_at(stops: Sequence[str], share: float) -> str:
     """Return the colour at a position of a colour scale.
 
     Parameters
@@ -44,10 +44,10 @@ def ramp(stops: Sequence[str], share: float) -> str:
     """
     at = min(max(share, 0.0), 1.0) * (len(stops) - 1)
     index = min(int(at), len(stops) - 2)
-    return mix(stops[index], stops[index + 1], at - index)
+    return mix_colours(stops[index], stops[index + 1], at - index)
 
 
-def change(name: str, values: str, moments: Sequence[float]) -> str:
+def animate_attribute(name: str, values: str, moments: Sequence[float]) -> str:
     """Return an ``<animate>`` element that repeats forever.
 
     Parameters
@@ -72,37 +72,39 @@ class Svg:
     def __init__(self) -> None:
         self._shapes: list[str] = []
 
-    def add(self, tag: str, /, **attributes: Value) -> None:
+    def add_element(self, tag: str, /, **attributes: Value) -> None:
         """Add an element without content; an underscore in an attribute stands for a dash."""
-        self._shapes.append(f"<{tag}{_attributes(attributes)}/>")
+        self._shapes.append(f"<{tag}{_attribute_text(attributes)}/>")
 
-    def text(self, x: float, y: float, text: str, size: float, **attributes: Value) -> None:
-        """Add a line of text."""
-        written = _attributes({"x": x, "y": y, "font_size": size, **attributes})
+    def add_text(self, x: float, y: float, text: str, size: float, **attributes: Value) -> None:
+        """Add a line of text at (x, y), a point of its baseline, in letters of `size` pixels."""
+        written = _attribute_text({"x": x, "y": y, "font_size": size, **attributes})
         self._shapes.append(f"<text{written}>{xml_text(text)}</text>")
 
-    def lines(self, lines: Sequence[Sequence[Point]], **attributes: Value) -> None:
+    def add_lines(self, lines: Sequence[Sequence[Point]], **attributes: Value) -> None:
         """Add open lines in one style, each a sequence of points."""
         if lines:
-            self.add("path", d="".join(map(_line, lines)), fill="none", **attributes)
+            self.add_element("path", d="".join(map(_path_data, lines)), fill="none", **attributes)
 
-    def grow(self, line: Sequence[Point], change: str, **attributes: Value) -> None:
+    def add_growing_line(self, line: Sequence[Point], change: str, **attributes: Value) -> None:
         """Add an open line that grows with time; `change` animates the offset of its dash."""
         style = {"fill": "none", "pathLength": "1", "stroke_dasharray": "1 1", **attributes}
-        written = _attributes({"d": _line(line), **style, "stroke_dashoffset": "1"})
+        written = _attribute_text({"d": _path_data(line), **style, "stroke_dashoffset": "1"})
         self._shapes.append(f"<path{written}>{change}</path>")
 
-    def areas(self, areas: Sequence[Sequence[Point]], **attributes: Value) -> None:
+    def add_areas(self, areas: Sequence[Sequence[Point]], **attributes: Value) -> None:
         """Add closed areas in one style, each a sequence of corners."""
         if areas:
-            self.add("path", d="".join(_line(area) + "z" for area in areas), **attributes)
+            self.add_element(
+                "path", d="".join(_path_data(area) + "z" for area in areas), **attributes
+            )
 
-    def disc(
+    def add_disc(
         self, x: float, y: float, radius: float, title: str, change: str = "", **attributes: Value
     ) -> None:
         """Add a disc with a title for mouse pointers, and perhaps an ``<animate>`` element."""
-        place = f'cx="{_number(x)}" cy="{_number(y)}" r="{_number(radius)}"'
-        style = _attributes(attributes)
+        place = f'cx="{_format_number(x)}" cy="{_format_number(y)}" r="{_format_number(radius)}"'
+        style = _attribute_text(attributes)
         self._shapes.append(
             f"<circle {place}{style}><title>{xml_text(title)}</title>{change}</circle>"
         )
@@ -117,8 +119,8 @@ class Svg:
         title : str
             Title for browsers and screen readers.
         """
-        size = f'width="{_number(width)}" height="{_number(height)}"'
-        box = f'viewBox="0 0 {_number(width)} {_number(height)}"'
+        size = f'width="{_format_number(width)}" height="{_format_number(height)}"'
+        box = f'viewBox="0 0 {_format_number(width)} {_format_number(height)}"'
         return "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} style="{FONT}">',
@@ -130,16 +132,16 @@ class Svg:
         )
 
 
-def _attributes(values: Style) -> str:
+def _attribute_text(values: Style) -> str:
     """Return the text of attributes in a tag."""
     return "".join(
         f" {name.replace('_', '-')}="
-        + xml_attribute(value if isinstance(value, str) else _number(value))
+        + xml_attribute(value if isinstance(value, str) else _format_number(value))
         for name, value in values.items()
         if value is not None
     )
 
 
-def _line(points: Iterable[Point]) -> str:
-    """Return the path data of a line."""
-    return "M" + "L".join(f"{_number(x)} {_number(y)}" for x, y in points)
+def _path_data(points: Iterable[Point]) -> str:
+    """Return the attribute ``d`` of a path: straight lines from point to point."""
+    return "M" + "L".join(f"{_format_number(x)} {_format_number(y)}" for x, y in points)

@@ -10,14 +10,23 @@ import numpy as np
 
 from ..schedule import Listed, Schedule, Table
 from ..topology import Arrowhead
-from .frame import BLACK, MAX_PANELS, PLAIN, SEQUENCE, colour_bar, panels_of, roots, titled
-from .picture import Key, Picture, Sketch, Stroke
-from .svg import mix, ramp
+from .frame import (
+    BLACK,
+    MAX_PANELS,
+    ROUND_SCALE,
+    WHITE,
+    colour_bar,
+    group_roots,
+    make_panels,
+    picture_with_titles,
+)
+from .picture import LegendEntry, Picture, Sketch, Stroke
+from .svg import colour_at, mix_colours
 
 __all__ = ["draw_trees"]
 
 #: Colours of the arcs of two trees on an arrowhead torus, from the first step to the last.
-TREE_SEQUENCES = (("#7d0f22", "#d8334f", "#f29a86"), ("#0c2f66", "#2578c4", "#7fc0ea"))
+TREE_SCALES = (("#7d0f22", "#d8334f", "#f29a86"), ("#0c2f66", "#2578c4", "#7fc0ea"))
 
 
 def draw_trees(schedule: Schedule) -> Picture:
@@ -25,20 +34,20 @@ def draw_trees(schedule: Schedule) -> Picture:
     topology = schedule.topology
     trees = _distinct_trees(schedule)
     shown = trees[:MAX_PANELS]
-    middles = roots(schedule)
+    middles = group_roots(schedule)
     last = max(int(steps.max(initial=1)) for _, _, steps in shown)
     two = isinstance(topology, Arrowhead) and len(shown) == 2
     sketches: list[Sketch] = []
-    keys: list[Key] = []
+    keys: list[LegendEntry] = []
     for k, (chunks, arcs, steps) in enumerate(shown):
-        stops = TREE_SEQUENCES[k] if two else SEQUENCE
-        strokes, fills = [], [PLAIN] * topology.nodes
+        stops = TREE_SCALES[k] if two else ROUND_SCALE
+        strokes, fills = [], [WHITE] * topology.nodes
         for arc, step in zip(arcs.tolist(), steps.tolist(), strict=True):
             share = (step - 1) / max(last - 1, 1)
             node, port = divmod(arc, topology.ports)
-            colour = ramp(stops, share)
+            colour = colour_at(stops, share)
             strokes.append(Stroke(node, (port,), colour, offset=0.1, width=3.2 - 1.6 * share))
-            fills[topology.neighbours[node, port]] = mix(colour, PLAIN, 0.72)
+            fills[topology.neighbours[node, port]] = mix_colours(colour, WHITE, 0.72)
         for root in middles:
             fills[root] = BLACK
         title = f"tree {k + 1}" if len(trees) > 1 else "the tree"
@@ -48,10 +57,12 @@ def draw_trees(schedule: Schedule) -> Picture:
     note = "; the message of node 0" if isinstance(schedule, Table) else ""
     if len(trees) > len(shown):
         note += f"; {len(shown)} of {len(trees)} trees"
-    return titled(schedule, panels_of(schedule, sketches, centre=middles[0]), keys, note=note)
+    return picture_with_titles(
+        schedule, make_panels(schedule, sketches, centre=middles[0]), keys, note=note
+    )
 
 
-def _uses(schedule: Schedule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _arc_uses(schedule: Schedule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return all uses of arcs as three arrays: arc, step and chunk.
 
     A table translates the paths of node 0 to all nodes, so only the message of node 0 is followed.
@@ -86,7 +97,7 @@ def _distinct_trees(schedule: Schedule) -> list[tuple[list[int], np.ndarray, np.
     The steps are those in which each arc is first used. Chunks share a tree if they use the same
     arcs in the same steps, perhaps later by a constant.
     """
-    arc, step, chunk = _uses(schedule)
+    arc, step, chunk = _arc_uses(schedule)
     trees: dict[bytes, tuple[list[int], np.ndarray, np.ndarray]] = {}
     order = np.lexsort((step, arc, chunk))
     arc, step, chunk = arc[order], step[order], chunk[order]

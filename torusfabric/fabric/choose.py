@@ -27,26 +27,40 @@ from ..collective import (
     split_names,
 )
 from ..errors import InputError
-from ..planning import FormChoice, PlanOptions, Selection, plan_selection, resolve, select
+from ..planning import FormChoice, PlanOptions, Selection, make_selection, plan_selection, resolve
 from ..schedule import Schedule
 from ..schedule.file import load
 from ..toolchain.progress import progress_bar
-from ..toolchain.reading import listed_files
-from ..topology import Topology, alike_links, parse_topology, require_alike, shared_network
+from ..toolchain.reading import split_file_names
+from ..topology import (
+    Topology,
+    check_supports_any_root,
+    equal_links_as_text,
+    parse_topology,
+    shared_network,
+)
 
 if TYPE_CHECKING:
     from ..adapters.loading.room import Room
     from .spec import FabricSpec
 
-__all__ = ["Chosen", "PlanFor", "choose_mode", "choose_schedules", "each_selection", "operators_of",
-           "parse_plan", "parse_selection"]  # fmt: skip
+__all__ = [
+    "ModeChoice",
+    "PlanPurpose",
+    "choose_mode",
+    "choose_schedules",
+    "split_modes",
+    "operators_of_spec",
+    "schedule_path",
+    "parse_selection",
+]
 
 #: Largest number of modes. Lists that are longer are refused before anything is planned.
 MOST_MODES = 1024
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ModeChoice:
     """The schedule of one mode, and the selection from which the schedule was planned.
 
     Parameters
@@ -78,17 +92,17 @@ class Chosen:
     forms: tuple[Schedule, ...] = ()
 
     @property
-    def latency(self) -> int | None:
+    def latency_steps(self) -> int | None:
         """Steps from the arrival of a block to its departure; None where a file does not say."""
         return None if self.selection is None else self.selection.options.latency
 
     @property
-    def wanted(self) -> Schedule | tuple[Schedule, ...]:
+    def schedules_to_compile(self) -> Schedule | tuple[Schedule, ...]:
         """The argument for `compile`: all forms, or the only schedule."""
         return self.forms or self.schedule
 
 
-class PlanFor(NamedTuple):
+class PlanPurpose(NamedTuple):
     """The purpose of the schedules, by which open algorithms and options are decided.
 
     Parameters
@@ -105,7 +119,7 @@ class PlanFor(NamedTuple):
     room : Room, optional
         Limits of the existing fabric into which the schedules are to be loaded.
     planner : function of Selection -> Schedule, optional
-        Planner to use in place of `torusfabric.planning.planned.plan_anew`.
+        Planner to use in place of `torusfabric.planning.selection_schedule.plan_with_algorithm`.
     before : function of (Topology, Collective), optional
         Check that runs before a mode is planned, and raises `InputError` if the schedule could not
         serve the purpose. For example, the hardware would be too large.
@@ -120,20 +134,20 @@ class PlanFor(NamedTuple):
     before: Callable[[Topology, Collective], None] = lambda *_: None
 
 
-def choose_schedules(spec: FabricSpec, purpose: PlanFor) -> tuple[Chosen, ...]:
+def choose_schedules(spec: FabricSpec, purpose: PlanPurpose) -> tuple[ModeChoice, ...]:
     """Plan every mode of a fabric, or read its schedule files. The schedules are not checked here.
 
     Parameters
     ----------
     spec : FabricSpec
         The user's choices, with one or several collectives or files.
-    purpose : PlanFor
+    purpose : PlanPurpose
         The purpose of the schedules. With several modes each run chooses its message length,
         whatever ``purpose.any_length`` says.
 
     Returns
     -------
-    tuple of Chosen
+    tuple of ModeChoice
         One for each mode, by the number of the mode.
 
     Raises
@@ -142,7 +156,7 @@ def choose_schedules(spec: FabricSpec, purpose: PlanFor) -> tuple[Chosen, ...]:
         If a name is unknown, no algorithm fits, a file is invalid, modes have different
         topologies, or the memory of the machine is too small.
     """
-    each = each_selection(spec)
+    each = split_modes(spec)
     if len(each) > 1:
         purpose = purpose._replace(any_length=True)
     chosen = tuple(_choose_schedule(one, purpose) for one in each)
@@ -150,7 +164,7 @@ def choose_schedules(spec: FabricSpec, purpose: PlanFor) -> tuple[Chosen, ...]:
     return chosen
 
 
-def choose_mode(spec: FabricSpec, mode: str | None, purpose: PlanFor) -> Chosen:
+def choose_mode(spec: FabricSpec, mode: str | None, purpose: PlanPurpose) -> ModeChoice:
     """Plan one mode of a fabric, or read its schedule file. The schedule is not checked here.
 
     Parameters
@@ -159,7 +173,7 @@ def choose_mode(spec: FabricSpec, mode: str | None, purpose: PlanFor) -> Chosen:
         The user's choices, with one or several collectives or files.
     mode : str or None
         Number or name of the mode; None if the fabric has a single mode.
-    purpose : PlanFor
+    purpose : PlanPurpose
         The purpose of the schedule.
 
     Raises
@@ -168,17 +182,17 @@ def choose_mode(spec: FabricSpec, mode: str | None, purpose: PlanFor) -> Chosen:
         If the fabric has several modes and `mode` is None, `mode` is unknown, or the mode cannot
         be planned.
     """
-    each = each_selection(spec)
+    each = split_modes(spec)
     # An incomplete `spec` names neither file nor collective. Then `_choose_schedule` raises the
     # error that says so, which helps the user more than an error about the mode.
     complete = spec.plan is not None or spec.collective is not None
     number = 0
     if len(each) > 1 or (mode is not None and complete):
-        number = _mode_number(mode, [list(_names(one)) for one in each])
+        number = _mode_number(mode, [list(_mode_names(one)) for one in each])
     return _choose_schedule(each[number], purpose)
 
 
-def each_selection(spec: FabricSpec) -> list[FabricSpec]:
+def split_modes(spec: FabricSpec) -> list[FabricSpec]:
     """Split the choices of a fabric into one `FabricSpec` for each mode.
 
     The root is kept for modes with a rooted collective, and removed from the others.
@@ -190,7 +204,7 @@ def each_selection(spec: FabricSpec) -> list[FabricSpec]:
         ``--root`` is given and no mode has a rooted collective.
     """
     name = "collective" if spec.plan is None else "plan"
-    parts = split_names(spec.collective or "") if spec.plan is None else listed_files(spec.plan)
+    parts = split_names(spec.collective or "") if spec.plan is None else split_file_names(spec.plan)
     if len(parts) <= 1:
         return [spec]
     if len(parts) > MOST_MODES:
@@ -204,7 +218,7 @@ def each_selection(spec: FabricSpec) -> list[FabricSpec]:
             f"{first}:{spec.algorithm}"
         )
     if spec.plan is None and "@" in spec.collective:
-        spec = spec.replace(**alike_links(spec.topology, spec.link_latency))
+        spec = spec.replace(**equal_links_as_text(spec.topology, spec.link_latency))
     if spec.root is None:
         return [spec.replace(**{name: part}) for part in parts]
     each = []
@@ -222,7 +236,7 @@ def each_selection(spec: FabricSpec) -> list[FabricSpec]:
     return each
 
 
-def _names(spec: FabricSpec) -> Iterator[str]:
+def _mode_names(spec: FabricSpec) -> Iterator[str]:
     """Yield the two names of a mode: the word that selected it, and the name of its collective."""
     if spec.plan is not None:
         yield spec.plan
@@ -250,10 +264,10 @@ def _mode_number(mode: str | None, names: list[list[str]]) -> int:
     raise InputError(f"--mode must be {numbers}, or one of {known}, not {mode!r}")
 
 
-def _choose_schedule(spec: FabricSpec, purpose: PlanFor) -> Chosen:
+def _choose_schedule(spec: FabricSpec, purpose: PlanPurpose) -> ModeChoice:
     """Plan one mode, or read its schedule file."""
     flits, any_length, any_root = purpose.flits, purpose.any_length, purpose.any_root
-    path = parse_plan(spec, any_root=any_root)
+    path = schedule_path(spec, any_root=any_root)
     if spec.forms != "auto" and not (path is None and any_length and flits):
         raise InputError(
             "--forms chooses among schedules for different lengths, so it needs --max-flits and "
@@ -264,9 +278,9 @@ def _choose_schedule(spec: FabricSpec, purpose: PlanFor) -> Chosen:
         with progress_bar("reading"):
             schedule = load(path)
         if root:
-            _check_open(schedule.collective)
+            _check_open_root(schedule.collective)
         purpose.before(schedule.topology, schedule.collective)
-        return Chosen(schedule, path, root=root)
+        return ModeChoice(schedule, path, root=root)
     selection = asked = replace(parse_selection(spec, any_root=any_root), planner=purpose.planner)
     purpose.before(selection.topology, selection.collective)
     with progress_bar("planning"):
@@ -280,7 +294,7 @@ def _choose_schedule(spec: FabricSpec, purpose: PlanFor) -> Chosen:
             selection = resolve(selection, flits=flits, any_length=any_length)
             schedule = plan_selection(selection)
     name = selection.collective.name
-    return Chosen(schedule, name, selection, asked, root, selection.why)
+    return ModeChoice(schedule, name, selection, asked, root, selection.why)
 
 
 def _choose_forms(
@@ -289,7 +303,7 @@ def _choose_forms(
     root: Literal["any"] | None,
     spec: FabricSpec,
     room: Room | None,
-) -> Chosen:
+) -> ModeChoice:
     """Choose the forms of a mode for messages of 1 to `flits` flits.
 
     With ``--tables ram`` only algorithms are considered whose schedules fit loadable tables.
@@ -300,7 +314,7 @@ def _choose_forms(
         from ..adapters.loading.choose import resolve_loadable
 
         operators = room.parsed_operators() if room else ()
-        roots = selection.collective.groups(selection.topology).size if root else 1
+        roots = selection.collective.groups(selection.topology).group_size if root else 1
         each = resolve_loadable(selection, flits, operators, room, roots=roots, forms=choice)
         several = len(each) > 1
     else:
@@ -315,10 +329,10 @@ def _choose_forms(
     again = last if len(each) == 1 else selection
     forms = schedules if several else ()
     name = selection.collective.name
-    return Chosen(schedules[-1], name, again, selection, root, last.why, forms)
+    return ModeChoice(schedules[-1], name, again, selection, root, last.why, forms)
 
 
-def parse_plan(spec: FabricSpec, *, any_root: bool = False, several: bool = False) -> str | None:
+def schedule_path(spec: FabricSpec, *, any_root: bool = False, several: bool = False) -> str | None:
     """Return the path of the schedule file, or None if topology and collective are given.
 
     Parameters
@@ -375,7 +389,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         )
     if root == "any":
         # A schedule for any root is planned for node 0; other roots are translations of it.
-        _check_open(parse_collective(named.collective))
+        _check_open_root(parse_collective(named.collective))
         if not any_root:
             raise InputError(
                 "Root any is for hardware, which takes a root at each start; for a single "
@@ -390,7 +404,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         "broken_nodes": spec.broken_node,
         "times": tuple(spec.times) if spec.times else None,
     }
-    selection = select(
+    selection = make_selection(
         topology,
         spec.collective,
         algorithm=spec.algorithm,
@@ -398,27 +412,27 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         **cast(PlanOptions, options),
     )
     if spec.root == "any":
-        require_alike(selection.topology)
+        check_supports_any_root(selection.topology)
     operators: tuple[Operator, ...] = ()
     if selection.collective.reducing and spec.op:
-        operators = operators_of(spec, selection.collective)
-    return replace(selection, beat=_beat(spec, selection), operators=operators)
+        operators = operators_of_spec(spec, selection.collective)
+    return replace(selection, beat=_choose_beat(spec, selection), operators=operators)
 
 
-def _beat(spec: FabricSpec, selection: Selection) -> int:
-    """Return the beat, in flits of a port word, for which to plan a mode."""
+def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
+    """Return the number of flits in a port word for which to plan a mode."""
     most = spec.max_flits or spec.flits
     if most is None or spec.width % 8:
         return 1
     if spec.beat == "auto" and spec.top == "stream":
-        return volume.beat(selection.topology, selection.collective, most)
+        return volume.least_beat(selection.topology, selection.collective, most)
     if spec.max_flits is None:
         return 1
     # An invalid beat counts as 1 here. `Fabric` refuses it later, with a message.
     return spec.beat if isinstance(spec.beat, int) and 1 <= spec.beat <= most else 1
 
 
-def _check_open(collective: Collective) -> None:
+def _check_open_root(collective: Collective) -> None:
     """Check that each run may choose the root of a collective: it is rooted, and at node 0."""
     if not collective.rooted:
         raise InputError(
@@ -432,7 +446,7 @@ def _check_open(collective: Collective) -> None:
         )
 
 
-def operators_of(spec: FabricSpec, collective: Collective) -> tuple[Operator, ...]:
+def operators_of_spec(spec: FabricSpec, collective: Collective) -> tuple[Operator, ...]:
     """Return the operators of ``--op`` and ``--signed``; none for a collective without reduction.
 
     Raises

@@ -22,7 +22,13 @@ from ..rtl import fabric as rtl
 from ..rtl.flit_rows import AUTO
 from ..rtl.front import Front
 from ..toolchain.public import public_class
-from ..toolchain.values import Choice, flag, natural, of_type, shown
+from ..toolchain.values import (
+    Choice,
+    message_text,
+    parse_non_negative_int,
+    require_bool,
+    require_type,
+)
 
 __all__ = ["Fabric", "Top"]
 
@@ -163,20 +169,20 @@ class Fabric(rtl.Fabric):
         tables: Any = "rom",
         empty: bool = False,
     ) -> None:
-        of_type("Program", program, Program, "a Program, as tf.compile returns it")
+        require_type("Program", program, Program, "a Program, as tf.compile returns it")
         self._given: dict[str, Any] = {
             "width": width, "top": top, "prefix": prefix, "bus": bus, "clocks": clocks,
             "beat": beat, "timeout": timeout, "tables": tables, "empty": empty,
         }  # fmt: skip
         self._given_program = program
         rtl.check_prefix(prefix)
-        self.clocks, self.empty = Clocks(clocks), flag("Empty", empty)
-        self.timeout = natural("Timeout", timeout, most=MOST_TIMEOUT)
-        super().__init__(self._front(), prefix=prefix)
+        self.clocks, self.empty = Clocks(clocks), require_bool("Empty", empty)
+        self.timeout = parse_non_negative_int("Timeout", timeout, most=MOST_TIMEOUT)
+        super().__init__(self._build_front(), prefix=prefix)
         if self.top == Top.CORE:
-            self.node = self._ports_of_nodes()
+            self.node = self._node_ports()
 
-    def _front(self) -> Front:
+    def _build_front(self) -> Front:
         """Build the front that the choices select, and with it the core."""
         given, program = self._given, self._given_program
         top, tables = Top(given["top"]), given["tables"]
@@ -190,7 +196,7 @@ class Fabric(rtl.Fabric):
             front = adapter_object(top.value)(program, width, given["beat"], **how)
         else:
             if isinstance(tables, str) and tables != "ram":
-                raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
+                raise InputError(f"Tables must be rom or ram, not {message_text(tables)}")
             if top is Top.CORE:
                 raise InputError(
                     f"Tables must be rom with the top {top}, not ram; for ram choose the top host "
@@ -225,7 +231,7 @@ class Fabric(rtl.Fabric):
 
     @property
     def room(self) -> Any:
-        """The limits of images; None with ``tables="rom"``."""
+        """The sizes of the loadable tables, which limit images; None with ``tables="rom"``."""
         return self.tables and self.tables.room
 
     @cached_property
@@ -245,7 +251,10 @@ class Fabric(rtl.Fabric):
         return self.tables.image
 
     def behind(self, bus: str | None) -> Fabric:
-        """Return a fabric with the same program, tables and top behind another bus, or none."""
+        """Return a fabric with the same program, width, top and tables behind another bus, or none.
+
+        All other choices have their defaults.
+        """
         how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.room else {}
         return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
 
@@ -253,7 +262,7 @@ class Fabric(rtl.Fabric):
         """Return a fabric with the same choices and fixed tables that executes another program."""
         return type(self)(program, **self._given | {"beat": self.beat, "tables": "rom"})
 
-    def _ports_of_nodes(self) -> tuple[SimpleNamespace, ...]:
+    def _node_ports(self) -> tuple[SimpleNamespace, ...]:
         """Return the ports of each node of a core, named without the number of the node."""
         found: list[dict[str, Any]] = [{} for _ in range(self.nodes)]
         for port in (*self.netlist.inputs, *self.netlist.outputs):
@@ -274,7 +283,7 @@ def _check_top(program: Program, top: Top, *, bus: bool, clocks: Clocks, timeout
     kind = program.schedule.collective.kind
     of_host = {
         "messages of any length": program.any_length,
-        f"{kind} from any root": program.form.part_is_root,
+        f"{kind} from any root": program.form.has_root_addresses,
         "several operators": len(program.operators) > 1,
     }
     for what, wanted in of_host.items():

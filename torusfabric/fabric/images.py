@@ -22,22 +22,22 @@ from ..adapters.loading.fitting import loadable_modes
 from ..adapters.loading.image import (
     Image,
     LoadedFabric,
-    Wanted,
+    ModeRequest,
     read_fabric,
     read_image,
 )
 from ..adapters.loading.room import Room
 from ..analysis.check import check
 from ..errors import InputError
-from ..planning import select
+from ..planning import make_selection
 from ..program import Program
 from ..rtl import fabric as rtl
-from ..rtl.netlist import Fixed, Part, Parts
+from ..rtl.netlist import Constant, Part, Parts
 from ..schedule import Schedule
 from ..simulation.engines import longest_job
 from ..simulation.simulate import simulate
 from ..toolchain.public import public
-from ..toolchain.values import natural
+from ..toolchain.values import parse_non_negative_int
 from .fabric import Fabric
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Image",
-    "Repair",
-    "built_image",
+    "RepairResult",
+    "image_around_faults",
     "image",
     "read_fabric",
     "read_image",
@@ -58,7 +58,7 @@ __all__ = [
 @public
 def image(
     fabric: Fabric | LoadedFabric | str | PathLike[str],
-    collectives: str | Schedule | Program | Sequence[str | Schedule | Wanted],
+    collectives: str | Schedule | Program | Sequence[str | Schedule | ModeRequest],
     *,
     onto: Image | str | PathLike[str] | None = None,
     mode: int | None = None,
@@ -108,42 +108,45 @@ def image(
     >>> len(first.words), tf.image(fabric, "gather", onto=first).fills
     (125, range(1, 2))
     """
-    there = _existing(fabric)
-    room, mode = there.room, None if mode is None else natural("Mode", mode)
-    listed: Sequence[str | Schedule | Wanted]
+    there = _fabric_facts(fabric)
+    room, mode = there.room, None if mode is None else parse_non_negative_int("Mode", mode)
+    listed: Sequence[str | Schedule | ModeRequest]
     if isinstance(collectives, Program):
         found = loadable_modes(collectives, room)
         listed = [(each.schedules, each.any_root) for each in found]
     else:
         listed = [collectives] if isinstance(collectives, str | Schedule) else collectives
-    modes = [_wanted(room, one, **options) for one in listed]
+    modes = [_plan_mode(room, one, **options) for one in listed]
     if not modes:
         raise InputError("An image needs at least one collective, for example alltoall")
     for schedules, _ in modes:
         for schedule in schedules:
             check(schedule)
     if onto is None:
-        return Image.of(room, there.width, modes)
+        return Image.from_schedules(room, there.width, modes)
     held = onto if isinstance(onto, Image) else read_image(onto, room, there.width)
     return held.with_modes(modes, mode)
 
 
-def _wanted(
-    room: Room, one: str | Schedule | Wanted, root: int | str | None = None, **options: Any
-) -> Wanted:
-    """Return (schedules, any_root) of a mode; a name is planned by the quickest that fit."""
+def _plan_mode(
+    room: Room, one: str | Schedule | ModeRequest, root: int | str | None = None, **options: Any
+) -> ModeRequest:
+    """Return (schedules, any_root) of a mode.
+
+    A name is planned with the quickest algorithms whose schedules fit the tables.
+    """
     if not isinstance(one, str):
         return ((one,), False) if isinstance(one, Schedule) else one
     any_root = root == "any"
-    selection = select(room.topology, one, root=0 if any_root else root, **options)
-    roots = selection.collective.groups(room.topology).size if any_root else 1
+    selection = make_selection(room.topology, one, root=0 if any_root else root, **options)
+    roots = selection.collective.groups(room.topology).group_size if any_root else 1
     operators = room.parsed_operators()
     found = resolve_loadable(selection, room.flits, operators, room, roots=roots)
     return [one.planned for one in found if one.planned], any_root
 
 
-def _existing(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabric:
-    """Return the facts of a fabric that images need: room, width, and its built-in modes."""
+def _fabric_facts(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabric:
+    """Return the facts of a fabric for images: sizes of its tables, width, and built-in modes."""
     if isinstance(fabric, LoadedFabric):
         return fabric
     if not isinstance(fabric, rtl.Fabric):
@@ -158,13 +161,15 @@ def _existing(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabr
     return LoadedFabric(fabric.tables.room, fabric.width, modes)
 
 
-def built_image(there: LoadedFabric, broken_links: Sequence[str] = ()) -> Image:
+def image_around_faults(there: LoadedFabric, broken_links: Sequence[str] = ()) -> Image:
     """Make an image with the modes that a fabric was built with, planned around broken links."""
     around = {"broken_links": [*broken_links]}
-    return image(there, [_wanted(there.room, name, root, **around) for name, root in there.modes])
+    return image(
+        there, [_plan_mode(there.room, name, root, **around) for name, root in there.modes]
+    )
 
 
-class Repair(NamedTuple):
+class RepairResult(NamedTuple):
     """An image that avoids broken links, its cost, and the result of its test.
 
     Parameters
@@ -194,7 +199,7 @@ def repair(
     *,
     broken_links: Sequence[str],
     engine: str = "auto",
-) -> Repair:
+) -> RepairResult:
     """Make an image that executes the built-in modes of a fabric around broken links, and test it.
 
     For the test, a simulation of the fabric with the broken links cut loads the image through its
@@ -211,7 +216,7 @@ def repair(
 
     Returns
     -------
-    Repair
+    RepairResult
         The image, seconds and cycles, and the report of the test.
 
     Raises
@@ -230,11 +235,11 @@ def repair(
     0
     """
     began = time.perf_counter()
-    made = built_image(_existing(fabric), broken_links)
+    made = image_around_faults(_fabric_facts(fabric), broken_links)
     words = len(made.words)
     seconds = time.perf_counter() - began
     report = self_check(made, engine, broken_links)
-    return Repair(made, seconds, words, report.cycles, report)
+    return RepairResult(made, seconds, words, report.cycles, report)
 
 
 def self_check(
@@ -250,17 +255,17 @@ def self_check(
 def without_links(fabric: rtl.Fabric, broken_links: Sequence[str]) -> rtl.Fabric:
     """Return a copy of a fabric in which the links in `broken_links` carry constant zeros."""
     whole, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
-    faulty = select(whole, "allgather", broken_links=[*broken_links]).topology
+    faulty = make_selection(whole, "allgather", broken_links=[*broken_links]).topology
     arcs = np.argwhere(whole.linked & ~faulty.linked).tolist()
-    dead = {Part(f"tx_{node}", port * width, width): Fixed(0, width) for node, port in arcs}
+    dead = {Part(f"tx_{node}", port * width, width): Constant(0, width) for node, port in arcs}
     taken = {part for each in netlist.instances for parts in each.inputs.values() for part in parts}
     assert dead.keys() <= taken, "words of each arc are a part of their own"
 
-    def cut(parts: Parts) -> Parts:
+    def cut_links(parts: Parts) -> Parts:
         return tuple(dead.get(part, part) if isinstance(part, Part) else part for part in parts)
 
     instances = [
-        replace(each, inputs={name: cut(parts) for name, parts in each.inputs.items()})
+        replace(each, inputs={name: cut_links(parts) for name, parts in each.inputs.items()})
         for each in netlist.instances
     ]
     found = copy(fabric)

@@ -1,7 +1,7 @@
 """Construction of a fabric from a `FabricSpec`: plan, check, compile, build, and apply an adapter.
 
-`make_fabric` builds the fabric on one chip, and `make` lets an adapter complete that fabric.
-`FabricSpec.make`, and through it all commands that need hardware, call these two.
+`make_fabric` builds the fabric on one chip, and `make_with_adapter` lets an adapter complete that
+fabric. `FabricSpec.make`, and through it all commands that need hardware, call these two.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..analysis.facts import facts_together, schedule_facts
+from ..analysis.facts import merge_facts, schedule_facts
 from ..collective import Operator, split_names
 from ..errors import InputError
-from ..planning import compile, require_hardware
+from ..planning import compile, require_hardware_memory
 from ..rtl.fabric import check_prefix
 from ..toolchain.progress import progress_bar
-from ..topology import Topology, faults_within, shared_network
-from .choose import Chosen, PlanFor, choose_schedules, operators_of
+from ..topology import Topology, extra_faults, shared_network
+from .choose import ModeChoice, PlanPurpose, choose_schedules, operators_of_spec
 from .fabric import Fabric
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..program import Mode, Program
     from .spec import FabricSpec
 
-__all__ = ["Made", "make", "make_fabric"]
+__all__ = ["BuiltFabric", "make_with_adapter", "make_fabric"]
 
 #: The word for a barrier in a list of collectives. A barrier needs no schedule, so it is removed
 #: from the list, and becomes a choice of the stream top.
@@ -33,10 +33,10 @@ BARRIER = "barrier"
 
 #: Choices that are left out of the decided ones, because the topology or the algorithm of a built
 #: fabric contains them.
-SPENT = ("broken_link", "broken_links", "broken_node", "objective", "costs")
+ABSORBED_CHOICES = ("broken_link", "broken_links", "broken_node", "objective", "costs")
 
 
-class Made(NamedTuple):
+class BuiltFabric(NamedTuple):
     """A built fabric with the schedules that it executes.
 
     Parameters
@@ -46,7 +46,7 @@ class Made(NamedTuple):
     facts : dict
         Facts of the checked schedule, such as its rounds; those of several modes are a list under
         ``modes``.
-    chosen : tuple of Chosen
+    chosen : tuple of ModeChoice
         Schedule and selection of each mode.
     spec : FabricSpec
         The choices of the user.
@@ -56,11 +56,11 @@ class Made(NamedTuple):
 
     fabric: Any
     facts: dict[str, Any]
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[ModeChoice, ...]
     spec: FabricSpec
     system: System | None = None
 
-    def decided(self) -> dict[str, Any]:
+    def decided_choices(self) -> dict[str, Any]:
         """Return the choices with everything decided that the user left open, keyed by name.
 
         A `FabricSpec` with these values makes the same fabric again, and selects no algorithm.
@@ -69,7 +69,7 @@ class Made(NamedTuple):
         first, *others = self.chosen
         spec = self.spec
         length = "flits" if spec.max_flits is None else "max_flits"
-        decided = dict.fromkeys(SPENT) | {
+        decided = dict.fromkeys(ABSORBED_CHOICES) | {
             "barrier": spec.barrier,
             "top": spec.top,
             "width": spec.width,
@@ -81,7 +81,7 @@ class Made(NamedTuple):
         latency = network.latency_text if network.link_latency != 1 else None
         decided |= {"topology": str(network), "link_latency": latency}
         if others:
-            names = (_in_full(one, network) for one in self.chosen)
+            names = (_mode_word(one, network) for one in self.chosen)
             return decided | {"collective": ",".join(names)}
         selection, options = first.selection, first.selection.options
         algorithm, chosen = selection.algorithm, options.given()
@@ -92,7 +92,7 @@ class Made(NamedTuple):
         return decided | ({"latency": "auto"} if selection.any_latency else {})
 
 
-def _in_full(one: Chosen, network: Topology) -> str:
+def _mode_word(one: ModeChoice, network: Topology) -> str:
     """Return the word that selects a mode: collective, algorithm if decided, broken links.
 
     The algorithm stays open if it was chosen together with options, because options on a command
@@ -104,10 +104,10 @@ def _in_full(one: Chosen, network: Topology) -> str:
     as_asked = again.options == asked.options and not asked.any_latency
     algorithm = again.algorithm if as_asked else asked.algorithm
     named = f":{algorithm.name}" if algorithm else ""
-    return f"{one.name}{named}{faults_within(network, one.schedule.topology)}"
+    return f"{one.name}{named}{extra_faults(network, one.schedule.topology)}"
 
 
-def make(spec: FabricSpec, adapter: Adapter) -> Made:
+def make_with_adapter(spec: FabricSpec, adapter: Adapter) -> BuiltFabric:
     """Make the fabric of a user's choices, and complete it by an adapter.
 
     Parameters
@@ -120,7 +120,7 @@ def make(spec: FabricSpec, adapter: Adapter) -> Made:
 
     Returns
     -------
-    Made
+    BuiltFabric
         The fabric, with the system of the adapter in `system`.
 
     Raises
@@ -128,18 +128,18 @@ def make(spec: FabricSpec, adapter: Adapter) -> Made:
     InputError
         If a choice is unknown, does not fit the others, or cannot be built.
     """
-    made: list[Made] = []
+    made: list[BuiltFabric] = []
 
     def make_with(**changes: object) -> Any:
         """Make and record a fabric in which `changes` replace choices."""
         made.append(make_fabric(spec.replace(**changes)))
         return made[-1].fabric
 
-    system = adapter.part("make").make_system(make_with, spec.values())
+    system = adapter.import_part("make").make_system(make_with, spec.values())
     return made[-1]._replace(system=system)
 
 
-def make_fabric(spec: FabricSpec, *, runs: int = 0) -> Made:
+def make_fabric(spec: FabricSpec, *, runs: int = 0) -> BuiltFabric:
     """Make the fabric of a user's choices on one chip, without an adapter.
 
     Parameters
@@ -167,19 +167,19 @@ def make_fabric(spec: FabricSpec, *, runs: int = 0) -> Made:
     check_prefix(spec.prefix)
     _check_tables(spec)
     flits = spec.max_flits or spec.flits
-    purpose = PlanFor(
+    purpose = PlanPurpose(
         flits,
         any_length=spec.max_flits is not None,
         with_forms=True,
         any_root=True,
         # Checked before a mode is planned, because planning of a network that is too large to be
         # built takes long.
-        before=partial(require_hardware, flits=flits, runs=runs),
+        before=partial(require_hardware_memory, flits=flits, runs=runs),
     )
     chosen = choose_schedules(spec, purpose)
     schedules = [one.schedule for one in chosen]
     reducing = [s.collective for s in schedules if s.collective.reducing]
-    operators = operators_of(spec, (reducing or [schedules[0].collective])[0])
+    operators = operators_of_spec(spec, (reducing or [schedules[0].collective])[0])
     found = []
     for one in chosen:
         with progress_bar("checking") as progress:
@@ -190,8 +190,10 @@ def make_fabric(spec: FabricSpec, *, runs: int = 0) -> Made:
         found.append(facts | ({"why": one.why} if one.why else {}))
     with progress_bar("compiling"):
         fabric = _compile_fabric(spec, chosen, operators)
-    found = [facts | _forms(mode) for facts, mode in zip(found, fabric.program.modes, strict=True)]
-    return Made(fabric, facts_together(found), chosen, spec)
+    found = [
+        facts | _form_facts(mode) for facts, mode in zip(found, fabric.program.modes, strict=True)
+    ]
+    return BuiltFabric(fabric, merge_facts(found), chosen, spec)
 
 
 def _check_tables(spec: FabricSpec) -> None:
@@ -204,11 +206,11 @@ def _check_tables(spec: FabricSpec) -> None:
         require_room_size(spec.rows, spec.depth)
 
 
-def _forms(mode: Mode) -> dict[str, Any]:
+def _form_facts(mode: Mode) -> dict[str, Any]:
     """Return the facts about the forms of a mode, each with its least length; {} for one form."""
-    if not mode.several:
+    if not mode.has_several_ranges:
         return {}
-    schedules = {number: mode.at(number).schedule for number in mode.first_starts}
+    schedules = {number: mode.form_at(number).schedule for number in mode.first_starts}
     return {
         "forms": [
             {
@@ -223,11 +225,11 @@ def _forms(mode: Mode) -> dict[str, Any]:
 
 
 def _compile_fabric(
-    spec: FabricSpec, chosen: tuple[Chosen, ...], operators: tuple[Operator, ...]
+    spec: FabricSpec, chosen: tuple[ModeChoice, ...], operators: tuple[Operator, ...]
 ) -> Fabric:
     """Compile the schedules to a program, and build its fabric."""
     program = compile(
-        [one.wanted for one in chosen]
+        [one.schedules_to_compile for one in chosen]
         if len(chosen) > 1 or chosen[0].forms
         else chosen[0].schedule,
         flits=spec.flits,
@@ -239,15 +241,15 @@ def _compile_fabric(
     names = ("width", "top", "prefix", "bus", "clocks", "beat", "timeout")
     how = {name: getattr(spec, name) for name in names}
     if spec.tables == "ram":
-        how["tables"] = _room_of(spec, program)
+        how["tables"] = _image_limits(spec, program)
     return Fabric(program, **how)
 
 
-def _room_of(spec: FabricSpec, program: Program) -> Room:
+def _image_limits(spec: FabricSpec, program: Program) -> Room:
     """Return the limits of images for a fabric that is built with a program.
 
-    The limits admit the program itself. With ``--inputs COLLECTIVE,..`` out-ports can also select
-    the inputs that the programs of these collectives need, in `others`.
+    The limits admit the program itself. With ``--inputs all`` out-ports can select every input,
+    with ``--inputs COLLECTIVE,..`` also those inputs that programs of these collectives need.
     """
     from ..adapters.loading.fitting import choose_beat, loadable_form, loadable_modes
     from ..adapters.loading.room import room_for
@@ -258,7 +260,7 @@ def _room_of(spec: FabricSpec, program: Program) -> Room:
     if spec.inputs != "all":
         flits = program.flits
         listed = spec.replace(collective=spec.inputs, plan=None, root=None)
-        every = choose_schedules(listed, PlanFor(flits, any_length=True)) if spec.inputs else ()
+        every = choose_schedules(listed, PlanPurpose(flits, any_length=True)) if spec.inputs else ()
         forms = (loadable_form(one.schedule, flits, program.operators, beat=beat) for one in every)
         others = [form.program for form in forms]
     return room_for(

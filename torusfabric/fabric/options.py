@@ -16,22 +16,22 @@ from ..collective import COLLECTIVES, OPERATORS, SIGNED
 from ..contract.options import (
     Option,
     add_options,
-    constants,
-    lengths,
-    natural,
-    node_or_any,
     options_of,
-    positive,
-    positive_or_auto,
-    real,
+    parse_constants,
+    parse_lengths,
+    parse_node_or_any,
+    parse_non_negative_int,
+    parse_number,
+    parse_positive_int,
+    parse_positive_or_auto,
 )
 from ..planning.selection import OBJECTIVES, FormChoice
 from ..schedule import Duplex
-from .adapted import every_option
+from .adapter_access import all_adapter_options
 
-__all__ = ["FILE_OR_TOPOLOGY", "PLANNED", "RUN_OPTIONS", "TOPOLOGY", "add_bus_option",
-           "add_fabric_file", "add_fabric_options", "add_flits_option",
-           "add_prefix_option", "add_ram_option", "add_run_options", "add_selection",
+__all__ = ["FILE_OR_TOPOLOGY", "PLANNING_OPTIONS", "RUN_OPTIONS", "TOPOLOGY", "add_bus_option",
+           "add_fabric_file_option", "add_fabric_options", "add_flits_option",
+           "add_prefix_option", "add_ram_option", "add_run_options", "add_selection_arguments",
            "add_tables_options", "add_top_options", "fabric_options"]  # fmt: skip
 
 #: Help text of TOPOLOGY.
@@ -46,7 +46,7 @@ TOPOLOGY = (
 FILE_OR_TOPOLOGY = f"{TOPOLOGY} Without COLLECTIVE: a schedule file, as after --plan."
 
 #: Options that decide the algorithm.
-CHOICE = """
+ALGORITHM_TEXT = """
 --algorithm NAME: Name of the algorithm, as torusfabric algorithms lists them. Default: the one with
     the fewest cycles at --flits, or without --flits the best for long messages.
 --objective: Quantity by which an algorithm is chosen where none is named: cycles in hardware, or
@@ -57,7 +57,7 @@ CHOICE = """
 """
 
 #: Options of algorithms, links and faults.
-OPTIONS = """
+PLAN_OPTIONS_TEXT = """
 --root NODE: Node that sends or receives, or any for hardware that takes the root at each start.
     Default: 0.
 --ports A: Largest number of messages that a node sends at once. Default: all ports.
@@ -148,53 +148,66 @@ SETTINGS: dict[str, Any] = {
     **bus.SETTINGS,
     **streams.SETTINGS,
     "objective": {"choices": OBJECTIVES, "default": OBJECTIVES[0]},
-    "costs": constants,
-    "root": node_or_any,
-    "ports": positive,
-    "chunks": positive,
-    "seed": (natural, 0),
-    "latency": (positive_or_auto, 1),
+    "costs": parse_constants,
+    "root": parse_node_or_any,
+    "ports": parse_positive_int,
+    "chunks": parse_positive_int,
+    "seed": (parse_non_negative_int, 0),
+    "latency": (parse_positive_or_auto, 1),
     "duplex": {"choices": tuple(map(str, Duplex)), "default": "full"},
-    "trees": positive,
-    "packets": positive,
-    "times": {"nargs": 3, "type": real},
+    "trees": parse_positive_int,
+    "packets": parse_positive_int,
+    "times": {"nargs": 3, "type": parse_number},
     "broken_link": {"action": "append", "default": []},
     "broken_node": {"action": "append", "default": []},
-    "width": (natural, 32),
-    "flits": natural,
-    "max_flits": natural,
+    "width": (parse_non_negative_int, 32),
+    "flits": parse_non_negative_int,
+    "max_flits": parse_non_negative_int,
     "forms": {"choices": tuple(map(str, FormChoice)), "default": str(FormChoice.AUTO)},
     "top": {"choices": tuple(TOPS), "default": "host"},
-    "beat": (positive_or_auto, "auto"),
+    "beat": (parse_positive_or_auto, "auto"),
     "prefix": {"default": ""},
     "tables": {"choices": ("rom", "ram"), "default": "rom"},
-    "rows": positive,
-    "depth": positive,
+    "rows": parse_positive_int,
+    "depth": parse_positive_int,
 }
 
 #: Options by which a simulation drives the ports of nodes, keyed by attribute name.
 RUN_OPTIONS = options_of(streams.RUNS, **streams.SETTINGS)
 
 #: Attribute names of options that a schedule file replaces, so that both together are refused.
-PLANNED = ("topology", "collective", *options_of(CHOICE, OPTIONS))
+PLANNING_OPTIONS = ("topology", "collective", *options_of(ALGORITHM_TEXT, PLAN_OPTIONS_TEXT))
 
 
 def fabric_options() -> dict[str, Option]:
     """Return all options that describe a fabric and its adapter, keyed by attribute name."""
-    return _own_options() | every_option()
+    return _own_options() | all_adapter_options()
 
 
 @cache
 def _own_options() -> dict[str, Option]:
     """Return the options that describe a fabric without an adapter, keyed by attribute name."""
-    texts = (CHOICE, OPTIONS, WIDTH, FLITS, MAX_FLITS, FORMS, streams.BARRIER, OPERATORS_TEXT,
-             PORTS, streams.PORTS, bus.OPTION, PREFIX, TABLES)  # fmt: skip
+    texts = (
+        ALGORITHM_TEXT,
+        PLAN_OPTIONS_TEXT,
+        WIDTH,
+        FLITS,
+        MAX_FLITS,
+        FORMS,
+        streams.BARRIER,
+        OPERATORS_TEXT,
+        PORTS,
+        streams.PORTS,
+        bus.OPTION,
+        PREFIX,
+        TABLES,
+    )
     names = ("topology", "collective", "--plan")
     found = {name.strip("-"): Option((name,), "", {}) for name in names}
     return found | options_of(*texts, **SETTINGS)
 
 
-def add_selection(
+def add_selection_arguments(
     parser: argparse.ArgumentParser,
     *,
     algorithm: bool = True,
@@ -237,7 +250,9 @@ def add_selection(
         files, more = ("[,FILE..]", " Several are separated by commas.") if several else ("", "")
         text = f"--plan FILE{files}: Schedule file, in place of TOPOLOGY COLLECTIVE.{more}\n"
         add_options(group, text)
-    add_options(group, CHOICE + OPTIONS if algorithm else OPTIONS, **SETTINGS)
+    add_options(
+        group, ALGORITHM_TEXT + PLAN_OPTIONS_TEXT if algorithm else PLAN_OPTIONS_TEXT, **SETTINGS
+    )
 
 
 def add_fabric_options(parser: argparse.ArgumentParser, *, compared: bool = False) -> None:
@@ -261,7 +276,9 @@ def add_fabric_options(parser: argparse.ArgumentParser, *, compared: bool = Fals
 def add_flits_option(group: Any, *, ranges: bool = False) -> None:
     """Add ``--flits``, the length of a message. With `ranges` it may be a range or a list."""
     more = " A range A:B or a list A,B,.. compares cycles over lengths." * ranges
-    add_options(group, FLITS.format(more), flits=lengths if ranges else natural)
+    add_options(
+        group, FLITS.format(more), flits=parse_lengths if ranges else parse_non_negative_int
+    )
 
 
 def add_bus_option(parser: argparse.ArgumentParser) -> None:
@@ -285,7 +302,7 @@ def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, othe
 
 
 def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
-    """Add ``--top`` with the values `tops`, the first of them the default, and ``--beat`` etc."""
+    """Add ``--top`` with the values `tops` (the first is the default), and options of ports."""
     group = parser.add_argument_group("ports")
     ways = ", ".join(f"{top} ({TOPS[top]})" for top in tops)
     chosen = {"top": {"choices": tops, "default": tops[0]}}
@@ -302,6 +319,6 @@ def add_tables_options(parser: argparse.ArgumentParser) -> None:
     add_options(parser.add_argument_group("tables"), TABLES, **SETTINGS)
 
 
-def add_fabric_file(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+def add_fabric_file_option(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
     """Add ``--fabric``, the manifest of an existing fabric with loadable tables."""
     add_options(parser, FABRIC_FILE, fabric={"required": required})

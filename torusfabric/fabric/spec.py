@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..contract.options import check_needs
 from ..errors import InputError
-from ..toolchain.values import no_such, of_type
-from .adapted import chosen_adapter
-from .options import PLANNED, fabric_options
+from ..toolchain.values import require_type, unknown_name_error
+from .adapter_access import select_adapter
+from .options import PLANNING_OPTIONS, fabric_options
 
 if TYPE_CHECKING:
     from ..contract.adapter import Adapter
-    from .make import Made
+    from .make import BuiltFabric
 
 __all__ = ["FabricSpec"]
 
@@ -64,10 +64,14 @@ class FabricSpec:
         known, given = fabric_options(), {"topology": topology, "collective": collective, **choices}
         for name in given:
             if name not in known:
-                raise no_such("Choice", name, known)
-        read = {name: known[name].read(value) for name, value in given.items() if value is not None}
-        self.__dict__["_given"] = _differing(read)
-        _check(self._given)
+                raise unknown_name_error("Choice", name, known)
+        read = {
+            name: known[name].parse_value(value)
+            for name, value in given.items()
+            if value is not None
+        }
+        self.__dict__["_given"] = _non_default(read)
+        _check_exclusions(self._given)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> FabricSpec:
@@ -85,8 +89,8 @@ class FabricSpec:
             If a choice excludes another one, or needs another one that is missing.
         """
         spec = cls.__new__(cls)
-        spec.__dict__["_given"] = _differing(values)
-        _check(spec.given())
+        spec.__dict__["_given"] = _non_default(values)
+        _check_exclusions(spec.given())
         return spec
 
     @classmethod
@@ -109,7 +113,7 @@ class FabricSpec:
         for option in fabric_options().values():
             how = dict(option.settings) if option.names[-1].startswith("-") else {"nargs": "?"}
             parser.add_argument(*option.names, **how)
-        of_type("Choices", text, str, "text, words as on a command line")
+        require_type("Choices", text, str, "text, words as on a command line")
         try:
             words = shlex.split(text)
         except ValueError as error:
@@ -118,13 +122,13 @@ class FabricSpec:
         found, unknown = parser.parse_known_args(words[2 * whole :])
         if unknown and not whole:
             known = [option.names[-1] for option in fabric_options().values()]
-            raise no_such("Choice", unknown[0], known)
+            raise unknown_name_error("Choice", unknown[0], known)
         return cls.of(vars(found))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in fabric_options():
             raise AttributeError(f"FabricSpec has no choice {name}")
-        return self._given.get(name, _fixed(fabric_options()[name].default))
+        return self._given.get(name, _to_immutable(fabric_options()[name].default))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"FabricSpec must stay as it is: replace({name}=..) returns another")
@@ -141,7 +145,7 @@ class FabricSpec:
     @property
     def adapter(self) -> Adapter | None:
         """The adapter that the choices select; None for a fabric without an adapter."""
-        return chosen_adapter("", self._given)
+        return select_adapter("", self._given)
 
     def replace(self, **changes: Any) -> FabricSpec:
         """Return a `FabricSpec` in which `changes` replace choices; None restores a default."""
@@ -164,7 +168,7 @@ class FabricSpec:
                 for each in value if isinstance(value, list | tuple) else [value]:
                     yield f"{each:.12g}" if isinstance(each, float) else str(each)
 
-    def make(self, *, runs: int = 0) -> Made:
+    def make(self, *, runs: int = 0) -> BuiltFabric:
         """Plan, check and compile the schedules, and build the fabric.
 
         Parameters
@@ -175,7 +179,7 @@ class FabricSpec:
 
         Returns
         -------
-        Made
+        BuiltFabric
             The fabric in ``fabric``, facts of its schedules in ``facts``, and the system of the
             adapter, or None, in ``system``.
 
@@ -184,9 +188,11 @@ class FabricSpec:
         InputError
             If a choice is unknown, does not fit the others, or cannot be built.
         """
-        from .make import make, make_fabric  # here, since it imports all hardware
+        from .make import make_fabric, make_with_adapter  # here, since it imports all hardware
 
-        return make(self, self.adapter) if self.adapter else make_fabric(self, runs=runs)
+        return (
+            make_with_adapter(self, self.adapter) if self.adapter else make_fabric(self, runs=runs)
+        )
 
 
 class _WordParser(argparse.ArgumentParser):
@@ -196,29 +202,29 @@ class _WordParser(argparse.ArgumentParser):
         raise InputError(f"{message[:1].upper()}{message[1:]}")
 
 
-def _differing(values: Mapping[str, Any]) -> dict[str, Any]:
+def _non_default(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the choices in `values` that differ from their defaults, in the order of the options.
 
     Why: two specifications are equal if these are, however the user wrote them.
     """
     found = {}
     for name, option in fabric_options().items():
-        value = _fixed(values.get(name))
-        if value is not None and value != _fixed(option.default):
+        value = _to_immutable(values.get(name))
+        if value is not None and value != _to_immutable(option.default):
             found[name] = value
     return found
 
 
-def _fixed(value: Any) -> Any:
+def _to_immutable(value: Any) -> Any:
     """Return an immutable value: a tuple in place of a list."""
     return tuple(value) if isinstance(value, list) else value
 
 
-def _check(given: Mapping[str, Any]) -> None:
-    """Check that no choice excludes another one, and none needs another one that is missing."""
+def _check_exclusions(given: Mapping[str, Any]) -> None:
+    """Check that no two choices exclude each other, and that each has the choices that it needs."""
     known = fabric_options()
     for name in given if "plan" in given else ():
-        if name in PLANNED and not (name == "root" and given[name] == "any"):
+        if name in PLANNING_OPTIONS and not (name == "root" and given[name] == "any"):
             shown = name.upper() if name in ("topology", "collective") else known[name].names[-1]
             raise InputError(
                 f"{shown} and --plan exclude each other, because the file holds a whole plan; "
@@ -226,4 +232,4 @@ def _check(given: Mapping[str, Any]) -> None:
             )
     texts = ((known[name].names[-1], known[name].text) for name in given)
     check_needs(texts, {name: given.get(name, option.default) for name, option in known.items()})
-    chosen_adapter("", given)
+    select_adapter("", given)

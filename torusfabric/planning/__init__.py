@@ -1,7 +1,7 @@
 """Planning: the only way from names, such as ``8x8 allgather``, to a schedule and a program.
 
-1. `select` reads the names and returns a `Selection`: topology, collective, options, and an
-   algorithm if the user names one.
+1. `make_selection` reads the names and returns a `Selection`: topology, collective, options, and
+   an algorithm if the user names one.
 2. `resolve` chooses the open parts of a selection: the algorithm and the latency of sums.
    `resolve_forms` chooses several algorithms, each for a range of message lengths.
 3. `plan_selection` returns the schedule. `plan_any_root` returns a schedule for a root that each
@@ -15,19 +15,34 @@ for the import of the compiler.
 
 from typing import TYPE_CHECKING
 
-from ..toolchain.exports import exported
+from ..toolchain.exports import lazy_exports
 
 if TYPE_CHECKING:
     from ..program import Program, compile
     from .any_root import plan_any_root
     from .foreign import import_schedule
     from .forms import plan_forms, resolve_forms
-    from .limits import announce, require_hardware, require_results
+    from .limits import log_duration, require_hardware_memory, require_result_memory
     from .plans import plan, plan_selection, resolve
-    from .selection import FormChoice, PlanOptions, Selection, select
+    from .selection import FormChoice, PlanOptions, Selection, make_selection
 
-__all__ = ["announce", "FormChoice", "PlanOptions", "Program", "Selection", "compile",
-           "import_schedule", "plan", "plan_any_root", "plan_forms", "plan_selection",
-           "require_hardware", "require_results", "resolve", "resolve_forms", "select"]  # fmt: skip
+__all__ = [
+    "log_duration",
+    "FormChoice",
+    "PlanOptions",
+    "Program",
+    "Selection",
+    "compile",
+    "import_schedule",
+    "plan",
+    "plan_any_root",
+    "plan_forms",
+    "plan_selection",
+    "require_hardware_memory",
+    "require_result_memory",
+    "resolve",
+    "resolve_forms",
+    "make_selection",
+]
 
-__getattr__ = exported(__name__)
+__getattr__ = lazy_exports(__name__)

@@ -14,23 +14,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..algorithms import find
+from ..algorithms import find_algorithm
 from ..collective import Collective
 from ..errors import InputError
 from ..program import compile
-from ..program.counts import estimated_luts
+from ..program.counts import estimate_luts
 from ..schedule import Lifted, Masked, Pattern, Schedule, Table
-from .planned import most_flits
 from .plans import plan_selection, resolve
 from .selection import Selection
+from .selection_schedule import length_arguments
 
-__all__ = ["masked", "plan_any_root", "to_every_root"]
+__all__ = ["mask_to_root", "plan_any_root", "selection_for_every_root"]
 
 #: For a collective with a root, the collective that does the same for every root at once.
-TO_EVERY_ROOT = {"scatter": "alltoall", "gather": "allgather", "reduce": "allreduce"}
+KINDS_FOR_EVERY_ROOT = {"scatter": "alltoall", "gather": "allgather", "reduce": "allreduce"}
 
-#: An algorithm for all collectives of `TO_EVERY_ROOT` on any topology. Its schedules are tables.
-TABLES = "matching"
+#: An algorithm for all collectives of `KINDS_FOR_EVERY_ROOT` on any topology. Its schedules are
+#: tables.
+TABLE_ALGORITHM = "matching"
 
 
 def plan_any_root(
@@ -65,15 +66,15 @@ def plan_any_root(
 
     Examples
     --------
-    >>> from torusfabric.planning import select
+    >>> from torusfabric.planning import make_selection
     >>> for flits in (1, 16):
-    ...     selection, schedule = plan_any_root(select("4x4", "reduce"), flits=flits)
+    ...     selection, schedule = plan_any_root(make_selection("4x4", "reduce"), flits=flits)
     ...     print(selection.algorithm.name, schedule.form)
     diagonal rounds
     matching masked
     """
     length: dict[str, Any] = {"flits": flits, "any_length": any_length}
-    same = _masked(selection, length)
+    same = _masked_plan(selection, length)
     try:
         resolved = resolve(selection, **length, root="any")
         rooted = resolved, plan_selection(resolved)
@@ -83,27 +84,27 @@ def plan_any_root(
         return same
     if same is None:
         return rooted
-    programs = [compile(plan[1], **most_flits(plan[1], **length), root="any")
+    programs = [compile(plan[1], **length_arguments(plan[1], **length), root="any")
                 for plan in (rooted, same)]  # fmt: skip
-    costs = [(program.cycles(), estimated_luts(program)) for program in programs]
+    costs = [(program.cycles(), estimate_luts(program)) for program in programs]
     return same if costs[1] < costs[0] else rooted
 
 
-def to_every_root(selection: Selection) -> Selection | None:
+def selection_for_every_root(selection: Selection) -> Selection | None:
     """Return the selection of the collective that serves every root at once.
 
     None if there is no such collective. Without an algorithm in `selection`, the result has the
-    algorithm `TABLES`.
+    algorithm `TABLE_ALGORITHM`.
     """
-    kind = TO_EVERY_ROOT.get(selection.collective.kind)
+    kind = KINDS_FOR_EVERY_ROOT.get(selection.collective.kind)
     if kind is None:
         return None
     collective = replace(selection.collective, kind=kind, root=None)
-    algorithm = selection.algorithm or find(TABLES)
+    algorithm = selection.algorithm or find_algorithm(TABLE_ALGORITHM)
     return replace(selection, collective=collective, algorithm=algorithm)
 
 
-def masked(schedule: Schedule, collective: Collective) -> Schedule | None:
+def mask_to_root(schedule: Schedule, collective: Collective) -> Schedule | None:
     """Return a schedule in which only the blocks of one root count.
 
     Parameters
@@ -121,18 +122,22 @@ def masked(schedule: Schedule, collective: Collective) -> Schedule | None:
     part = schedule.part if isinstance(schedule, Lifted) else schedule
     if not isinstance(part, Pattern | Table):
         return None
-    only: Schedule = Masked.of(part, collective.in_one_group)
-    return Lifted.of(only, schedule.topology, collective) if isinstance(schedule, Lifted) else only
+    only: Schedule = Masked.for_root(part, collective.in_one_group)
+    return (
+        Lifted.from_group(only, schedule.topology, collective)
+        if isinstance(schedule, Lifted)
+        else only
+    )
 
 
-def _masked(selection: Selection, length: dict[str, Any]) -> tuple[Selection, Schedule] | None:
+def _masked_plan(selection: Selection, length: dict[str, Any]) -> tuple[Selection, Schedule] | None:
     """Return a selection with its algorithm, and its masked schedule; None if there is none."""
-    every = to_every_root(selection)
+    every = selection_for_every_root(selection)
     if every is None:
         return None
     try:
         whole = resolve(every, **length)
-        schedule = masked(plan_selection(whole), selection.collective)
+        schedule = mask_to_root(plan_selection(whole), selection.collective)
     except InputError:
         return None
     if schedule is None:

@@ -31,27 +31,27 @@ from typing_extensions import Unpack
 from ..algorithms import CATALOGUE, Options
 from ..algorithms.algorithm import AlgorithmFailed
 from ..analysis.cost import Costs, Number, schedule_cost
-from ..analysis.facts import require_length
-from ..analysis.volume import least_time, limit
+from ..analysis.facts import require_message_length
+from ..analysis.volume import cycle_limit, least_time
 from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Schedule
-from ..schedule.sum_trees import sum_trees
+from ..schedule.sum_trees import find_sum_trees
 from ..toolchain.public import public
-from ..toolchain.values import is_several, natural
+from ..toolchain.values import is_iterable, parse_non_negative_int
 from ..topology import CayleyGraph, Topology, Torus
-from .planned import choose_latency, most_flits, planned
-from .selection import PlanOptions, Selection, select
+from .selection import PlanOptions, Selection, make_selection
+from .selection_schedule import choose_latency, length_arguments, schedule_of_selection
 
 if TYPE_CHECKING:
     from ..program import Program
 
-__all__ = ["Candidate", "candidates", "choose_by_cycles", "choose_by_model", "choose_by_times",
+__all__ = ["Candidate", "rank_candidates", "choose_by_cycles", "choose_by_model", "choose_by_times",
            "compare"]  # fmt: skip
 
 
 #: Share by which message times may exceed the lower bound, on tori and on other networks.
-TIMES_ALIKE, TIMES_NEAR = Fraction(1, 10), Fraction(3, 100)
+TORUS_TIME_TOLERANCE, OTHER_TIME_TOLERANCE = Fraction(1, 10), Fraction(3, 100)
 
 
 class Candidate(NamedTuple):
@@ -94,28 +94,34 @@ class Candidate(NamedTuple):
     time: Number | None = None
 
 
-class _Tried(NamedTuple):
-    """A candidate with its program, and the cycles of a run or of its ports if these are slower."""
+class _CompiledCandidate(NamedTuple):
+    """A candidate with its program and its cycles.
+
+    `cycles` are those of a run, or those in which the stream port of a node moves the messages of a
+    run if the port is slower.
+    """
 
     selection: Selection
     program: Program
     cycles: int
 
 
-def _name(selection: Selection) -> str:
+def _candidate_name(selection: Selection) -> str:
     """Return the name of a candidate: its algorithm and the options of its variant."""
-    return " ".join([selection.chosen().name, *_own_options(selection)])
+    return " ".join([selection.resolve_algorithm().name, *_variant_options(selection)])
 
 
-def _own_options(selection: Selection) -> tuple[str, ...]:
+def _variant_options(selection: Selection) -> tuple[str, ...]:
     """Return the options of a candidate in which variants of its algorithm differ, as text."""
     options = selection.options
     short = 2  # flits of a message that may have a chunk for each flit
-    names = {name for flits in (0, short) for one in _variants(selection, flits) for name in one}
+    names = {
+        name for flits in (0, short) for one in _option_variants(selection, flits) for name in one
+    }
     return tuple(f"{name}={getattr(options, name)}" for name in options.given() if name in names)
 
 
-def _variants(
+def _option_variants(
     selection: Selection, flits: int = 0, *, padded: bool = False
 ) -> Sequence[Mapping[str, Any]]:
     """Return the variants of the algorithm of a selection, for messages of `flits` flits.
@@ -126,9 +132,9 @@ def _variants(
     """
     topology, collective = selection.topology, selection.collective
     if collective.axes is not None:
-        topology, collective = collective.groups(topology).torus, collective.in_one_group
-    algorithm = selection.chosen()
-    variants = [*algorithm.find_variants(topology, collective), *_packets_by_time(selection)]
+        topology, collective = collective.groups(topology).group_topology, collective.in_one_group
+    algorithm = selection.resolve_algorithm()
+    variants = [*algorithm.find_variants(topology, collective), *_packet_variants(selection)]
     if 1 < flits <= (most := algorithm.most_flit_chunks(topology, collective)):
         last = most if padded else flits
         cuts = [{"chunks": count} for count in range(flits, last + 1)]  # in place of fewer chunks
@@ -136,18 +142,21 @@ def _variants(
     return variants
 
 
-def _packets_by_time(selection: Selection) -> Iterator[Mapping[str, Any]]:
+def _packet_variants(selection: Selection) -> Iterator[Mapping[str, Any]]:
     """Yield the variant that cuts messages into the best number of packets for the costs, if any.
 
-    Nothing is yielded unless the start-up time and the transfer time are positive.
+    Nothing is yielded unless the start-up time of a step is positive and the algorithm has the
+    option ``times``.
     """
     costs = selection.costs or {}
     beta, tau, length = costs.get("beta", 0), costs.get("tau", 0), costs.get("length", 1)
-    if beta > 0 and "times" in selection.chosen().options:
+    if beta > 0 and "times" in selection.resolve_algorithm().options:
         yield {"times": (float(beta), float(tau), float(length))}
 
 
-def serving(selection: Selection, flits: int = 0, *, padded: bool = False) -> Iterator[Selection]:
+def suitable_selections(
+    selection: Selection, flits: int = 0, *, padded: bool = False
+) -> Iterator[Selection]:
     """Yield the candidates of a selection: each suitable algorithm, first as it is, then variants.
 
     Algorithms come in the order of the catalogue. A variant is left out if the user gave one of its
@@ -169,13 +178,13 @@ def serving(selection: Selection, flits: int = 0, *, padded: bool = False) -> It
     """
     topology, collective, asked = selection.topology, selection.collective, selection.options
     arcs = topology.nodes * topology.ports
-    all_ = CATALOGUE.preferred(collective)
+    all_ = CATALOGUE.by_preference(collective)
     for algorithm in all_ if selection.algorithm is None else (selection.algorithm,):
         if collective.kind not in algorithm.collectives or arcs > (algorithm.most_arcs or arcs):
             continue
         of_this = replace(selection, algorithm=algorithm)
         given = {*asked.given(), *(["latency"] * selection.any_latency)}
-        for variant in ({}, *_variants(of_this, flits, padded=padded)):
+        for variant in ({}, *_option_variants(of_this, flits, padded=padded)):
             options = replace(asked, **variant)
             given_again = not given.isdisjoint(variant)
             if not given_again and algorithm.why_not(topology, collective, options) is None:
@@ -199,7 +208,7 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
 
     Examples
     --------
-    >>> choose_by_times(select("7x7x7", "allgather")).algorithm.name
+    >>> choose_by_times(make_selection("7x7x7", "allgather")).algorithm.name
     'hamiltonian'
     """
     options = selection.options
@@ -207,23 +216,23 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
         selection.topology, selection.collective, ports=options.ports, duplex=options.duplex
     )
     best, fewest = None, None
-    for candidate in _for_long(selection):
+    for candidate in _long_message_candidates(selection):
         try:
-            schedule = planned(replace(candidate, any_latency=False))
+            schedule = schedule_of_selection(replace(candidate, any_latency=False))
         except InputError as error:
             if isinstance(error, AlgorithmFailed):
-                error.announce()
+                error.warn_once()
             continue
-        if root and sum_trees(schedule) is not None:
+        if root and find_sum_trees(schedule) is not None:
             continue  # with a root that each run chooses, hardware cannot stream sums
         times = schedule_cost(schedule).hardware_times
         if fewest is None or times < fewest:
             known = None if candidate.any_latency else schedule
             best, fewest = replace(candidate, planned=known), times
-        if times <= (1 + _alike(selection)) * least:
+        if times <= (1 + _time_tolerance(selection)) * least:
             break
     if best is None or fewest is None:
-        return replace(selection, algorithm=selection.chosen())
+        return replace(selection, algorithm=selection.resolve_algorithm())
     number = f"{fewest} message time{'s' * (fewest != 1)}"
     return replace(best, why=f"{number} for long messages, at least {least}")
 
@@ -243,29 +252,29 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
     Examples
     --------
     >>> costs = {"alpha": 1000, "beta": 1000, "tau": 1}
-    >>> print(choose_by_model(select("8x8", "broadcast"), costs).why)
+    >>> print(choose_by_model(make_selection("8x8", "broadcast"), costs).why)
     a time of 3003; spanning-tree 36009/4, spanning-tree trees=1 8008, diagonal 4004, necklace 8008
     """
     selection = replace(selection, costs=costs)
     tried: list[tuple[Number, Selection]] = []
-    for candidate in serving(selection):
+    for candidate in suitable_selections(selection):
         try:
             candidate = choose_latency(candidate, None, any_length=False)
-            schedule = planned(candidate)
+            schedule = schedule_of_selection(candidate)
         except InputError as error:
             if isinstance(error, AlgorithmFailed):
-                error.announce()
+                error.warn_once()
             continue
         time = schedule_cost(schedule).time(**costs)
         tried.append((time, replace(candidate, planned=schedule)))
     if not tried:
-        return replace(selection, algorithm=selection.chosen())
+        return replace(selection, algorithm=selection.resolve_algorithm())
     least, best = min(tried, key=lambda one: one[0])
-    others = ", ".join(f"{_name(one)} {time}" for time, one in tried if one is not best)
+    others = ", ".join(f"{_candidate_name(one)} {time}" for time, one in tried if one is not best)
     return replace(best, why=f"a time of {least}" + (f"; {others}" if others else ""))
 
 
-def _alike(selection: Selection) -> Fraction:
+def _time_tolerance(selection: Selection) -> Fraction:
     """Return the share by which message times may exceed the lower bound.
 
     The share is larger on tori, where it admits algorithms with smaller hardware.
@@ -273,17 +282,17 @@ def _alike(selection: Selection) -> Fraction:
     torus = isinstance(selection.topology, Torus) or selection.collective.axes is not None
     exchange = selection.collective.from_each and selection.collective.personal
     differ = not isinstance(selection.topology, CayleyGraph)
-    return TIMES_ALIKE if torus or (exchange and differ) else TIMES_NEAR
+    return TORUS_TIME_TOLERANCE if torus or (exchange and differ) else OTHER_TIME_TOLERANCE
 
 
-def _for_long(selection: Selection) -> Iterator[Selection]:
+def _long_message_candidates(selection: Selection) -> Iterator[Selection]:
     """Yield the candidates for long messages.
 
     First come all algorithms as they are. On networks that are no tori, the variants follow that
     choose the number of chunks.
     """
     variants = []
-    for one in serving(selection):
+    for one in suitable_selections(selection):
         if one.options == selection.options:
             yield one
         elif one.options.chunks and not selection.options.chunks:
@@ -316,27 +325,31 @@ def choose_by_cycles(
     Examples
     --------
     >>> for flits in (1, 64):
-    ...     print(choose_by_cycles(select("8x8", "broadcast"), flits).why)
+    ...     print(choose_by_cycles(make_selection("8x8", "broadcast"), flits).why)
     13 cycles for 1 flit; spanning-tree 14, max-flow 23, diagonal 19, necklace 13
     29 cycles for 64 flits
     """
-    require_length(flits)
-    tried = list(_tried(selection, flits, any_length=any_length, root=root))
+    require_message_length(flits)
+    tried = list(_compile_candidates(selection, flits, any_length=any_length, root=root))
     if not tried:
-        return replace(selection, algorithm=selection.chosen())
-    best = _best(tried, None if any_length else flits, root)
-    others = ", ".join(f"{_name(one.selection)} {one.cycles}" for one in tried if one is not best)
+        return replace(selection, algorithm=selection.resolve_algorithm())
+    best = _fewest_luts(tried, None if any_length else flits, root)
+    others = ", ".join(
+        f"{_candidate_name(one.selection)} {one.cycles}" for one in tried if one is not best
+    )
     length = f"{'up to ' * any_length}{flits} flit{'s' * (flits != 1)}"
     why = f"{best.cycles} cycles for {length}" + (f"; {others}" if others else "")
     return replace(best.selection, why=why)
 
 
-def _best(tried: Sequence[_Tried], flits: int | None, root: str | None) -> _Tried:
+def _fewest_luts(
+    tried: Sequence[_CompiledCandidate], flits: int | None, root: str | None
+) -> _CompiledCandidate:
     """Return the near schedule with the fewest LUTs by estimate.
 
     Parameters
     ----------
-    tried : sequence of _Tried
+    tried : sequence of _CompiledCandidate
         All candidates.
     flits : int or None
         Flits of a message: schedules that are slower than another near one for `flits` + 1 flits
@@ -344,18 +357,18 @@ def _best(tried: Sequence[_Tried], flits: int | None, root: str | None) -> _Trie
     root : {"any"} or None
         ``"any"`` if each run chooses its root.
     """
-    from ..program.serving import CYCLES_ALIKE
+    from ..program.serving import TIE_SHARE
 
     fewest = min(one.cycles for one in tried)
-    near = [one for one in tried if one.cycles <= (1 + CYCLES_ALIKE) * fewest]
+    near = [one for one in tried if one.cycles <= (1 + TIE_SHARE) * fewest]
     if len(near) == 1:
         return near[0]
-    from ..program.counts import estimated_luts
+    from ..program.counts import estimate_luts
 
-    near.sort(key=lambda one: (estimated_luts(one.program), one.cycles))
+    near.sort(key=lambda one: (estimate_luts(one.program), one.cycles))
     if flits is None:
         return near[0]
-    longer = partial(_cycles_of, flits=flits + 1, root=root)
+    longer = partial(_cycles_at_length, flits=flits + 1, root=root)
     return next(
         one
         for one in near
@@ -363,7 +376,7 @@ def _best(tried: Sequence[_Tried], flits: int | None, root: str | None) -> _Trie
     )
 
 
-def _cycles_of(tried: _Tried, flits: int, root: str | None) -> int:
+def _cycles_at_length(tried: _CompiledCandidate, flits: int, root: str | None) -> int:
     """Return the cycles of a candidate's schedule for messages of `flits` flits."""
     from ..program import compile
     from ..program.mode import block_flits
@@ -375,46 +388,47 @@ def _cycles_of(tried: _Tried, flits: int, root: str | None) -> int:
     return compile(schedule, flits=flits, operators=selection.operators, root=root).cycles()
 
 
-def _tried(
+def _compile_candidates(
     selection: Selection,
     flits: int,
     *,
     any_length: bool = False,
     root: str | None = None,
     prune: bool = True,
-) -> Iterator[_Tried]:
+) -> Iterator[_CompiledCandidate]:
     """Yield each candidate with its program and cycles.
 
     With `prune`, a candidate is skipped as soon as a bound, known before planning or before
-    compiling, shows that it takes too many cycles.
+    compiling, shows that it takes too many cycles. In return, short messages are also tried with
+    padding to more chunks, see `suitable_selections`.
     """
     from ..program import compile
-    from ..program.serving import CYCLES_ALIKE
+    from ..program.serving import TIE_SHARE
 
     fewest: int | None = None
-    for candidate in serving(selection, 0 if any_length else flits, padded=prune):
+    for candidate in suitable_selections(selection, 0 if any_length else flits, padded=prune):
         if prune and isinstance(candidate.topology, CayleyGraph):
-            least = _least_padded(candidate, flits)
-            if fewest is not None and least > (1 + CYCLES_ALIKE) * fewest:
+            least = _least_padded_cycles(candidate, flits)
+            if fewest is not None and least > (1 + TIE_SHARE) * fewest:
                 continue
         elif prune and _least_chunks(candidate, selection.options) > 2 * flits:
             continue  # chunks of less than half a flit: more than half of the cycles are padding
         try:
             candidate = choose_latency(candidate, flits, any_length=any_length)
-            schedule = planned(candidate)
+            schedule = schedule_of_selection(candidate)
             if prune and fewest is not None and least_cycles(schedule, flits) > 2 * fewest:
                 continue
-            lengths = most_flits(schedule, flits, any_length=any_length)
+            lengths = length_arguments(schedule, flits, any_length=any_length)
             operators = selection.operators
             program = compile(schedule, **lengths, operators=operators, root=root)
             program = program.by_beats(selection.beat)
         except InputError as error:
             if isinstance(error, AlgorithmFailed):
-                error.announce()
+                error.warn_once()
             continue
         cycles = max(program.cycles(), _port_cycles(program, selection.beat))
         fewest = cycles if fewest is None else min(fewest, cycles)
-        yield _Tried(replace(candidate, planned=schedule), program, cycles)
+        yield _CompiledCandidate(replace(candidate, planned=schedule), program, cycles)
 
 
 def _port_cycles(program: Program, beat: int) -> int:
@@ -427,10 +441,12 @@ def _port_cycles(program: Program, beat: int) -> int:
         return 0
     blocks = program.schedule.blocks
     flits = min(program.block_flits & -program.block_flits, beat)
-    return -(-program.flits // flits) * (max(blocks.goals, blocks.parts) - 1)
+    return -(-program.flits // flits) * (
+        max(blocks.messages_per_origin, blocks.messages_per_receiver) - 1
+    )
 
 
-def _least_padded(candidate: Selection, flits: int) -> Fraction:
+def _least_padded_cycles(candidate: Selection, flits: int) -> Fraction:
     """Return a lower bound on the cycles of a candidate with more chunks than flits, else 0.
 
     Each chunk is padded to a flit, so the padded message has as many flits as chunks.
@@ -444,13 +460,13 @@ def _least_padded(candidate: Selection, flits: int) -> Fraction:
 def _least_chunks(candidate: Selection, asked: Options) -> int:
     """Return a lower bound on the chunks of a candidate's schedule; 0 if the user gave chunks.
 
-    On networks whose nodes differ, an algorithm without options chooses at least as many chunks as
-    any of its variants has.
+    `asked` are the options of the user. On networks whose nodes differ, an algorithm without a
+    variant chooses at least as many chunks as any of its variants has.
     """
     if asked.chunks is not None:
         return 0
     differ = not isinstance(candidate.topology, CayleyGraph)
-    variants = _variants(candidate) if differ and candidate.options == asked else ()
+    variants = _option_variants(candidate) if differ and candidate.options == asked else ()
     chunks = (int(one.get("chunks", 0)) for one in variants)
     return max(candidate.options.chunks or 0, *chunks, 0)
 
@@ -518,26 +534,28 @@ def compare(
     1 spanning-tree trees=1 13 8
     64 spanning-tree 29 16
     """
-    selection = select(topology, collective, root=root, **options)
-    lengths = flits if is_several(flits) and not isinstance(flits, str) else [flits]
-    numbers = [natural("Flits", length) for length in lengths]
+    selection = make_selection(topology, collective, root=root, **options)
+    lengths = flits if is_iterable(flits) and not isinstance(flits, str) else [flits]
+    numbers = [parse_non_negative_int("Flits", length) for length in lengths]
     return tuple(
         row
         for number in numbers
-        for row in _timed(replace(selection, costs=selection.model(number)), number)
+        for row in _compare_at_length(
+            replace(selection, costs=selection.cost_model(number)), number
+        )
     )
 
 
-def _timed(selection: Selection, flits: int) -> list[Candidate]:
+def _compare_at_length(selection: Selection, flits: int) -> list[Candidate]:
     """Return the rows of `compare` for one length; with costs, with a time and sorted by it."""
-    rows, model = candidates(selection, flits), selection.costs
+    rows, model = rank_candidates(selection, flits), selection.costs
     if model is None:
         return rows
     timed = [row._replace(time=schedule_cost(row.schedule).time(**model)) for row in rows]
     return sorted(timed, key=lambda row: row.time or 0)
 
 
-def candidates(selection: Selection, flits: int) -> list[Candidate]:
+def rank_candidates(selection: Selection, flits: int) -> list[Candidate]:
     """Return the schedules of all suitable algorithms for one length, the fewest cycles first.
 
     Parameters
@@ -552,21 +570,23 @@ def candidates(selection: Selection, flits: int) -> list[Candidate]:
     InputError
         If no algorithm is suitable.
     """
-    rows = [_row(one, flits) for one in _tried(selection, flits, prune=False)]
+    rows = [
+        _comparison_row(one, flits) for one in _compile_candidates(selection, flits, prune=False)
+    ]
     if not rows:
-        selection.chosen()  # raises the error that says why no algorithm is suitable
+        selection.resolve_algorithm()  # raises the error that says why no algorithm is suitable
     return sorted(rows, key=lambda row: row.cycles)
 
 
-def _row(tried: _Tried, flits: int) -> Candidate:
+def _comparison_row(tried: _CompiledCandidate, flits: int) -> Candidate:
     """Return the row of `compare` for a candidate."""
     selection, schedule = tried.selection, tried.program.schedule
     return Candidate(
-        algorithm=selection.chosen().name,
-        options=_own_options(selection),
+        algorithm=selection.resolve_algorithm().name,
+        options=_variant_options(selection),
         flits=flits,
         cycles=tried.cycles,
-        limit=limit(selection.topology, selection.collective, flits),
+        limit=cycle_limit(selection.topology, selection.collective, flits),
         steps=schedule.round_count,
         schedule=schedule,
     )

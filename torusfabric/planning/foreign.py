@@ -22,16 +22,16 @@ from ..schedule.foreign.dataflow import read_dataflow
 from ..schedule.recognise import recognise
 from ..toolchain.public import public
 from ..toolchain.reading import excerpt, read_text
-from ..toolchain.values import no_such, path_of, real
+from ..toolchain.values import parse_number, require_path, unknown_name_error
 from ..topology import IntArray, Topology, parse_topology
-from .limits import plans_soon
+from .limits import is_quick_to_plan
 from .plans import plan_selection
 from .selection import Selection
 
-__all__ = ["best_plan", "import_placed", "import_schedule"]
+__all__ = ["best_own_schedule", "import_with_placement", "import_schedule"]
 
 #: Largest accepted file with a placement, in bytes.
-MOST_MAP = 2**24
+MOST_MAP_BYTES = 2**24
 
 
 @public
@@ -85,13 +85,13 @@ def import_schedule(
     >>> schedule.form, schedule.steps
     ('pattern', 8)
     """
-    schedule, _ = import_placed(
+    schedule, _ = import_with_placement(
         path, topology, placement=placement, switching=switching, root=root, seconds=seconds
     )
     return schedule
 
 
-def import_placed(
+def import_with_placement(
     path: str | os.PathLike[str],
     topology: Topology | str | None = None,
     *,
@@ -119,7 +119,7 @@ def import_placed(
     InputError
         If the file has an error, or does not fit the topology.
     """
-    seconds, placement = real("Seconds", seconds), path_of("Placement", placement)
+    seconds, placement = parse_number("Seconds", seconds), require_path("Placement", placement)
     dataflow = read_dataflow(path, root)
     topology = dataflow.file.facts.get("topology") if topology is None else topology
     if topology is None:
@@ -128,7 +128,7 @@ def import_placed(
     if placement in PLACEMENTS:
         nodes = place_ranks(dataflow, topology, str(placement), seconds=seconds)
     else:
-        nodes = _listed_nodes(placement, topology, dataflow.buffers.ranks)
+        nodes = _read_placement(placement, topology, dataflow.buffers.ranks)
     try:
         rounds = list_schedule(dataflow, topology, nodes, switching=switching)
     except InputError as error:
@@ -136,7 +136,7 @@ def import_placed(
     return recognise(rounds), nodes
 
 
-def best_plan(schedule: Schedule) -> Schedule | None:
+def best_own_schedule(schedule: Schedule) -> Schedule | None:
     """Return our best schedule for the collective and the topology of another schedule.
 
     Each algorithm of the catalogue is tried, unless planning may take more than about a second.
@@ -153,11 +153,11 @@ def best_plan(schedule: Schedule) -> Schedule | None:
         for options in (Options(chunks=schedule.chunks), Options()):
             selection = Selection(schedule.topology, schedule.collective, algorithm, options)
             misfit = algorithm.why_not(schedule.topology, schedule.collective, options)
-            if misfit is None and plans_soon(selection):
+            if misfit is None and is_quick_to_plan(selection):
                 try:
                     found = plan_selection(selection)
                 except AlgorithmFailed as error:
-                    error.announce()
+                    error.warn_once()
                     break
                 others = found.chunks != schedule.chunks
                 planned.append(
@@ -167,11 +167,13 @@ def best_plan(schedule: Schedule) -> Schedule | None:
     return min(planned, key=lambda entry: entry[:3], default=(0, 0, 0, None))[3]
 
 
-def _listed_nodes(path: str | os.PathLike[str], topology: Topology, ranks: int) -> IntArray:
+def _read_placement(path: str | os.PathLike[str], topology: Topology, ranks: int) -> IntArray:
     """Read a placement from a file with one node number a line; ``#`` starts a comment."""
     if not os.path.exists(path):
-        raise no_such("Map", os.fspath(path), PLACEMENTS, more=", or a file with a node a line")
-    lines = read_text(path, "Map of ranks", most=MOST_MAP).splitlines()
+        raise unknown_name_error(
+            "Map", os.fspath(path), PLACEMENTS, more=", or a file with a node a line"
+        )
+    lines = read_text(path, "Map of ranks", most=MOST_MAP_BYTES).splitlines()
     entries = [line.split("#")[0].strip() for line in lines]
     entries = [entry for entry in entries if entry]
     for entry in entries:

@@ -5,14 +5,15 @@ hardware may hold several schedules of a collective, its *forms*, each for a ran
 candidate is compiled once, for messages of any length. The program gives the cycles at each length
 and an estimate of the LUTs.
 
-The rule (`worth_their_luts`): the best single form is taken first. A further form is added while it
-saves at least 1 % of the cycles, in the mean over all lengths, for every 20 % of a node's LUTs that
-it adds, memories included. If the longest message has fewer than 64 flits, only one form is taken;
-the choice then counts 1 % of the cycles as much as 1 % of the LUTs. The reason of the choice (`why`
-of each selection) names the forms, and the savings and costs of forms that are left out.
+The rule (`choose_forms_greedily`): the best single form is taken first. A further form is added
+while it saves at least 1 % of the cycles, in the mean over all lengths, for every 20 % of a node's
+LUTs that it adds, memories included. If the longest message has fewer than 64 flits, only one form
+is taken; the choice then counts 1 % of the cycles as much as 1 % of the LUTs. The reason of the
+choice (`why` of each selection) names the forms, and the savings and costs of forms that are left
+out.
 
-A schedule can have several *versions*: programs that differ in their timing, such as one that is
-quick for short messages and one that is quick for long ones. A form has all versions it needs.
+A schedule can have several *versions*: programs with different timing, for example one for short
+and one for long messages. A form has all versions that save enough cycles.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ import numpy as np
 from typing_extensions import Unpack
 
 from ..analysis.check import check as check_schedule
-from ..analysis.facts import require_length
+from ..analysis.facts import require_message_length
 from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Schedule
 from ..toolchain.public import public
-from ..toolchain.values import flag, natural
+from ..toolchain.values import parse_non_negative_int, require_bool
 from ..topology import IntArray, Topology
-from .choice import least_cycles, serving
-from .planned import of_each_latency
-from .plans import plan_selection, resolve, tries_all
-from .selection import FormChoice, PlanOptions, Selection, select
+from .choice import least_cycles, suitable_selections
+from .plans import is_full_search, plan_selection, resolve
+from .selection import FormChoice, PlanOptions, Selection, make_selection
+from .selection_schedule import plan_each_latency
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -44,14 +45,14 @@ if TYPE_CHECKING:
 __all__ = ["plan_forms", "resolve_forms"]
 
 #: Least length of the longest message, in flits, for which a collective may have several forms.
-SEVERAL_FROM = 64
+LEAST_FLITS_FOR_SEVERAL = 64
 
 #: Most omitted forms that the reason of the choice names, and least share of the cycles that such a
 #: form must save.
-MOST_NAMED, NAMED_FROM = 2, 0.01
+MOST_MISSED_FORMS, LEAST_MISSED_GAIN = 2, 0.01
 
 
-class _Candidate(NamedTuple):
+class _FormVersion(NamedTuple):
     """A version of a schedule: its selection, program, and cycles at each compared length."""
 
     selection: Selection
@@ -111,16 +112,16 @@ def plan_forms(
     >>> forms = tf.plan_forms("9", "broadcast", max_flits=64)
     >>> [form.chunks for form in forms]
     [1, 2]
-    >>> tf.compile([forms], max_flits=64).modes[0].starts
+    >>> tf.compile([forms], max_flits=64).modes[0].range_starts
     (1, 10)
     """
     any_root = "any" if isinstance(root, str) and root == "any" else None
-    selection = select(topology, collective, root=0 if any_root else root, **options)
-    most = natural("Max flits", max_flits)
-    require_length(most)
+    selection = make_selection(topology, collective, root=0 if any_root else root, **options)
+    most = parse_non_negative_int("Max flits", max_flits)
+    require_message_length(most)
     chosen = resolve_forms(selection, most, root=any_root, forms=FormChoice(forms))
     schedules = tuple(map(plan_selection, chosen))
-    for schedule in schedules if flag("Check", check) else ():
+    for schedule in schedules if require_bool("Check", check) else ():
         check_schedule(schedule)
     return schedules
 
@@ -135,7 +136,8 @@ def resolve_forms(
     """Choose the forms of a selection, for messages of any length: one or several selections.
 
     There is one form if the selection has an algorithm, a schedule or costs of the model, if the
-    topology is too large to try all algorithms, or if a seed is given.
+    topology is too large to try all algorithms, if a seed is given, or with the rules ``"short"``
+    and ``"long"``.
 
     Parameters
     ----------
@@ -160,36 +162,36 @@ def resolve_forms(
 
     Examples
     --------
-    >>> from torusfabric.planning import select
-    >>> for form in resolve_forms(select("9", "broadcast"), 64):
+    >>> from torusfabric.planning import make_selection
+    >>> for form in resolve_forms(make_selection("9", "broadcast"), 64):
     ...     print(form.algorithm.name, form.planned.chunks)
     spanning-tree 1
     spanning-tree 2
     """
     decided = selection.algorithm or selection.planned or selection.costs
-    tried: list[_Candidate] = []
-    if forms is not FormChoice.LONG and not decided and tries_all(selection):
-        tried = list(_candidates(selection, most, root))
+    tried: list[_FormVersion] = []
+    if forms is not FormChoice.LONG and not decided and is_full_search(selection):
+        tried = list(_form_versions(selection, most, root))
     if not tried and root is None:
         return (resolve(selection, flits=most, any_length=True),)
     if not tried:
-        from .any_root import plan_any_root  # here, since it imports what compiles
+        from .any_root import plan_any_root  # here, since it imports the compiler
 
         rooted, schedule = plan_any_root(selection, flits=most, any_length=True)
         return (replace(rooted, planned=schedule),)
     if forms is FormChoice.AUTO:
-        return _Offers(tried, most).chosen()
-    from ..program.counts import estimated_luts
-    from ..program.serving import worth_having
+        return _FormChooser(tried, most).choose()
+    from ..program.counts import estimate_luts
+    from ..program.serving import choose_forms
 
-    luts = [estimated_luts(candidate.program) for candidate in tried]
+    luts = [estimate_luts(candidate.program) for candidate in tried]
     cycles = [candidate.cycles for candidate in tried]
-    kept = (tried[form].selection for form in worth_having(cycles, luts))
+    kept = (tried[form].selection for form in choose_forms(cycles, luts))
     chosen = tuple({id(form.planned): form for form in kept}.values())
     return chosen[:1] if forms is FormChoice.SHORT else chosen
 
 
-class Exchange(NamedTuple):
+class ExchangeRate(NamedTuple):
     """Exchange rate between cycles and LUTs.
 
     Parameters
@@ -197,14 +199,16 @@ class Exchange(NamedTuple):
     rate : float
         Percent of a node's LUTs that one percent of the cycles is worth.
     beside : int
-        LUTs of a node outside its forms. They are part of the whole to which percents refer.
+        LUTs of a node outside its forms. Percents of LUTs refer to these and the forms together.
     """
 
     rate: float
     beside: int = 0
 
     def price(self, cycles: float, luts: int) -> float:
-        """Return the price ``rate ln(cycles) + ln(luts)`` of some forms, which a choice minimizes.
+        """Return the price of some forms, which a choice minimizes.
+
+        It is ``rate ln(cycles) + ln(beside + luts)``.
 
         Why logarithms: a percent of the cycles is compared with percents of the LUTs.
 
@@ -219,14 +223,14 @@ class Exchange(NamedTuple):
 
 
 #: Exchange rates for the choice of a single form, and for the choice of several forms.
-ONE_FORM, SEVERAL_FORMS = Exchange(1, beside=1000), Exchange(20)
+ONE_FORM, SEVERAL_FORMS = ExchangeRate(1, beside=1000), ExchangeRate(20)
 
 
-def worth_their_luts(
+def choose_forms_greedily(
     mean_cycles: Callable[[Sequence[int]], float],
     luts: Callable[[Sequence[int]], int],
     count: int,
-    exchange: Exchange = SEVERAL_FORMS,
+    exchange: ExchangeRate = SEVERAL_FORMS,
     *,
     most: int | None = None,
 ) -> list[int]:
@@ -240,7 +244,7 @@ def worth_their_luts(
         LUTs of a node with a set of forms.
     count : int
         Number of forms to choose from; forms are numbered from 0.
-    exchange : Exchange
+    exchange : ExchangeRate
         Exchange rate between cycles and LUTs.
     most : int, optional
         Most forms to choose; by default all.
@@ -257,7 +261,7 @@ def worth_their_luts(
 
     >>> cycles = {(0,): 2.0, (1,): 3.0, (2,): 4.0, (0, 1): 1.01, (0, 2): 1.9, (0, 1, 2): 1.0}
     >>> tables = [100, 100, 200]
-    >>> worth_their_luts(
+    >>> choose_forms_greedily(
     ...     lambda forms: cycles[tuple(forms)], lambda forms: sum(tables[k] for k in forms), 3
     ... )
     [0, 1]
@@ -272,161 +276,174 @@ def worth_their_luts(
     return chosen
 
 
-class _Offers:
-    """The schedules that can be forms, with their cycles and LUTs; `chosen` returns the choice.
+class _FormChooser:
+    """The schedules that can be forms, with their cycles and LUTs; `choose` returns the choice.
 
-    Forms are numbered; each has one version of its schedule or several.
+    Forms are numbered. A form is one schedule, in one version or several.
 
     Parameters
     ----------
-    tried : list of _Candidate
+    tried : list of _FormVersion
         All versions of all schedules.
     most : int
         Flits of the longest message.
     """
 
-    def __init__(self, tried: list[_Candidate], most: int) -> None:
-        from ..program.counts import hardware_parts
-        from ..program.serving import compared_lengths
+    def __init__(self, tried: list[_FormVersion], most: int) -> None:
+        from ..program.counts import estimate_parts
+        from ..program.serving import sample_lengths
 
-        self._most, self._lengths = most, compared_lengths(most)
+        self._most, self._lengths = most, sample_lengths(most)
         # A compared length stands for all lengths up to the next one; its weight is their share.
         self._weights = np.diff(np.append(self._lengths, most + 1)) / most
-        self._parts = [hardware_parts(candidate.program) for candidate in tried]
+        self._parts = [estimate_parts(candidate.program) for candidate in tried]
         of_schedule: dict[int, list[int]] = {}
         for number, candidate in enumerate(tried):
             of_schedule.setdefault(id(candidate.selection.planned), []).append(number)
         #: For each form, the numbers in `tried` of its versions.
-        self._versions = [self._needed(numbers, tried) for numbers in of_schedule.values()]
+        self._versions = [self._needed_versions(numbers, tried) for numbers in of_schedule.values()]
         self._selections = [tried[numbers[0]].selection for numbers in self._versions]
         self._cycles = [
             np.min([tried[number].cycles for number in numbers], axis=0)
             for numbers in self._versions
         ]
-        alone = [self._times([form]) for form in range(len(self._versions))]
+        alone = [self._fewest_cycles([form]) for form in range(len(self._versions))]
         self._fewest = np.min(alone, axis=0)
 
-    def _needed(self, numbers: list[int], tried: list[_Candidate]) -> list[int]:
-        """Return the versions of a schedule without those that hardly save any cycles."""
-        from ..program.counts import joint_luts
-        from ..program.serving import spared
+    def _needed_versions(self, numbers: list[int], tried: list[_FormVersion]) -> list[int]:
+        """Return the versions of a schedule without those that hardly save any cycles.
 
-        dearest = sorted(numbers, key=lambda number: -joint_luts([self._parts[number]]))
-        without = spared([range(len(dearest))], [tried[number].cycles for number in dearest])
+        Versions with many LUTs are left out first. `numbers` are positions in `tried`.
+        """
+        from ..program.counts import estimate_joint_luts
+        from ..program.serving import dispensable_versions
+
+        dearest = sorted(numbers, key=lambda number: -estimate_joint_luts([self._parts[number]]))
+        without = dispensable_versions(
+            [range(len(dearest))], [tried[number].cycles for number in dearest]
+        )
         return [number for k, number in enumerate(dearest) if k not in without]
 
-    def _times(self, forms: Sequence[int]) -> IntArray:
+    def _fewest_cycles(self, forms: Sequence[int]) -> IntArray:
         """Return the cycles of the quickest of some forms, at each compared length."""
         times: IntArray = np.min([self._cycles[form] for form in forms], axis=0)
         return times
 
     def _mean_cycles(self, forms: Sequence[int]) -> float:
         """Return the mean cycles of some forms over all lengths, relative to the fewest."""
-        return float((self._times(forms) / self._fewest) @ self._weights)
+        return float((self._fewest_cycles(forms) / self._fewest) @ self._weights)
 
-    def _luts(self, forms: Sequence[int]) -> int:
+    def _estimated_luts(self, forms: Sequence[int]) -> int:
         """Return the estimated LUTs of a node with some forms."""
-        from ..program.counts import joint_luts
+        from ..program.counts import estimate_joint_luts
 
-        return joint_luts([self._parts[k] for form in forms for k in self._versions[form]])
+        return estimate_joint_luts([self._parts[k] for form in forms for k in self._versions[form]])
 
-    def chosen(self) -> tuple[Selection, ...]:
+    def choose(self) -> tuple[Selection, ...]:
         """Return the forms that are worth their LUTs, each with the reason of the choice."""
-        one = self._most < SEVERAL_FROM
+        one = self._most < LEAST_FLITS_FOR_SEVERAL
         count, exchange = len(self._versions), ONE_FORM if one else SEVERAL_FORMS
-        forms = worth_their_luts(
-            self._mean_cycles, self._luts, count, exchange, most=1 if one else None
+        forms = choose_forms_greedily(
+            self._mean_cycles, self._estimated_luts, count, exchange, most=1 if one else None
         )
         # Sort the forms by the first length at which each is the quickest; drop all others.
         quickest = np.argmin([self._cycles[form] for form in forms], axis=0).tolist()
         forms = [forms[k] for k in dict.fromkeys(quickest)]
-        why = self._in_words(forms)
+        why = self._reason_text(forms)
         return tuple(replace(self._selections[form], why=why) for form in forms)
 
-    def _in_words(self, forms: list[int]) -> str:
+    def _reason_text(self, forms: list[int]) -> str:
         """Return the reason of the choice: forms taken and left out, their savings and costs."""
         words = [
-            f"{' and '.join(map(self._name, forms))}, {self._luts(forms)} LUTs a node by estimate, "
+            f"{' and '.join(map(self._form_name, forms))}, {self._estimated_luts(forms)} LUTs a "
+            "node by estimate, "
             "memories included"
         ]
         for form in forms if len(forms) > 1 else ():
             others = [other for other in forms if other != form]
-            words.append(f"{self._name(form)} saves {self._saving(others, form)}")
-        missed = self._missed(forms)
-        words += [f"without {self._name(form)}: {self._saving(forms, form)}" for form in missed]
+            words.append(f"{self._form_name(form)} saves {self._saving_text(others, form)}")
+        missed = self._missed_forms(forms)
+        words += [
+            f"without {self._form_name(form)}: {self._saving_text(forms, form)}" for form in missed
+        ]
         return "; ".join(words + ["--forms all builds more"] * bool(missed))
 
-    def _missed(self, forms: list[int]) -> list[int]:
-        """Return the omitted forms that would save the most cycles, at most `MOST_NAMED`."""
+    def _missed_forms(self, forms: list[int]) -> list[int]:
+        """Return the omitted forms that would save the most cycles, at most `MOST_MISSED_FORMS`."""
         mean = self._mean_cycles(forms)
         gains = {
             form: 1 - self._mean_cycles([*forms, form]) / mean
             for form in range(len(self._versions))
             if form not in forms
         }
-        best = sorted(gains, key=lambda form: -gains[form])[:MOST_NAMED]
-        return [form for form in best if gains[form] >= NAMED_FROM]
+        best = sorted(gains, key=lambda form: -gains[form])[:MOST_MISSED_FORMS]
+        return [form for form in best if gains[form] >= LEAST_MISSED_GAIN]
 
-    def _name(self, form: int) -> str:
+    def _form_name(self, form: int) -> str:
         """Return the name of a form: its algorithm and its number of chunks."""
         selection = self._selections[form]
         assert selection.planned is not None
         chunks = selection.planned.chunks
-        return f"{selection.chosen().name} in {chunks} chunk{'s' * (chunks != 1)}"
+        return f"{selection.resolve_algorithm().name} in {chunks} chunk{'s' * (chunks != 1)}"
 
-    def _saving(self, forms: Sequence[int], form: int) -> str:
-        """Return, as text, the cycles that another form saves and the LUTs that it adds."""
+    def _saving_text(self, forms: Sequence[int], form: int) -> str:
+        """Return, as text, the cycles that `form` saves beside `forms`, and the LUTs it adds."""
         before, after = self._mean_cycles(forms), self._mean_cycles([*forms, form])
-        more = self._luts([*forms, form]) / self._luts(forms) - 1
+        more = self._estimated_luts([*forms, form]) / self._estimated_luts(forms) - 1
         return f"{1 - after / before:.1%} of the cycles for {more:.0%} more LUTs"
 
 
-def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_Candidate]:
+def _form_versions(selection: Selection, most: int, root: str | None) -> Iterator[_FormVersion]:
     """Yield the versions of all schedules that can be a form.
 
     A schedule is skipped if a lower bound on its cycles exceeds the best known at every length.
     """
-    from ..program.compile import versions
-    from ..program.operator_demands import obey_operators
-    from ..program.serving import compared_lengths, cycles_at
+    from ..program.compile import compile_versions
+    from ..program.operator_demands import meet_operator_demands
+    from ..program.serving import cycles_of_lengths, sample_lengths
 
-    lengths, best = compared_lengths(most), None
-    for one in _planned(selection, root):
+    lengths, best = sample_lengths(most), None
+    for one in _planned_selections(selection, root):
         schedule = one.planned
         assert schedule is not None
         if best is not None and (least_cycles(schedule, lengths) > best).all():
             continue
         try:
-            programs = versions(schedule, most, selection.operators, root, beat=selection.beat)
-            programs = [*map(obey_operators, programs)]
+            programs = compile_versions(
+                schedule, most, selection.operators, root, beat=selection.beat
+            )
+            programs = [*map(meet_operator_demands, programs)]
         except InputError:
             continue
         for program in programs:
-            cycles = cycles_at(program.form, lengths)
+            cycles = cycles_of_lengths(program.form, lengths)
             best = cycles if best is None else np.minimum(best, cycles)
-            yield _Candidate(one, program, cycles)
+            yield _FormVersion(one, program, cycles)
 
 
-def _planned(selection: Selection, root: str | None) -> Iterator[Selection]:
+def _planned_selections(selection: Selection, root: str | None) -> Iterator[Selection]:
     """Yield all suitable selections with their schedules.
 
-    For any root these are the schedules by offset and the masked ones, see `any_root.py`.
+    With ``root="any"`` these are the schedules by offset and the masked ones, see `any_root.py`.
     """
-    yield from _of_all_latencies(selection)
+    yield from _plan_all_latencies(selection)
     if not root:
         return
-    from .any_root import masked, to_every_root  # here, since it imports what compiles
+    from .any_root import (  # here, since it imports the compiler
+        mask_to_root,
+        selection_for_every_root,
+    )
 
-    every = to_every_root(selection)
-    for one in () if every is None else _of_all_latencies(every):
+    every = selection_for_every_root(selection)
+    for one in () if every is None else _plan_all_latencies(every):
         assert one.planned is not None
-        schedule = masked(one.planned, selection.collective)
+        schedule = mask_to_root(one.planned, selection.collective)
         if schedule is not None:
             yield replace(one, collective=selection.collective, planned=schedule)
 
 
-def _of_all_latencies(selection: Selection) -> Iterator[Selection]:
+def _plan_all_latencies(selection: Selection) -> Iterator[Selection]:
     """Yield all candidates with their schedules, once for each latency if that is open."""
-    for candidate in serving(selection):
+    for candidate in suitable_selections(selection):
         with suppress(InputError):
-            yield from of_each_latency(candidate)
+            yield from plan_each_latency(candidate)

@@ -16,22 +16,29 @@ from ..toolchain.resources import available_memory, duration_text, memory_text
 from ..topology import Topology
 from .selection import Selection
 
-__all__ = ["announce", "announce_plan", "plan_memory", "plans_soon", "require_hardware",
-           "require_memory", "require_results"]  # fmt: skip
+__all__ = [
+    "log_duration",
+    "log_long_plan",
+    "memory_arguments",
+    "is_quick_to_plan",
+    "require_hardware_memory",
+    "require_memory",
+    "require_result_memory",
+]
 
-#: Bytes while planning, the least that was measured: `PER_PORT` for each port of each node, but
-#: `NEIGHBOURS` if the collective runs in several groups (then the neighbours of each node are
-#: tabulated), and `PER_BLOCK` for each block that a node sends or receives.
-PER_PORT, PER_BLOCK, NEIGHBOURS = 5, 20, 24
+#: Bytes while planning, the least that was measured: `BYTES_PER_PORT` for each port of each node,
+#: but `BYTES_PER_NEIGHBOUR` if the collective runs in several groups (then the neighbours of each
+#: node are tabulated), and `BYTES_PER_BLOCK` for each block that a node sends or receives.
+BYTES_PER_PORT, BYTES_PER_BLOCK, BYTES_PER_NEIGHBOUR = 5, 20, 24
 
-#: Bytes of a netlist for each port of each node (`PER_PIN`); of a memory for each address, while
-#: the memory is simulated (`PER_ADDRESS`) and while Yosys writes it as Verilog
-#: (`PER_WRITTEN_ADDRESS`); and of a simulation for each word that it sends, receives or compares
-#: (`PER_WORD`).
-PER_PIN, PER_ADDRESS, PER_WRITTEN_ADDRESS, PER_WORD = 1000, 8, 800, 16
+#: Bytes of a netlist for each port of each node (`BYTES_PER_PIN`); of a memory for each address,
+#: while the memory is simulated (`BYTES_PER_ADDRESS`) and while Yosys writes it as Verilog
+#: (`BYTES_PER_WRITTEN_ADDRESS`); and of a simulation for each word that it sends, receives or
+#: compares (`BYTES_PER_WORD`).
+BYTES_PER_PIN, BYTES_PER_ADDRESS, BYTES_PER_WRITTEN_ADDRESS, BYTES_PER_WORD = 1000, 8, 800, 16
 
 #: Bytes for each result: of a job of a simulation, or of a run of place and route.
-PER_RESULT = 1000
+BYTES_PER_RESULT = 1000
 
 #: Up to `QUICK_NODES` nodes, and `QUICK_BLOCKS` blocks that a node sends or receives, every
 #: algorithm plans within about a second. From `SLOW_NODES` nodes on, or `SLOW_CHUNKS` chunks in all
@@ -39,11 +46,11 @@ PER_RESULT = 1000
 QUICK_NODES, QUICK_BLOCKS, SLOW_NODES, SLOW_CHUNKS = 2**12, 2**16, 2**16, 2**22
 
 #: Seconds from which on an estimate of time is printed without ``--verbose``.
-LONG = 60.0
+LONG_SECONDS = 60.0
 
 #: Bytes of free memory that are left to other processes, and bytes that are assumed to be free
 #: without asking the operating system.
-SPARE, LITTLE = 2**28, 2**24
+SPARE_BYTES, NEGLIGIBLE_BYTES = 2**28, 2**24
 
 
 def require_memory(what: str, numbers: dict[str, int], size: Callable[..., int]) -> None:
@@ -72,7 +79,7 @@ def require_memory(what: str, numbers: dict[str, int], size: Callable[..., int])
     torusfabric.errors.NotEnoughMemory: Planning must fit in memory, ... where ... are free...
     """
     total = size(*numbers.values())
-    if total <= LITTLE or total <= (free := max(available_memory() - SPARE, 0)):
+    if total <= NEGLIGIBLE_BYTES or total <= (free := max(available_memory() - SPARE_BYTES, 0)):
         return
     name = max(numbers, key=numbers.__getitem__)
     fitting, beyond = 0, numbers[name]
@@ -89,7 +96,7 @@ def require_memory(what: str, numbers: dict[str, int], size: Callable[..., int])
     )
 
 
-def announce(what: str, seconds: float) -> None:
+def log_duration(what: str, seconds: float) -> None:
     """Log how long some work may take: for all users if that is long, else for ``--verbose``.
 
     Parameters
@@ -99,11 +106,11 @@ def announce(what: str, seconds: float) -> None:
     seconds : float
         The estimate.
     """
-    level = logging.INFO if seconds >= LONG else logging.DEBUG
+    level = logging.INFO if seconds >= LONG_SECONDS else logging.DEBUG
     LOGGER.log(level, "%s may take some %s", what, duration_text(max(seconds, 1)))
 
 
-def plan_memory(selection: Selection) -> tuple[dict[str, int], Callable[[int, int], int]]:
+def memory_arguments(selection: Selection) -> tuple[dict[str, int], Callable[[int, int], int]]:
     """Return the arguments of `require_memory` for planning a selection.
 
     Returns
@@ -115,40 +122,41 @@ def plan_memory(selection: Selection) -> tuple[dict[str, int], Callable[[int, in
 
     Examples
     --------
-    >>> from torusfabric.planning import select
-    >>> numbers, size = plan_memory(select("8x8", "allgather"))
+    >>> from torusfabric.planning import make_selection
+    >>> numbers, size = memory_arguments(make_selection("8x8", "allgather"))
     >>> numbers, size(*numbers.values()) < 1e6
     ({'nodes': 64, '--chunks': 1}, True)
     """
     whole, options, collective = selection.topology, selection.options, selection.collective
     # Of several groups only one is planned, but the check follows the whole network.
     groups = collective.groups(whole)
-    per_port = NEIGHBOURS if groups.count > 1 else PER_PORT
+    per_port = BYTES_PER_NEIGHBOUR if groups.n_groups > 1 else BYTES_PER_PORT
     # An all-reduce has as many blocks as chunks: one sum of all nodes for each chunk.
     together = collective.reducing and collective.to_all
 
-    def size(nodes: int, chunks: int) -> int:
-        blocks = chunks if together else nodes // groups.count * chunks
-        return per_port * nodes * whole.ports + PER_BLOCK * blocks
+    def estimate_bytes(nodes: int, chunks: int) -> int:
+        blocks = chunks if together else nodes // groups.n_groups * chunks
+        return per_port * nodes * whole.ports + BYTES_PER_BLOCK * blocks
 
     cut = "--packets" if options.packets else "--chunks"
-    return {"nodes": whole.nodes, cut: options.packets or options.chunks or 1}, size
+    return {"nodes": whole.nodes, cut: options.packets or options.chunks or 1}, estimate_bytes
 
 
-def plans_soon(selection: Selection) -> bool:
+def is_quick_to_plan(selection: Selection) -> bool:
     """Return True if every algorithm plans this selection within about a second.
 
     Examples
     --------
-    >>> from torusfabric.planning import select
-    >>> plans_soon(select("8x8", "allgather")), plans_soon(select("256x256", "allgather"))
+    >>> from torusfabric.planning import make_selection
+    >>> is_quick_to_plan(make_selection("8x8", "allgather")), is_quick_to_plan(make_selection(
+    ...     "256x256", "allgather"))
     (True, False)
     """
     nodes, chunks = selection.topology.nodes, selection.options.chunks or 1
     return nodes <= QUICK_NODES and nodes * chunks <= QUICK_BLOCKS
 
 
-def announce_plan(what: str, topology: Topology, options: Options) -> None:
+def log_long_plan(what: str, topology: Topology, options: Options) -> None:
     """Log a notice if planning a selection and the check of its schedule may take minutes."""
     nodes, chunks = topology.nodes, options.packets or options.chunks or 1
     if nodes >= SLOW_NODES or nodes * chunks >= SLOW_CHUNKS:
@@ -156,7 +164,7 @@ def announce_plan(what: str, topology: Topology, options: Options) -> None:
         LOGGER.info("%s, of %d nodes%s, may take minutes", what, nodes, cut)
 
 
-def require_hardware(
+def require_hardware_memory(
     topology: Topology, collective: Collective, *, flits: int | None = None, runs: int = 0
 ) -> None:
     """Raise an error if a fabric cannot be built or simulated in this machine's memory.
@@ -181,23 +189,26 @@ def require_hardware(
     --------
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import Torus
-    >>> require_hardware(Torus(4, 4), parse_collective("alltoall"), flits=64, runs=2)
+    >>> require_hardware_memory(Torus(4, 4), parse_collective("alltoall"), flits=64, runs=2)
     """
     layout = collective.layout(topology, 1)
     words = layout.send_words(1) + layout.recv_words(1)
     squared = words > 2  # each node holds a block from, or for, every node
-    per_address = PER_ADDRESS if runs else PER_WRITTEN_ADDRESS
+    per_address = BYTES_PER_ADDRESS if runs else BYTES_PER_WRITTEN_ADDRESS
 
-    def size(nodes: int, flits: int, runs: int) -> int:
+    def estimate_bytes(nodes: int, flits: int, runs: int) -> int:
         held = flits * (words * nodes // topology.nodes if squared else words)
-        return PER_PIN * nodes * topology.ports + (PER_WORD * runs * nodes + per_address) * held
+        return (
+            BYTES_PER_PIN * nodes * topology.ports
+            + (BYTES_PER_WORD * runs * nodes + per_address) * held
+        )
 
     what = "Simulating" if runs else "Hardware of"
     numbers = {"nodes": topology.nodes, "--flits": flits or 1, "--repeat": runs}
-    require_memory(f"{what} {topology} {collective}", numbers, size)
+    require_memory(f"{what} {topology} {collective}", numbers, estimate_bytes)
 
 
-def require_results(option: str, count: int) -> None:
+def require_result_memory(option: str, count: int) -> None:
     """Raise an error if the results of a command would not fit into memory.
 
     Parameters
@@ -207,4 +218,4 @@ def require_results(option: str, count: int) -> None:
     count : int
         Number of results: jobs of a simulation, or runs of place and route.
     """
-    require_memory("Results", {option: count}, lambda number: PER_RESULT * number)
+    require_memory("Results", {option: count}, lambda number: BYTES_PER_RESULT * number)

@@ -16,13 +16,13 @@ from ..analysis.check import check as check_schedule
 from ..collective import Collective
 from ..schedule import Schedule
 from ..toolchain.public import public
-from ..toolchain.values import flag, natural
+from ..toolchain.values import parse_non_negative_int, require_bool
 from ..topology import Topology
 from .choice import choose_by_cycles, choose_by_model, choose_by_times
-from .planned import choose_latency, planned
-from .selection import PlanOptions, Selection, select
+from .selection import PlanOptions, Selection, make_selection
+from .selection_schedule import choose_latency, schedule_of_selection
 
-__all__ = ["plan", "plan_selection", "resolve", "tries_all"]
+__all__ = ["plan", "plan_selection", "resolve", "is_full_search"]
 
 #: Most arcs of a topology on which all algorithms are tried. On more arcs the first suitable
 #: algorithm of the catalogue is taken, because planning with each of them would take too long.
@@ -96,10 +96,12 @@ def plan(
     >>> tf.plan("8x8", "broadcast", flits=64, objective="time", costs=costs).algorithm
     'max-flow'
     """
-    selection = select(topology, collective, algorithm=algorithm, root=root, axes=axes, **options)
-    number = None if flits is None else natural("Flits", flits)
+    selection = make_selection(
+        topology, collective, algorithm=algorithm, root=root, axes=axes, **options
+    )
+    number = None if flits is None else parse_non_negative_int("Flits", flits)
     schedule = plan_selection(selection, flits=number)
-    if flag("Check", check):
+    if require_bool("Check", check):
         check_schedule(schedule)
     return schedule
 
@@ -129,11 +131,11 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
 
     Examples
     --------
-    >>> from torusfabric.planning import select
-    >>> plan_selection(select("8x8", "broadcast")).algorithm
+    >>> from torusfabric.planning import make_selection
+    >>> plan_selection(make_selection("8x8", "broadcast")).algorithm
     'spanning-tree'
     """
-    return planned(resolve(selection, flits=flits))
+    return schedule_of_selection(resolve(selection, flits=flits))
 
 
 def resolve(
@@ -170,21 +172,21 @@ def resolve(
 
     Examples
     --------
-    >>> from torusfabric.planning import select
-    >>> chosen = resolve(select("4x4", "allreduce:matching", latency="auto"))
+    >>> from torusfabric.planning import make_selection
+    >>> chosen = resolve(make_selection("4x4", "allreduce:matching", latency="auto"))
     >>> chosen.algorithm.name, chosen.options.latency
     ('matching', 3)
     """
     if selection.planned is not None:
         return selection
-    if (costs := selection.model(flits)) is not None:
+    if (costs := selection.cost_model(flits)) is not None:
         return choose_by_model(selection, costs)
     if selection.algorithm is None:
-        return _chosen(selection, flits, any_length=any_length, root=root)
+        return _choose_algorithm(selection, flits, any_length=any_length, root=root)
     return choose_latency(selection, flits, any_length=any_length)
 
 
-def tries_all(selection: Selection) -> bool:
+def is_full_search(selection: Selection) -> bool:
     """Return True if a choice of the algorithm tries all of the catalogue.
 
     False on large topologies, and if the user gives a seed.
@@ -193,13 +195,13 @@ def tries_all(selection: Selection) -> bool:
     return topology.nodes * topology.ports <= MOST_ARCS and "seed" not in options.given()
 
 
-def _chosen(
+def _choose_algorithm(
     selection: Selection, flits: int | None, *, any_length: bool, root: str | None
 ) -> Selection:
     """Choose the algorithm and the latency of a selection without an algorithm."""
     # A seed is meant for the catalogue's first suitable algorithm, so no other one is tried.
-    first = replace(selection, algorithm=selection.chosen())
-    if not tries_all(selection):
+    first = replace(selection, algorithm=selection.resolve_algorithm())
+    if not is_full_search(selection):
         return choose_latency(first, flits, any_length=any_length)
     if flits is not None:
         return choose_by_cycles(selection, flits, any_length=any_length, root=root)

@@ -1,8 +1,8 @@
 """Selections: the user's choice of a topology, a collective, an algorithm and its options.
 
-`select` reads a choice that is given by names or by values. `resolve` and `plan_selection` in
-`plans.py` take the `Selection` that it returns. `with_faults` marks links and nodes of a topology
-as broken.
+`make_selection` reads a choice that is given by names or by values. `resolve` and `plan_selection`
+in `plans.py` take the `Selection` that it returns. `with_faults` marks links and nodes of a
+topology as broken.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 from typing_extensions import Unpack
 
-from ..algorithms import Algorithm, Options, choose, find
+from ..algorithms import Algorithm, Options, choose_algorithm, find_algorithm
 from ..analysis.cost import Costs, read_costs
 from ..collective import (
     Collective,
-    Named,
+    NameParts,
     Operator,
     parse_collective,
     parse_operators,
@@ -28,21 +28,27 @@ from ..collective import (
 from ..errors import InputError
 from ..schedule import Duplex, Schedule
 from ..toolchain.reading import read_text
-from ..toolchain.values import Choice, is_several, natural, no_such, shown
+from ..toolchain.values import (
+    Choice,
+    is_iterable,
+    message_text,
+    parse_non_negative_int,
+    unknown_name_error,
+)
 from ..topology import (
     Faulty,
     Latency,
     Topology,
-    alike_along_axes,
+    equalize_axis_links,
     parse_topology,
     with_latency,
 )
 
-__all__ = ["FormChoice", "PlanOptions", "Selection", "select", "with_faults"]
+__all__ = ["FormChoice", "PlanOptions", "Selection", "make_selection", "with_faults"]
 
 
 #: Largest accepted file of broken links, in bytes.
-MOST_LINKS = 2**24
+MOST_LINK_FILE_BYTES = 2**24
 
 #: A broken link: the text ``0:+0`` (node 0, port +0), the text ``0:+0:out`` if only the outgoing
 #: arc is broken, a pair of a node and a port (name or number), or a file with one link a line.
@@ -105,7 +111,7 @@ class PlanOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Selection:
-    """A topology, a collective and all other inputs of planning; `select` makes it from names.
+    """A topology, a collective and all other inputs of planning; see `make_selection`.
 
     Parameters
     ----------
@@ -128,7 +134,7 @@ class Selection:
     why : str
         The reason for the choice of the algorithm, as text for the user.
     planner : function of Selection -> Schedule, optional
-        A replacement of `plan_anew`, such as a function that caches schedules.
+        A replacement of `plan_with_algorithm`, such as a function that caches schedules.
     """
 
     topology: Topology
@@ -143,7 +149,7 @@ class Selection:
     why: str = field(default="", repr=False, compare=False)
     planner: Callable[[Selection], Schedule] | None = field(default=None, repr=False, compare=False)
 
-    def model(self, flits: int | None) -> Costs | None:
+    def cost_model(self, flits: int | None) -> Costs | None:
         """Return the constants of the cost model; None if cycles decide among algorithms.
 
         The message length is `flits`, unless `costs` has a length.
@@ -152,7 +158,7 @@ class Selection:
             return self.costs
         return cast(Costs, {"length": flits} | self.costs)
 
-    def chosen(self) -> Algorithm:
+    def resolve_algorithm(self) -> Algorithm:
         """Return the algorithm of this selection, or else the catalogue's first suitable one.
 
         Raises
@@ -160,10 +166,10 @@ class Selection:
         InputError
             If no algorithm of the catalogue is suitable.
         """
-        return self.algorithm or choose(self.topology, self.collective, self.options)
+        return self.algorithm or choose_algorithm(self.topology, self.collective, self.options)
 
 
-def select(
+def make_selection(
     topology: Topology | str,
     collective: Collective | str,
     *,
@@ -203,14 +209,16 @@ def select(
 
     Examples
     --------
-    >>> select("4x4", "gossip", algorithm="matching").collective.kind
+    >>> make_selection("4x4", "gossip", algorithm="matching").collective.kind
     'allgather'
     """
     asked: dict[str, Any] = dict(options)
-    named = split_name(collective) if isinstance(collective, str) else Named("", "", "")
-    topology = _network(topology, named.faults, asked)
+    named = split_name(collective) if isinstance(collective, str) else NameParts("", "", "")
+    topology = _parse_network(topology, named.faults, asked)
     if not isinstance(collective, str | Collective):
-        raise InputError(f"Collective must be a name or a Collective, not {shown(collective)}")
+        raise InputError(
+            f"Collective must be a name or a Collective, not {message_text(collective)}"
+        )
     if isinstance(collective, Collective):
         if root is not None or axes is not None:
             raise InputError(
@@ -226,24 +234,24 @@ def select(
             )
         algorithm = named.algorithm or algorithm
     if axes is not None or "@" in str(kind):
-        topology = alike_along_axes(topology)
+        topology = equalize_axis_links(topology)
     collective = parse_collective(str(kind), root=root, axes=axes, topology=topology)
     if algorithm is not None and not isinstance(algorithm, Algorithm):
-        algorithm = find(algorithm)
+        algorithm = find_algorithm(algorithm)
     operators = parse_operators(asked.pop("operators", ())) if collective.reducing else ()
-    costs = _costs(asked.pop("objective", "cycles"), asked.pop("costs", None))
-    beat = natural("Beat", asked.pop("beat", 1))
+    costs = _parse_costs(asked.pop("objective", "cycles"), asked.pop("costs", None))
+    beat = parse_non_negative_int("Beat", asked.pop("beat", 1))
     if beat.bit_count() != 1:
         raise InputError(f"Beat must be a power of two, not {beat}")
     latency = asked.get("latency")
     any_latency = isinstance(latency, str) and latency == "auto"
     if any_latency:
         del asked["latency"]
-    chosen = _of_algorithm(asked, topology, collective)
+    chosen = _check_options(asked, topology, collective)
     return Selection(topology, collective, algorithm, chosen, any_latency, costs, beat, operators)
 
 
-def _network(topology: Topology | str, faults: str, asked: dict[str, Any]) -> Topology:
+def _parse_network(topology: Topology | str, faults: str, asked: dict[str, Any]) -> Topology:
     """Return the topology with its faults and link latencies.
 
     The options of both are removed from `asked`; the options of the algorithm remain.
@@ -255,28 +263,32 @@ def _network(topology: Topology | str, faults: str, asked: dict[str, Any]) -> To
     return topology if latency is None else with_latency(topology, latency)
 
 
-def _of_algorithm(asked: dict[str, Any], topology: Topology, collective: Collective) -> Options:
+def _check_options(asked: dict[str, Any], topology: Topology, collective: Collective) -> Options:
     """Check the options of the algorithm, and return them."""
     for name in asked:
         if name not in (known := [option.name for option in fields(Options)]):
-            raise no_such("Option", name, known)
+            raise unknown_name_error("Option", name, known)
     chosen = Options(**asked)
     ports, groups = chosen.ports, collective.groups(topology)
-    if ports is not None and not 1 <= ports <= groups.torus.ports:
+    if ports is not None and not 1 <= ports <= groups.group_topology.ports:
         where = topology if collective.axes is None else f"{topology} {collective.name}"
-        raise InputError(f"Ports must be from 1 to {groups.torus.ports} on {where}, not {ports}")
+        raise InputError(
+            f"Ports must be from 1 to {groups.group_topology.ports} on {where}, not {ports}"
+        )
     return chosen
 
 
-def _costs(objective: object, costs: Costs | None) -> Costs | None:
+def _parse_costs(objective: object, costs: Costs | None) -> Costs | None:
     """Return all constants of the cost model; None if the objective is cycles."""
     if not isinstance(objective, str) or objective not in OBJECTIVES:
-        raise InputError(f"Objective must be {' or '.join(OBJECTIVES)}, not {shown(objective)}")
+        raise InputError(
+            f"Objective must be {' or '.join(OBJECTIVES)}, not {message_text(objective)}"
+        )
     if objective == "time":
         return read_costs(costs)
     if costs is not None:
         raise InputError(
-            f"Costs {shown(costs)} have no effect on cycles; choose the objective time "
+            f"Costs {message_text(costs)} have no effect on cycles; choose the objective time "
             "(--objective time), or leave costs out"
         )
     return None
@@ -315,24 +327,28 @@ def with_faults(
     >>> with_faults(Torus(4, 4), "0:+0"), with_faults(Torus(4, 4), [(0, "+0"), (1, 2)], 10)
     (<Faulty 4x4!0:+0>, <Faulty 4x4!0:+0,1:+1,10>)
     """
-    found = list(_links(topology, links))
-    single = isinstance(nodes, str) or not is_several(nodes)
+    found = list(_each_broken_link(topology, links))
+    single = isinstance(nodes, str) or not is_iterable(nodes)
     each = cast(list[int | str], [nodes]) if single else list(cast(Iterable[int | str], nodes))
     words = [
         word for node in each for word in (node.split(",") if isinstance(node, str) else [node])
     ]
-    broken = [natural("Broken node", word) for word in words]
+    broken = [parse_non_negative_int("Broken node", word) for word in words]
     return Faulty(topology, found, broken) if found or broken else topology
 
 
-def _links(topology: Topology, links: Link | Iterable[Link]) -> Iterator[str | tuple[int, int]]:
+def _each_broken_link(
+    topology: Topology, links: Link | Iterable[Link]
+) -> Iterator[str | tuple[int, int]]:
     """Yield the broken links one by one, each as text or as an arc (node, out-port)."""
     pair = isinstance(links, tuple) and len(links) == 2 and isinstance(links[0], int)
-    if pair or isinstance(links, str | os.PathLike) or not is_several(links):
+    if pair or isinstance(links, str | os.PathLike) or not is_iterable(links):
         links = cast(list[Link], [links])
     for link in links:
         if isinstance(link, os.PathLike):
-            lines = read_text(Path(link), "File of broken links", most=MOST_LINKS).splitlines()
+            lines = read_text(
+                Path(link), "File of broken links", most=MOST_LINK_FILE_BYTES
+            ).splitlines()
             texts = [line.split("#")[0].strip() for line in lines]
             yield from (text for text in texts if text)
         elif isinstance(link, str):

@@ -26,33 +26,35 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..topology import CayleyGraph, IntArray, cayley
+from ..topology import CayleyGraph, IntArray, require_cayley_graph
 
 if TYPE_CHECKING:
     from ..topology import Topology
 
-__all__ = ["AddressMap", "Coordinate", "count_both_ways"]
+__all__ = ["AddressMap", "Coordinate", "direction_free_positions"]
 
 #: A pair of arrays: memories, and bases or addresses.
 Located: TypeAlias = tuple[IntArray, IntArray]
 
 #: The largest table, in entries, that is addressed by node and part directly. A larger one is
 #: addressed by differences, which costs hardware a subtraction.
-DIRECT_ROWS = 4096
+MOST_DIRECT_ENTRIES = 4096
 
 
 class Coordinate(NamedTuple):
-    """A coordinate of keys: ``(at[node, chunk] - of[part, chunk]) mod modulus``.
+    """A coordinate of keys: ``(node_values[node, chunk] - part_values[part, chunk]) % modulus``.
 
     Parameters
     ----------
-    at, of : ndarray of int, shapes (nodes, chunks) and (parts, chunks)
+    node_values, part_values : ndarray of int, shapes (nodes, chunks) and (parts, chunks)
         Numbers less than the modulus; -1 for a node or part without a key. An axis that does not
         matter has length 1.
+    modulus : int
+        Number of values of the coordinate.
     """
 
-    at: IntArray
-    of: IntArray
+    node_values: IntArray
+    part_values: IntArray
     modulus: int
 
 
@@ -98,7 +100,7 @@ class AddressMap:
     otherwise: AddressMap | None = None
 
     @classmethod
-    def in_sequence(cls, memory: int, parts: int, chunks: int, flits: int) -> AddressMap:
+    def from_sequence(cls, memory: int, parts: int, chunks: int, flits: int) -> AddressMap:
         """Return the map of blocks that lie one after another in one memory, part by part.
 
         Parameters
@@ -116,7 +118,7 @@ class AddressMap:
         --------
         Chunk 1 of part 2, with two chunks of four flits a part, is the sixth block of memory 3.
 
-        >>> memory, base = AddressMap.in_sequence(3, 8, chunks=2, flits=4).locate(0, 2, 1)
+        >>> memory, base = AddressMap.from_sequence(3, 8, chunks=2, flits=4).locate(0, 2, 1)
         >>> int(memory), int(base)
         (3, 20)
         """
@@ -124,12 +126,12 @@ class AddressMap:
         return cls(np.full((1, 1, 1), memory), base)
 
     @classmethod
-    def chunk_by_chunk(cls, memory: int, chunks: int, base: int = 0) -> AddressMap:
+    def from_chunk_memories(cls, memory: int, chunks: int, base: int = 0) -> AddressMap:
         """Return the map of a message with chunk c at `base` of memory ``memory + c``."""
         return cls(memory + np.arange(chunks)[None, None], np.full((1, 1, 1), base))
 
     @classmethod
-    def by_offset(
+    def from_offset_table(
         cls, memory: IntArray, base: IntArray, topology: Topology, *, ahead: bool = False,
         row_of: IntArray | None = None,
     ) -> AddressMap:  # fmt: skip
@@ -150,13 +152,13 @@ class AddressMap:
 
         >>> from torusfabric.topology import Torus
         >>> memory = np.array([[[0], [1], [2]]])
-        >>> offsets = AddressMap.by_offset(memory, 0 * memory, Torus(3))
+        >>> offsets = AddressMap.from_offset_table(memory, 0 * memory, Torus(3))
         >>> offsets.locate([0, 0, 0], [0, 1, 2], 0)[0].tolist()
         [0, 2, 1]
         """
         if memory.shape[1] == 1:
             return cls(memory, base, row_of=row_of)
-        graph = cayley(topology)
+        graph = require_cayley_graph(topology)
         numbers = tuple(graph.coordinates(np.arange(graph.nodes)))
         order = np.argsort(np.ravel_multi_index(numbers, graph.moduli))
         coordinates = []
@@ -166,16 +168,27 @@ class AddressMap:
         return cls(memory[:, order], base[:, order], tuple(coordinates), row_of)
 
     @classmethod
-    def of_nodes(
+    def from_table(
         cls, memory: IntArray, base: IntArray, topology: Topology, variant_of: IntArray
     ) -> AddressMap:
         """Return the map of a table by node and part.
 
-        A large table is reduced to one row for each variant, with offsets as keys. This requires
-        that all nodes of a variant store blocks with equal offsets at equal addresses.
+        A large table (`MOST_DIRECT_ENTRIES`) is reduced to one row for each variant (nodes with
+        equal actions), with the offset of the part from the node as the key. This is possible if
+        all nodes of a variant store blocks with equal offsets at equal addresses; otherwise the
+        table stays as it is.
+
+        Parameters
+        ----------
+        memory, base : ndarray of int, shape (nodes, parts, chunks)
+            Memory and base of each block.
+        topology : Topology
+            Topology of a group.
+        variant_of : ndarray of int, shape (nodes,)
+            Variant of each node.
         """
         table, nodes = cls(memory, base), np.arange(len(variant_of))[:, None]
-        small = memory.size <= DIRECT_ROWS or memory.shape[1] < len(nodes)
+        small = memory.size <= MOST_DIRECT_ENTRIES or memory.shape[1] < len(nodes)
         if small or not isinstance(topology, CayleyGraph):
             return table
         part = topology.add(nodes, nodes.T)
@@ -183,18 +196,22 @@ class AddressMap:
         memories, bases = memory[nodes, part], base[nodes, part]
         if any((values[first][variant_of] != values).any() for values in (memories, bases)):
             return table
-        return cls.by_offset(memories[first], bases[first], topology, ahead=True, row_of=variant_of)
+        return cls.from_offset_table(
+            memories[first], bases[first], topology, ahead=True, row_of=variant_of
+        )
 
     def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         """Return memory and base of blocks, elementwise; base -1 for a block never held."""
         nodes, part, chunk = map(np.asarray, (nodes, part, chunk))
         key, known = np.asarray(0) if self.coordinates else part, np.ones((), bool)
         for at, of, modulus in self.coordinates:
-            here, there = _entry(at, nodes, chunk), _entry(of, part, chunk)
+            here, there = _table_entries(at, nodes, chunk), _table_entries(of, part, chunk)
             key = key * modulus + (here - there) % modulus
             known = known & (here >= 0) & (there >= 0)
         row = nodes if self.row_of is None else self.row_of[nodes]
-        memory, base = (_entry(table, row, key, chunk) for table in (self.memory, self.base))
+        memory, base = (
+            _table_entries(table, row, key, chunk) for table in (self.memory, self.base)
+        )
         base = np.where(known, base, -1)
         if self.otherwise is not None:
             found = base >= 0
@@ -203,10 +220,10 @@ class AddressMap:
         shape = np.broadcast_shapes(nodes.shape, part.shape, chunk.shape)
         return np.broadcast_to(memory, shape), np.broadcast_to(base, shape)
 
-    def memories(self, nodes: IntArray) -> set[int]:
+    def memories_at(self, nodes: IntArray) -> set[int]:
         """Return the memories that hold any block at any of these nodes."""
         rows, found = nodes if self.row_of is None else np.unique(self.row_of[nodes]), set[int]()
-        for each in self.ways:
+        for each in self.map_chain:
             memory, base = (table[rows] if len(table) > 1 else table
                             for table in (each.memory, each.base))  # fmt: skip
             within = tuple(axis for axis, size in enumerate(memory.shape) if size == 1)
@@ -214,7 +231,7 @@ class AddressMap:
             found |= set(np.unique(memory[np.broadcast_to(there, memory.shape)]).tolist())
         return found
 
-    def renumbered(self, numbers: IntArray) -> AddressMap:
+    def renumber_memories(self, numbers: IntArray) -> AddressMap:
         """Return the same map with another number for each memory.
 
         Parameters
@@ -225,11 +242,11 @@ class AddressMap:
         return replace(
             self,
             memory=np.where(self.memory < 0, self.memory, numbers[self.memory]),
-            otherwise=self.otherwise and self.otherwise.renumbered(numbers),
+            otherwise=self.otherwise and self.otherwise.renumber_memories(numbers),
         )
 
     @property
-    def ways(self) -> Iterator[AddressMap]:
+    def map_chain(self) -> Iterator[AddressMap]:
         """The map itself, followed by the maps of the blocks that it lacks."""
         way: AddressMap | None = self
         while way is not None:
@@ -237,7 +254,7 @@ class AddressMap:
             way = way.otherwise
 
 
-def _entry(table: IntArray, *index: IntArray) -> IntArray:
+def _table_entries(table: IntArray, *index: IntArray) -> IntArray:
     """Return table entries at indices; an axis of length 1 ignores its index."""
     entry: IntArray = table[
         tuple(0 if size == 1 else each for size, each in zip(table.shape, index, strict=True))
@@ -245,8 +262,10 @@ def _entry(table: IntArray, *index: IntArray) -> IntArray:
     return entry
 
 
-def count_both_ways(positions: IntArray, length: int) -> tuple[IntArray, int]:
+def direction_free_positions(positions: IntArray, length: int) -> tuple[IntArray, int]:
     """Return positions along a cycle in a form that does not depend on the cycle's direction.
+
+    Why: flows that go around one cycle in both directions then have equal `Coordinate` values.
 
     Parameters
     ----------
@@ -264,7 +283,7 @@ def count_both_ways(positions: IntArray, length: int) -> tuple[IntArray, int]:
 
     Examples
     --------
-    >>> [count_both_ways(np.array(way), 4) for way in ([2, 3, 0, 1], [1, 0, 3, 2])]
+    >>> [direction_free_positions(np.array(way), 4) for way in ([2, 3, 0, 1], [1, 0, 3, 2])]
     [(array([0, 1, 2, 3]), 1), (array([0, 1, 2, 3]), -1)]
     """
     ahead = (positions - positions[0]) % length

@@ -1,15 +1,16 @@
 """Plans of rounds for a root that each run chooses.
 
 The topologies are Cayley graphs, so the plan for node 0 serves any root: a node acts as the plan
-says for the node at its offset from the root. Every node has the largest depth of each memory.
+says for the node at its offset from the root. A node can thus be at any offset, so at every node a
+memory has the depth that it has at the node of the plan where it is deepest.
 
 Messages are written before the root is known. A node therefore stores its message as if it were the
 root: block by block, by the offset of each destination from the node. The root stores received
 blocks by the offsets of their origins from it. Other nodes store received blocks by their own
 offsets from the root.
 
-In a `Masked` schedule all nodes act alike for all roots. Only the words that the host reads depend
-on the root then.
+A `Masked` schedule runs the collective for all roots at once, and one root's result is used. The
+nodes then act alike for all roots; only the words that the host reads depend on the root.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from ..topology import IntArray
 from .fields import Memory
 from .round_follower import RoundPlan
 
-__all__ = ["bank_sent_blocks", "give_chunks_memories"]
+__all__ = ["separate_send_memories", "separate_chunk_memories"]
 
 
-def give_chunks_memories(plan: RoundPlan) -> RoundPlan:
+def separate_chunk_memories(plan: RoundPlan) -> RoundPlan:
     """Return the plan of a broadcast with one memory and one injection port for each chunk.
 
     Slot 0 of a memory holds the block that the node sends as the root, slot 1 the received block.
@@ -58,8 +59,8 @@ def give_chunks_memories(plan: RoundPlan) -> RoundPlan:
     )
 
 
-def bank_sent_blocks(plan: RoundPlan) -> tuple[RoundPlan, IntArray, IntArray]:
-    """Return a plan in which each reader has a memory of sent blocks of its own, if possible.
+def separate_send_memories(plan: RoundPlan) -> tuple[RoundPlan, IntArray, IntArray]:
+    """Return a plan in which each reader reads sent blocks from its own memory, if possible.
 
     A memory holds its blocks in the order in which the reader reads them. Blocks that nobody reads
     are in the first memory. Why: its reader mostly forwards blocks as well, so it also serves the

@@ -1,8 +1,14 @@
 """The planner for blocks of a pattern (a schedule in which all steps forward alike).
 
-A pattern that does not stream proceeds in *waves*. Every router has two settings: one for injection
-in the first row of a wave, and one for forwarding in all later rows. A message of L flits in C
-chunks travels as L / C waves, one after another without a gap.
+A pattern that does not stream (`Pattern.streams`) proceeds in *waves*. Every router has two
+settings: one for injection in the first row of a wave, and one for forwarding in all later rows. A
+message of L flits in C chunks travels as L / C waves, one after another without a gap. With three
+steps and two waves::
+
+    cycle   0       1        2        3       4        5
+    wave    0       0        0        1       1        1
+    row     0       1        2        0       1        2
+    router  inject  forward  forward  inject  forward  forward
 
 The word that arrives in row r is stored in slot r of its in-port's memory, at every node. The block
 that it belongs to follows from the position of the in-arc on its *flow*, the cycle or chain of arcs
@@ -21,8 +27,8 @@ import numpy as np
 
 from ..schedule import Pattern
 from ..schedule.pattern import Flows
-from .address_map import AddressMap, Coordinate, count_both_ways
-from .fields import IDLE, Action, Loop, Order, Sources, memories_of, number_equal
+from .address_map import AddressMap, Coordinate, direction_free_positions
+from .fields import IDLE, Action, Loop, Order, Sources, make_node_memories, number_by_value
 from .moves import Moves, Points
 from .timing import MEMORY_AGE, PASS
 
@@ -30,13 +36,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..topology import BoolArray, IntArray
-    from .moves import Request
+    from .moves import CompileRequest
 
 __all__ = ["block_moves"]
 
 
-def block_moves(request: Request) -> Moves:
-    """Return the moves of the blocks of a pattern.
+def block_moves(request: CompileRequest) -> Moves:
+    """Return the moves of blocks that follow the flows of a pattern.
 
     Every in-port and every chunk has a memory. If all links take one cycle, rows are executed flit
     by flit, and all nodes forward words as they arrive. On longer links all flits of a block go in
@@ -46,7 +52,7 @@ def block_moves(request: Request) -> Moves:
     """
     pattern = request.schedule
     assert isinstance(pattern, Pattern)
-    topology, block, steps = pattern.topology, request.block, pattern.steps
+    topology, block, steps = pattern.topology, request.block_flits, pattern.steps
     ports, chunks, links = topology.ports, pattern.chunks, topology.cycles_of_port
     least, by_flit = topology.longest_link, topology.longest_link == 1
     open_length = request.any_length and not by_flit
@@ -64,7 +70,7 @@ def block_moves(request: Request) -> Moves:
     entry[rests] = sources.first_injection + chunks + np.arange(len(rests))
     inject = np.where(pattern.inject >= 0, sources.first_injection + pattern.inject, IDLE)
     forward = entry[pattern.feed]
-    variant_of, first = number_equal(map(bytes, np.hstack([inject, forward])))
+    variant_of, first = number_by_value(map(bytes, np.hstack([inject, forward])))
     select = np.broadcast_to(forward[first], (steps, len(first), ports)).astype(np.int16)
     select[0] = inject[first]
     row = np.arange(steps)[:, None, None]
@@ -84,13 +90,13 @@ def block_moves(request: Request) -> Moves:
         ),
         points=(
             Points({Action.SELECT: select}),
-            Points.of_readers(read, np.where(own == (row == 0), np.where(own, 0, row - 1), IDLE)),
-            Points.of_memories(row, np.arange(ports), links),
+            Points.from_readers(read, np.where(own == (row == 0), np.where(own, 0, row - 1), IDLE)),
+            Points.from_memories(row, np.arange(ports), links),
         ),
-        memories=memories_of(range(ports), chunks),
+        memories=make_node_memories(range(ports), chunks),
         depth=np.tile([steps] * ports + [1] * chunks, (len(first), 1)),
         variant_of=variant_of,
-        send_map=AddressMap.chunk_by_chunk(ports, chunks),
+        send_map=AddressMap.from_chunk_memories(ports, chunks),
         receive_map=_receive_map(pattern, ports, 1 if by_flit else block),
         known_by="position on the stream",
     )
@@ -100,12 +106,13 @@ def _receive_map(pattern: Pattern, own: int, apart: int) -> AddressMap:
     """Return the address map of received blocks.
 
     Words that arrive in step t are stored at base ``(t - 1) * apart`` of the memory of their
-    in-port. A node's own blocks lie in its send memories, the first of which is `own`.
+    in-port, so `apart` is the distance between successive slots: 1 flit by flit, a block row by
+    row. A node's own blocks lie in its send memories, the first of which is memory `own`.
     """
-    ways = [*_ways(pattern, own, apart)]
+    ways = [*_receive_maps(pattern, own, apart)]
     nodes = np.arange(pattern.topology.nodes)[:, None]
     itself = ways[0].coordinates[-1]
-    if itself.modulus != len(nodes) or (itself.at != itself.of).any():
+    if itself.modulus != len(nodes) or (itself.node_values != itself.part_values).any():
         itself = Coordinate(nodes, nodes, len(nodes))
     base = np.where(np.arange(len(nodes)) == 0, 0, -1)[None, :, None]
     found: AddressMap | None = None
@@ -114,12 +121,13 @@ def _receive_map(pattern: Pattern, own: int, apart: int) -> AddressMap:
     return AddressMap(own + np.arange(pattern.chunks)[None, None], base, (itself,), otherwise=found)
 
 
-def _ways(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
+def _receive_maps(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
     """Yield an address map for the blocks of each flow, chunk, and in-port of a node.
 
     The step of arrival is a difference of two positions on the flow: that of the in-arc of a node,
-    and that of the arc by which an origin injects the chunk. The step is larger than the `tail` of
-    the in-arc, because words of earlier steps were injected between the flow and the node.
+    and that of the arc by which an origin injects the chunk. The *tail* of an arc is the number of
+    first steps in which the arc does not carry words of its flow yet. A node therefore receives
+    blocks of the flow only in steps after the tail of its in-arc.
 
     Examples
     --------
@@ -128,10 +136,10 @@ def _ways(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
 
     >>> import torusfabric as tf
     >>> pattern = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
-    >>> [way.base.shape for way in _ways(pattern, own=4, apart=1)]
+    >>> [way.base.shape for way in _receive_maps(pattern, own=4, apart=1)]
     [(1, 9, 1), (1, 9, 1), (1, 9, 1), (1, 9, 1)]
     """
-    topology, flows = pattern.topology, Flows.of(pattern)
+    topology, flows = pattern.topology, Flows.from_pattern(pattern)
     ports, upstream = np.arange(topology.ports), topology.upstream
     arriving, index = flows.flow[upstream], flows.index[upstream]
     # The tail of an arc: first steps in which it does not carry words of its flow yet. An arc that
@@ -144,14 +152,14 @@ def _ways(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
     tail[nodes[same], outs[same]] = 0
     tail = tail[upstream]
     for flow, length in enumerate(flows.length.tolist()):
-        positions = list(_ranked(arriving == flow, ports, index, tail))
+        positions = list(_rank_arcs(arriving == flow, ports, index, tail))
         # Where chains branch, chunks injected above the branch are on all branches.
         along = np.zeros(pattern.inject.shape, bool)
         along.ravel()[flows.arcs[flows.indptr[flow] : flows.indptr[flow + 1]]] = True
         for chunk in np.unique(pattern.inject[along & (pattern.inject >= 0)]).tolist():
-            entries = _ranked(along & (pattern.inject == chunk), ports, flows.index)
+            entries = _rank_arcs(along & (pattern.inject == chunk), ports, flows.index)
             for (_, entry), (port, position, late) in product(entries, positions):
-                at, of, before = _numbers(position, entry, length)
+                at, of, before = _cycle_numbers(position, entry, length)
                 tails, late = np.unique(late.clip(0), return_inverse=True)
                 arrives = (before >= tails[:, None]) & (before < pattern.steps)
                 goes = np.where(np.arange(pattern.chunks) == chunk, 0, -1)
@@ -166,13 +174,15 @@ def _ways(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
                 )
 
 
-def _numbers(
+def _cycle_numbers(
     position: IntArray, entry: IntArray, length: int
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return numbers of nodes and of origins, and the steps before arrival for each difference.
+    """Return three arrays (at, of, before) that give the step in which a block arrives.
 
-    If every node injects just behind its in-arc, both numbers are equal, and the same for both
-    directions of a cycle. On a chain, nothing arrives from nodes further down.
+    A block from an origin with number ``of[origin]`` arrives at a node with number ``at[node]`` in
+    step ``1 + before[(at - of) % len(before)]``; -1 in `before` means that it never arrives. If
+    every node injects just behind its in-arc, `at` and `of` are equal, and the same for both
+    directions of a cycle. On a chain (`length` 0), nothing arrives from nodes further down.
     """
     if not length:
         last = max(int(position.max()), int(entry.max()))
@@ -180,11 +190,11 @@ def _numbers(
     before, shift = np.arange(length), (entry - position) % length
     if (position < 0).any() or (entry < 0).any() or np.ptp(shift):
         return position, entry, before
-    numbers, sign = count_both_ways(position, length)
+    numbers, sign = direction_free_positions(position, length)
     return numbers, numbers, (sign * before - shift[0]) % length
 
 
-def _ranked(
+def _rank_arcs(
     chosen: BoolArray, ports: IntArray, *values: IntArray
 ) -> Iterator[tuple[IntArray, ...]]:
     """Yield port and values of the first chosen arc of each node, then of the second, and so on.

@@ -1,5 +1,12 @@
 """`compile`: from schedules to a program.
 
+::
+
+    schedule --planner--> Moves --make_program--> Program of one form     for each schedule
+    Programs --merge--> Program of several forms
+             --meet_operator_demands--> operators have their time
+             --choose_ranges--> each length has its form
+
 Modules that only some programs need are imported where they are used. Why: a small program compiles
 faster than these imports take.
 """
@@ -27,17 +34,17 @@ from ..schedule import (
     Table,
 )
 from ..toolchain.public import public
-from ..toolchain.values import flag, is_several, natural, shown
-from ..topology import Faulty, require_alike, shared_network
+from ..toolchain.values import is_iterable, message_text, parse_non_negative_int, require_bool
+from ..topology import Faulty, check_supports_any_root, shared_network
 from .fields import Order
 from .mode import Range
-from .moves import Moves, Request, program_of
+from .moves import CompileRequest, Moves, make_program
 
 if TYPE_CHECKING:
     from ..schedule.sum_trees import SumTrees
     from .program import Program
 
-__all__ = ["compile", "versions"]
+__all__ = ["compile", "compile_versions"]
 
 _Schedules: TypeAlias = Schedule | Sequence[Schedule | Sequence[Schedule]]
 
@@ -95,12 +102,12 @@ def compile(
     >>> names = ("spanning-tree", "necklace")
     >>> sums = [tf.plan("4x4", "allreduce", algorithm=name) for name in names]
     >>> program = tf.compile([sums, tf.plan("4x4", "allgather")], max_flits=64)
-    >>> program.modes[0].starts, program.cycles(1, mode=0), program.cycles(64, mode=0)
+    >>> program.modes[0].range_starts, program.cycles(1, mode=0), program.cycles(64, mode=0)
     ((1, 53), 16, 41)
     """
     demands = _Demands(
-        None if flits is None else natural("Flits", flits),
-        None if max_flits is None else natural("Max flits", max_flits),
+        None if flits is None else parse_non_negative_int("Flits", flits),
+        None if max_flits is None else parse_non_negative_int("Max flits", max_flits),
         operators=parse_operators(operators),
         any_root=root is not None,
     )
@@ -110,10 +117,11 @@ def compile(
         )
     if root is not None and (not isinstance(root, str) or root != "any"):
         raise InputError(
-            f"Root must be any or left out, not {shown(root)}; a fixed root is given when the "
+            f"Root must be any or left out, not {message_text(root)}; a fixed root is given "
+            "when the "
             "schedule is planned"
         )
-    again = partial(_compile_for_beats, schedule, demands, barrier=flag("Barrier", barrier))
+    again = partial(_compile_for_beats, schedule, demands, barrier=require_bool("Barrier", barrier))
     return replace(again(), of_beats=again)
 
 
@@ -125,7 +133,7 @@ class _Demands(NamedTuple):
     flits, most : int or None
         Flits of a message, or the largest number if each run chooses.
     beat, operators, short, fixed, any_root
-        Fields of `Request`.
+        Fields of `CompileRequest`.
     """
 
     flits: int | None
@@ -140,30 +148,38 @@ class _Demands(NamedTuple):
 def _compile_for_beats(
     schedule: _Schedules, demands: _Demands, *, barrier: bool, beat: int = 1
 ) -> Program:
-    """Return the program of schedules, with messages that are dealt to their chunks by beats."""
-    program = _compile(schedule, demands._replace(beat=beat))
+    """Return the program of schedules, in which beat b of a message goes to chunk b mod C.
+
+    A beat has `beat` flits; C is the number of chunks. Programs of a fixed length cut a message
+    into C chunks one after another instead, whatever the beat.
+    """
+    program = _compile_undelayed(schedule, demands._replace(beat=beat))
     if barrier and not program.any_length:
         raise InputError(
             "A barrier needs messages whose length each run chooses; give max_flits "
             "(--max-flits) in place of flits"
         )
-    # `obey_operators` treats every form as a mode; forms are assigned to modes again afterwards.
+    # `meet_operator_demands` treats every form as a mode; forms are assigned to modes again
+    # afterwards.
     modes, program = program.served, replace(program, barrier=barrier, served=())
     if program.operators:
-        from .operator_demands import obey_operators
+        from .operator_demands import meet_operator_demands
 
-        program = obey_operators(program)
+        program = meet_operator_demands(program)
     program = replace(program, served=modes)
     if not modes:
         return program
-    from .serving import ranges_of
+    from .serving import choose_ranges
 
-    served = tuple(ranges_of(mode.forms, program.flits) for mode in program.modes)
+    served = tuple(choose_ranges(mode.forms, program.flits) for mode in program.modes)
     return replace(program, served=served)
 
 
-def _compile(schedule: _Schedules, demands: _Demands) -> Program:
-    """Return the program without the delay of operators in front of injection ports."""
+def _compile_undelayed(schedule: _Schedules, demands: _Demands) -> Program:
+    """Return the program of schedules before `meet_operator_demands`.
+
+    Operators in front of injection ports are still treated as if their hardware took no cycles.
+    """
     if not isinstance(schedule, Schedule):
         return _compile_all(schedule, demands)
     if schedule.topology.nodes == 1 or not schedule.round_count:
@@ -174,7 +190,7 @@ def _compile(schedule: _Schedules, demands: _Demands) -> Program:
     if isinstance(schedule, Lifted):
         from .lift import lift
 
-        return lift(_compile(schedule.part, demands), schedule)
+        return lift(_compile_undelayed(schedule.part, demands), schedule)
     if schedule.collective.axes is not None:
         raise InputError(
             f"The schedule of {schedule.collective.name} differs between groups, but hardware "
@@ -190,7 +206,7 @@ def _compile(schedule: _Schedules, demands: _Demands) -> Program:
         if chosen.count(operator) > 1:
             raise InputError(f"Operators must be different, not {operator} more than once")
     lengths = (demands.most, demands.flits, schedule.chunks)
-    request = Request(
+    request = CompileRequest(
         schedule,
         next(flits for flits in lengths if flits is not None),
         chosen or (ADD,) * collective.reducing,
@@ -203,7 +219,7 @@ def _compile(schedule: _Schedules, demands: _Demands) -> Program:
     return _compile_one(request)
 
 
-def versions(
+def compile_versions(
     schedule: Schedule,
     most: int,
     operators: Sequence[Operator | str] = (),
@@ -212,22 +228,22 @@ def versions(
     beat: int = 1,
     fixed: bool = True,
 ) -> list[Program]:
-    """Return the programs of a schedule for any length.
+    """Return one or two programs of a schedule whose runs choose the length of messages.
 
-    There is one program, or a second one that is faster for short messages.
+    The second program, if there is one, is faster for short messages.
 
     Parameters
     ----------
     most : int
         Flits of the longest message.
     beat, fixed
-        Fields of `Request`.
+        Fields of `CompileRequest`.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> schedule = tf.plan("4x4", "allreduce", algorithm="matching")
-    >>> [(each.cycles(1), each.cycles(64)) for each in versions(schedule, 64)]
+    >>> [(each.cycles(1), each.cycles(64)) for each in compile_versions(schedule, 64)]
     [(48, 48), (23, 74)]
     """
     collective = schedule.collective
@@ -239,7 +255,7 @@ def versions(
         fixed=fixed,
         any_root=root is not None and collective.rooted,
     )
-    usual = _compile(schedule, demands)
+    usual = _compile_undelayed(schedule, demands)
     by_flit = usual.loop.order is Order.FLIT and not usual.loop.padded
     waits = collective.reducing or schedule.topology.longest_link > 1
     if by_flit or not waits:
@@ -247,14 +263,14 @@ def versions(
     kernel = schedule.part if isinstance(schedule, Lifted) else schedule
     if not isinstance(kernel, Table | Masked):
         return [usual]
-    return [usual, _compile(schedule, demands._replace(short=True))]
+    return [usual, _compile_undelayed(schedule, demands._replace(short=True))]
 
 
-def _compile_one(request: Request) -> Program:
+def _compile_one(request: CompileRequest) -> Program:
     """Return the program of a schedule of any class except `Lifted`."""
     schedule, collective = request.schedule, request.schedule.collective
     if request.any_root:
-        require_alike(schedule.topology)
+        check_supports_any_root(schedule.topology)
         if collective.root:
             raise InputError(
                 f"Root any needs a schedule from node 0, not from node {collective.root}; plan it "
@@ -284,13 +300,13 @@ def _compile_one(request: Request) -> Program:
 
             check(schedule)
         if request.operators:
-            from ..schedule.sum_trees import sum_trees
+            from ..schedule.sum_trees import find_sum_trees
 
-            trees = sum_trees(schedule)
-    return program_of(request, _plan_moves(request, trees))
+            trees = find_sum_trees(schedule)
+    return make_program(request, _plan_moves(request, trees))
 
 
-def _plan_moves(request: Request, trees: SumTrees | None) -> Moves:
+def _plan_moves(request: CompileRequest, trees: SumTrees | None) -> Moves:
     """Plan the moves by the planner for the schedule's class, which is imported now."""
     schedule, sums = request.schedule, bool(request.operators)
     if trees is not None:
@@ -321,22 +337,25 @@ def _plan_moves(request: Request, trees: SumTrees | None) -> Moves:
 
 def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _Demands) -> Program:
     """Return the program of several schedules, which are modes or forms of modes."""
-    modes = _each_mode(schedules)
+    modes = _schedules_by_mode(schedules)
     chunks = max(schedule.chunks for mode in modes for schedule in mode)
     lengths = (demands.most, demands.flits, chunks)
     most = next(flits for flits in lengths if flits is not None)
-    if len(modes) == 1 and isinstance(modes[0], _One) and demands.most is None:
-        # A list with a single schedule is compiled like that schedule: of any length on demand.
+    if len(modes) == 1 and isinstance(modes[0], _SingleSchedule) and demands.most is None:
+        # A list with a single schedule is compiled like that schedule: without `max_flits`, runs
+        # have a fixed length.
         (schedule,) = modes[0]
-        return _compile(schedule, demands._replace(flits=most))
+        return _compile_undelayed(schedule, demands._replace(flits=most))
     root = "any" if demands.any_root else None
     kept: list[list[Program]] = []
     for mode in modes:
         each = [
-            versions(schedule, most, demands.operators, root, beat=demands.beat)
+            compile_versions(schedule, most, demands.operators, root, beat=demands.beat)
             for schedule in mode
         ]
-        kept.append(each[0][:1] if isinstance(mode, _One) else _needed(each, most))
+        kept.append(
+            each[0][:1] if isinstance(mode, _SingleSchedule) else _fastest_versions(each, most)
+        )
     forms = [program for of_mode in kept for program in of_mode]
     if len(forms) == 1:
         return forms[0]
@@ -350,51 +369,57 @@ def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _D
     return replace(merged, served=tuple(served))
 
 
-class _One(tuple[Schedule]):
+class _SingleSchedule(tuple[Schedule]):
     """The single schedule of a mode, compiled as it is, without a version for short messages."""
 
 
-def _each_mode(
+def _schedules_by_mode(
     schedules: Sequence[Schedule | Sequence[Schedule]],
 ) -> list[tuple[Schedule, ...]]:
     """Return the schedules of each mode, all on one network.
 
     A schedule that avoids nodes of that network is lifted to it.
     """
-    listed = list(schedules) if is_several(schedules) else [schedules]
-    modes = [tuple(one) if isinstance(one, Sequence) else _One([one]) for one in listed]
+    listed = list(schedules) if is_iterable(schedules) else [schedules]
+    modes = [tuple(one) if isinstance(one, Sequence) else _SingleSchedule([one]) for one in listed]
     if not modes or not all(modes):
-        raise InputError(f"Schedules must be at least one schedule, not {shown(schedules)}")
+        raise InputError(f"Schedules must be at least one schedule, not {message_text(schedules)}")
     for mode in modes:
         for schedule in mode:
             if not isinstance(schedule, Schedule):
-                raise InputError(f"Schedules must be at least one schedule, not {shown(schedules)}")
+                raise InputError(
+                    f"Schedules must be at least one schedule, not {message_text(schedules)}"
+                )
             if schedule.collective != mode[0].collective:
                 raise InputError(
                     f"Forms of a mode must be of one collective, {mode[0].collective}, not "
                     f"{schedule.collective}"
                 )
     network = shared_network(schedule.topology for mode in modes for schedule in mode)
-    return [type(mode)(Lifted.within(schedule, network) for schedule in mode) for mode in modes]
+    return [
+        type(mode)(Lifted.for_network(schedule, network) for schedule in mode) for mode in modes
+    ]
 
 
-def _needed(each: Sequence[Sequence[Program]], most: int) -> list[Program]:
+def _fastest_versions(each: Sequence[Sequence[Program]], most: int) -> list[Program]:
     """Return those versions of a mode's schedules that are the fastest for some length.
 
     The versions for the shortest lengths come first.
     """
-    from .counts import estimated_luts
-    from .serving import compared_lengths, cycles_at, ranges_of, spared
+    from .counts import estimate_luts
+    from .serving import choose_ranges, cycles_of_lengths, dispensable_versions, sample_lengths
 
     programs = [program for one in each for program in one]
     if len(programs) > len(each):
-        lengths, ends = compared_lengths(most), np.cumsum([0, *map(len, each)]).tolist()
-        luts = [estimated_luts(program) for program in programs]
+        lengths, ends = sample_lengths(most), np.cumsum([0, *map(len, each)]).tolist()
+        luts = [estimate_luts(program) for program in programs]
         dearest = [sorted(range(a, b), key=lambda k: -luts[k]) for a, b in pairwise(ends)]
-        without = spared(dearest, [cycles_at(program.form, lengths) for program in programs])
+        without = dispensable_versions(
+            dearest, [cycles_of_lengths(program.form, lengths) for program in programs]
+        )
         programs = [program for k, program in enumerate(programs) if k not in without]
     while True:
-        ranges = ranges_of([program.form for program in programs], most)
+        ranges = choose_ranges([program.form for program in programs], most)
         kept = [programs[k] for k in dict.fromkeys(each.form for each in ranges)]
         if len(kept) == len(programs):
             return kept

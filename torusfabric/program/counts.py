@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .fields import IDLE, Action
-from .merge import send_layout
+from .merge import message_layout_key
 
 if TYPE_CHECKING:
     from ..topology import BoolArray, IntArray
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .program import Program
 
 __all__ = ["CrossbarInputs", "HardwareParts", "count_inputs", 
-           "estimated_luts", "hardware_parts", "joint_luts"]  # fmt: skip
+           "estimate_luts", "estimate_parts", "estimate_joint_luts"]  # fmt: skip
 
 #: Bits of a LUT that is used as memory.
-LUT_BITS = 16
+BITS_PER_LUT = 16
 
 #: Bits of a ROM row for each reader: memory, address, read enable.
-READER_BITS = 3
+ROM_BITS_PER_READER = 3
 
 
 class CrossbarInputs(NamedTuple):
@@ -57,7 +57,10 @@ def count_inputs(program: Program) -> CrossbarInputs:
     CrossbarInputs(total=123, shared=21, of_modes=(72, 72), own=(51, 51))
     """
     used = np.stack(
-        [np.any([_used(program, form) for form in mode.forms], axis=0) for mode in program.modes]
+        [
+            np.any([_selected_sources(program, form) for form in mode.forms], axis=0)
+            for mode in program.modes
+        ]
     )
     count = used.sum(axis=0)
     return CrossbarInputs(
@@ -68,13 +71,13 @@ def count_inputs(program: Program) -> CrossbarInputs:
     )
 
 
-def _used(program: Program, form: Form) -> BoolArray:
+def _selected_sources(program: Program, form: Form) -> BoolArray:
     """Return, for each node, out-port and source, True if a form selects the source.
 
     Where a node may be at any offset from the root, all nodes have equal crossbars.
     """
-    select = form.loop.select
-    sources = max(int(each.loop.select.max()) for each in program.forms) + 1
+    select = form.loop.selected_sources
+    sources = max(int(each.loop.selected_sources.max()) for each in program.forms) + 1
     of_variant = np.stack([(select == source).any(axis=0) for source in range(sources)], axis=-1)
     of_nodes = of_variant[program.variant_at if form.by_offset else program.variant_of]
     if not program.by_offset:
@@ -82,7 +85,7 @@ def _used(program: Program, form: Form) -> BoolArray:
     return np.broadcast_to(of_nodes.any(axis=0), of_nodes.shape)
 
 
-def estimated_luts(program: Program, *, width: int = 32) -> int:
+def estimate_luts(program: Program, *, width: int = 32) -> int:
     """Return the estimated LUTs of a node, the mean over all nodes, with all memories made of LUTs.
 
     The estimate comprises memories, with a copy for each simultaneous reader; multiplexers and
@@ -100,10 +103,10 @@ def estimated_luts(program: Program, *, width: int = 32) -> int:
     >>> import torusfabric as tf
     >>> gather = tf.compile(tf.plan("8x8", "gather"), flits=4, root="any")
     >>> allgather = tf.compile(tf.plan("8x8", "allgather"), flits=4)
-    >>> estimated_luts(gather), estimated_luts(allgather)
+    >>> estimate_luts(gather), estimate_luts(allgather)
     (1568, 704)
     """
-    return joint_luts([hardware_parts(program)], width=width)
+    return estimate_joint_luts([estimate_parts(program)], width=width)
 
 
 class HardwareParts(NamedTuple):
@@ -130,40 +133,40 @@ class HardwareParts(NamedTuple):
     rom_bits: int
 
 
-def hardware_parts(program: Program) -> HardwareParts:
+def estimate_parts(program: Program) -> HardwareParts:
     """Return the hardware of a program of one form, by purpose."""
     loop, used = program.loop, np.bincount(program.variant_of, minlength=len(program.depth))
     # A memory has a copy for each simultaneous reader.
-    read = np.stack([field.values for field in loop.of(Action.MEMORY)])
+    read = np.stack([field.values for field in loop.fields_of_action(Action.MEMORY)])
     copies = [max(int((read == k).sum(axis=0).max()), 1) for k in range(len(program.memories))]
-    stored = used @ (-(-program.depth // LUT_BITS) * copies) / int(used.sum())
-    variants = range(loop.variants)
+    stored = used @ (-(-program.depth // BITS_PER_LUT) * copies) / int(used.sum())
+    variants = range(loop.n_variants)
     # If a node may be at any offset from the root, all nodes have the multiplexers of all offsets.
     chosen = (
-        [_words_chosen(loop, [*variants])] * loop.variants
+        [_selection_luts(loop, [*variants])] * loop.n_variants
         if program.by_offset
-        else [_words_chosen(loop, [variant]) for variant in variants]
+        else [_selection_luts(loop, [variant]) for variant in variants]
     )
-    settings = (*loop.of(Action.SELECT), *loop.of(Action.OPERAND))
+    settings = (*loop.fields_of_action(Action.SELECT), *loop.fields_of_action(Action.OPERAND))
     set_points: IntArray = np.sum([(each.values != IDLE).any(axis=0) for each in settings], axis=0)
     sent: dict[object, float] = {}
     alone = len(program.forms) == 1
     for memory, luts in zip(program.memories, stored.tolist(), strict=True):
         if memory.own:
-            layout = send_layout(program) if alone else memory.layout
+            layout = message_layout_key(program) if alone else memory.layout
             sent[layout] = sent.get(layout, 0) + luts
     # ROMs have rows for every offset from the root.
-    bits = loop.ports + len(program.memories) + READER_BITS * loop.sources.readers
+    bits = loop.n_ports + len(program.memories) + ROM_BITS_PER_READER * loop.sources.n_readers
     return HardwareParts(
         received=float(stored.sum()) - sum(sent.values()),
         sent=sent,
         choosing=float(np.array(chosen) @ used) / int(used.sum()),
         chosen=float(set_points @ used) / int(used.sum()),
-        rom_bits=loop.rows * program.groups.size * bits if program.by_offset else 0,
+        rom_bits=loop.n_rows * program.groups.group_size * bits if program.by_offset else 0,
     )
 
 
-def joint_luts(forms: Sequence[HardwareParts], *, width: int = 32) -> int:
+def estimate_joint_luts(forms: Sequence[HardwareParts], *, width: int = 32) -> int:
     """Return the estimated LUTs of a node with several forms.
 
     Forms share memories for arriving words, of the largest size that a form needs. They share
@@ -181,8 +184,8 @@ def joint_luts(forms: Sequence[HardwareParts], *, width: int = 32) -> int:
     --------
     >>> import torusfabric as tf
     >>> plans = [tf.plan("4x4", "allgather", algorithm=name) for name in ("matching", "bufferless")]
-    >>> one, other = (hardware_parts(tf.compile(plan, max_flits=64)) for plan in plans)
-    >>> joint_luts([one]), joint_luts([other]), joint_luts([one, other])
+    >>> one, other = (estimate_parts(tf.compile(plan, max_flits=64)) for plan in plans)
+    >>> estimate_joint_luts([one]), estimate_joint_luts([other]), estimate_joint_luts([one, other])
     (2304, 2304, 2688)
     """
     received = max(form.received for form in forms)
@@ -193,10 +196,10 @@ def joint_luts(forms: Sequence[HardwareParts], *, width: int = 32) -> int:
     chosen = [form.chosen for form in forms]
     bits = received + sum(sent.values()) + sum(form.choosing for form in forms)
     bits += sum(chosen) - max(chosen)
-    return round(bits * width + sum(form.rom_bits for form in forms) / LUT_BITS)
+    return round(bits * width + sum(form.rom_bits for form in forms) / BITS_PER_LUT)
 
 
-def _words_chosen(loop: Loop, variants: list[int]) -> int:
+def _selection_luts(loop: Loop, variants: list[int]) -> int:
     """Return the LUTs of multiplexers and operators per bit, for a node of any of some variants."""
     choosing = (Action.SELECT, Action.OPERAND, Action.MEMORY)
     inputs = [
@@ -205,6 +208,6 @@ def _words_chosen(loop: Loop, variants: list[int]) -> int:
         if field.point.action in choosing
     ]
     combined = sum(len(readers) - 1 for readers in loop.sources.injections)
-    combined += loop.ports if loop.combining else 0
+    combined += loop.n_ports if loop.has_operators else 0
     # A multiplexer takes one LUT for every two inputs.
     return combined + sum(-(-count // 2) for count in inputs if count > 1)

@@ -3,6 +3,9 @@
 All nodes are simulated at once, as vectors. At each clock edge words move as in routers, operators
 and memories. The rows of the program and the constants of `torusfabric.program.timing` alone
 determine the destination and the cycle of each move.
+
+A *slot* is a cycle in which the sequencer presents one row, and one flit of one block of that row.
+Out-ports, readers and memories act on it some cycles later.
 """
 
 from __future__ import annotations
@@ -15,39 +18,43 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from ..collective import combine_in_tree
-from ..topology import IntArray, cayley
+from ..topology import IntArray, require_cayley_graph
 from .fields import IDLE, Action, Loop, Order, Stage
 from .host_words import word_addresses
-from .timing import PASS, starts
+from .timing import PASS, row_start_slots
 
 if TYPE_CHECKING:
     from ..collective import Operator
     from .program import Program
 
-__all__ = ["Hold", "Holder", "Machine", "Run"]
+__all__ = ["HoldWords", "Holder", "Machine", "Run"]
 
 Words = np.ndarray
 
 
 class Holder(Enum):
-    """A component that holds a word after a clock edge, with a number of its own."""
+    """The kinds of components that hold words after a clock edge; the value is a label for people.
+
+    A single component is a holder, a node, and the number of its memory, reader, out-port or
+    in-port.
+    """
 
     MEMORY = "memory"
     READER = "word read"
     LINK = "register of an out-port"
-    LATER = "register behind an in-port"
+    DELAYED = "register behind an in-port"
     RESULT = "register of the operator at an in-port"
-    LATER_RESULT = "register behind the operator at an in-port"
+    DELAYED_RESULT = "register behind the operator at an in-port"
 
 
 #: The type of a function that sees, and may replace, the words that holders take at an edge. It is
 #: given the holder, the cycle, the words, and the node and the number of each holder, and returns
 #: the words that they hold.
-Hold: TypeAlias = Callable[[Holder, int, Words, IntArray, IntArray], Words]
+HoldWords: TypeAlias = Callable[[Holder, int, Words, IntArray, IntArray], Words]
 
 
 #: The cycle before the first slot.
-BEFORE = -1
+BEFORE_FIRST_SLOT = -1
 
 
 class Run(NamedTuple):
@@ -59,26 +66,29 @@ class Run(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """The presentation of a slot: a row, a block of that row, and a flit of that block."""
+    """The row, the block of that row, and the flit of that block that a slot presents."""
 
     row: int
     block: int
     flit: int
 
 
-def _slots(loop: Loop, flits: int) -> list[Slot]:
-    """Return the presentations of all slots, for blocks of `flits` flits."""
-    flits, duration = loop.carried(flits), loop.duration(flits)
+def _list_slots(loop: Loop, flits: int) -> list[Slot]:
+    """Return all slots of a run in order, for blocks of `flits` flits.
+
+    In a pause the block number is not less than the number of blocks of the row.
+    """
+    flits, duration = loop.padded_flits(flits), loop.row_cycles(flits)
     if loop.order is Order.FLIT:
-        row = np.tile(np.arange(loop.rows), flits)
-        block, flit = np.zeros_like(row), np.repeat(np.arange(flits), loop.rows)
+        row = np.tile(np.arange(loop.n_rows), flits)
+        block, flit = np.zeros_like(row), np.repeat(np.arange(flits), loop.n_rows)
     else:
-        row = np.repeat(np.arange(loop.rows), duration)
-        block, flit = np.divmod(np.arange(len(row)) - starts(duration)[row], flits)
+        row = np.repeat(np.arange(loop.n_rows), duration)
+        block, flit = np.divmod(np.arange(len(row)) - row_start_slots(duration)[row], flits)
     return list(map(Slot, row.tolist(), block.tolist(), flit.tolist()))
 
 
-class _Group(NamedTuple):
+class _PointGroup(NamedTuple):
     """Control points with equal delay, of one component: out-ports, operators, readers or memories.
 
     Parameters
@@ -100,17 +110,20 @@ class _Group(NamedTuple):
     late: list[int]
 
 
-def _groups(loop: Loop, *actions: Action) -> list[_Group]:
-    """Return the control points with the first action, grouped by delay."""
-    fields, groups = loop.of(actions[0]), []
+def _group_points(loop: Loop, *actions: Action) -> list[_PointGroup]:
+    """Return the control points that have the first of some actions, grouped by delay.
+
+    The other actions belong to the same points, such as `Action.MEMORY` beside `Action.READ`.
+    """
+    fields, groups = loop.fields_of_action(actions[0]), []
     for delay in sorted({field.delay for field in fields}):
         numbers = [field.point.number for field in fields if field.delay == delay]
         values = tuple(
-            np.stack([loop.values(action, number) for number in numbers], axis=-1)
+            np.stack([loop.point_values(action, number) for number in numbers], axis=-1)
             for action in actions
         )
         late = np.unique(np.maximum(values[-1], 0)).tolist() if len(actions) > 1 else [0]
-        groups.append(_Group(delay, np.array(numbers), values, late))
+        groups.append(_PointGroup(delay, np.array(numbers), values, late))
     return groups
 
 
@@ -136,7 +149,7 @@ class Machine:
         Choices of the run.
     width : int
         Bits of a word.
-    hold : Hold
+    hold : HoldWords
         Function that sees all words that components take; by default it changes nothing.
     """
 
@@ -147,7 +160,7 @@ class Machine:
         words: Words,
         run: Run,
         width: int,
-        hold: Hold = lambda holder, cycle, words, node, number: words,
+        hold: HoldWords = lambda holder, cycle, words, node, number: words,
     ) -> None:
         self.hold = hold
         # `part` has the layout that the host sees; `form` has common memory and source numbers.
@@ -159,17 +172,19 @@ class Machine:
         # with the identity word. So it needs an operator that has an identity word.
         self.operator = operator or next(iter(program.operators), None)
         self.loop, self.having = self.form.loop, self.form.loop.sources
-        self.slots = _slots(self.loop, self.part.form.block_of(run.length))
-        self.selecting = _groups(self.loop, Action.SELECT)
-        self.combined = _groups(self.loop, Action.OPERAND)
-        self.reading = _groups(self.loop, Action.READ, Action.MEMORY, Action.LAG)
-        self.storing = _groups(self.loop, Action.WRITE, Action.SOURCE, Action.TAP)
+        self.slots = _list_slots(self.loop, self.part.form.block_of(run.length))
+        self.selecting = _group_points(self.loop, Action.SELECT)
+        self.combined = _group_points(self.loop, Action.OPERAND)
+        self.reading = _group_points(self.loop, Action.READ, Action.MEMORY, Action.LAG)
+        self.storing = _group_points(self.loop, Action.WRITE, Action.SOURCE, Action.TAP)
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
         self.variant = program.variant_of
         if self.form.by_offset:
             groups = self.form.groups
-            offset = cayley(groups.torus).subtract(groups.position, run.root)
+            offset = require_cayley_graph(groups.group_topology).subtract(
+                groups.position_of_node, run.root
+            )
             self.variant = program.variant_at[groups.members[0, offset]]
         depth = program.depth.max(axis=0)
         self.first = np.cumsum(depth) - depth
@@ -181,37 +196,37 @@ class Machine:
         self.memory = np.zeros(shape, words.dtype)
         if self.operator:
             self.memory[:, -1] = self.operator.identity(width)
-        self._load(words)
+        self._write_messages(words)
         self.upstream = topology.upstream
-        self.link = self.idle()
+        self.link = self.idle_words()
         # Words on links behind the registers of out-ports, the newest first.
         self.late = topology.cycles_of_arc - PASS
         longest = int(self.late.max(initial=0))
-        self.under_way = deque([self.idle() for _ in range(longest)], longest + 1)
+        self.under_way = deque([self.idle_words() for _ in range(longest)], longest + 1)
         self.result, self.later, self.later_result = self.link, self.link, self.link
         # Words inside operators, the newest first.
         self.combining: deque[Words] = deque()
         self.injecting: deque[Words] = deque()
-        self.read = np.zeros((topology.nodes, self.having.readers), words.dtype)
+        self.read = np.zeros((topology.nodes, self.having.n_readers), words.dtype)
 
-    def _addresses(self, *, received: bool) -> IntArray:
+    def _host_addresses(self, *, received: bool) -> IntArray:
         """Return the addresses of the host's words in the joined memories; -1 for none."""
         memory, address = word_addresses(
             self.program, received=received, form=self.number, length=self.length, root=self.root
         )
         return np.where(address >= 0, self.first[memory] + address, -1)
 
-    def _load(self, words: Words) -> None:
+    def _write_messages(self, words: Words) -> None:
         """Write the messages into the memories of the nodes."""
-        address = self._addresses(received=False)
+        address = self._host_addresses(received=False)
         node, index = np.nonzero(address >= 0)
         memory = np.searchsorted(self.first, address[node, index], "right") - 1
-        held = self.hold(Holder.MEMORY, BEFORE, words[node, index], node, memory)
+        held = self.hold(Holder.MEMORY, BEFORE_FIRST_SLOT, words[node, index], node, memory)
         self.memory[node, address[node, index]] = held
 
-    def received(self) -> Words:
+    def received_words(self) -> Words:
         """Return the words that the host reads at each node."""
-        address = self._addresses(received=True)
+        address = self._host_addresses(received=True)
         words = self.memory[self.nodes[:, None], address]
         words[address < 0] = 0
         return words
@@ -219,27 +234,31 @@ class Machine:
     def run(self) -> None:
         """Execute all edges of a run; cycle 0 is the first slot."""
         arcs = self.late[self.upstream], *self.upstream
-        for cycle in range(len(self.slots) + self.form.timing.drain):
+        for cycle in range(len(self.slots) + self.form.timing.drain_cycles):
             self.under_way.appendleft(self.link)
             arriving = np.stack(self.under_way)[arcs]
-            sources = self._sources(arriving)
+            sources = self._source_words(arriving)
             result = None
-            if self.loop.combining:
-                made = self._combine(arriving, self._chosen(cycle, self.combined, sources))
-                result = _later(self.combining, made, self.having.latency)
+            if self.loop.has_operators:
+                made = self._combine_words(
+                    arriving, self._select_words(cycle, self.combined, sources)
+                )
+                result = _delay_words(self.combining, made, self.having.latency)
             if result is not None and self.having.made:
-                sources[:, self.having.first(Stage.MADE) :][:, : result.shape[1]] = result
-            link = self._chosen(cycle, self.selecting, sources)
-            read = self._read(cycle)
-            self._store(cycle, sources)
-            self.read, self.link = read, self._registered(Holder.LINK, cycle, link)
-            self.later = self._registered(Holder.LATER, cycle, arriving)
+                sources[:, self.having.first_of_stage(Stage.EARLY_RESULT) :][
+                    :, : result.shape[1]
+                ] = result
+            link = self._select_words(cycle, self.selecting, sources)
+            read = self._read_words(cycle)
+            self._store_words(cycle, sources)
+            self.read, self.link = read, self._register_words(Holder.LINK, cycle, link)
+            self.later = self._register_words(Holder.DELAYED, cycle, arriving)
             if result is not None:
-                self.later_result = self._registered(Holder.LATER_RESULT, cycle, self.result)
-                self.result = self._registered(Holder.RESULT, cycle, result)
+                self.later_result = self._register_words(Holder.DELAYED_RESULT, cycle, self.result)
+                self.result = self._register_words(Holder.RESULT, cycle, result)
 
-    def _acting(self, cycle: int, groups: Iterable[_Group]) -> Iterator[_Acting]:
-        """Yield the points of some groups that act in a cycle."""
+    def _acting_points(self, cycle: int, groups: Iterable[_PointGroup]) -> Iterator[_Acting]:
+        """Yield the points of some groups that act in a cycle, with the slot they act on."""
         for group in groups:
             for late in group.late:
                 at = cycle - group.delay - late
@@ -248,22 +267,25 @@ class Machine:
                     values = [each[slot.row][self.variant] for each in group.values]
                     yield slot, late, group.numbers, values
 
-    def _address(self, slot: Slot, memory: IntArray, base: IntArray) -> IntArray:
+    def _joined_address(self, slot: Slot, memory: IntArray, base: IntArray) -> IntArray:
         """Return the address in the joined memories that points read or write; -1 for none."""
         there = (base >= 0) & (memory >= 0) & (slot.block < self.loop.blocks[slot.row])
         within = slot.block * self.loop.flits + self.within[memory, slot.flit]
         return np.where(there, self.first[memory] + base + within, -1)
 
-    def idle(self) -> Words:
-        """Return words for ports without traffic, shape (nodes, ports)."""
+    def idle_words(self) -> Words:
+        """Return a word of 0 for each port of each node, shape (nodes, ports)."""
         return np.zeros((len(self.nodes), self.program.topology.ports), self.memory.dtype)
 
-    def _registered(self, holder: Holder, cycle: int, words: Words) -> Words:
-        """Return the words that registers of ports hold after an edge."""
+    def _register_words(self, holder: Holder, cycle: int, words: Words) -> Words:
+        """Return the words of a register at each port after an edge, as `hold` changes them."""
         return self.hold(holder, cycle, words, self.nodes[:, None], np.arange(words.shape[1]))
 
-    def _sources(self, arriving: Words) -> Words:
-        """Return the words of all sources, by source number."""
+    def _source_words(self, arriving: Words) -> Words:
+        """Return the words that out-ports, operators and memories can select in this cycle.
+
+        The columns are in the order of `Sources`; `arriving` has the words at the in-ports.
+        """
         words = [arriving, self.later[:, list(self.having.delayed)]]
         if self.having.results:
             words += [self.result, self.later_result[:, list(self.having.delayed_results)]]
@@ -273,19 +295,19 @@ class Machine:
         injected = np.zeros((len(self.nodes), len(self.having.injections)), self.link.dtype)
         for number, readers in enumerate(self.having.injections):
             read = [self.read[:, reader] for reader in readers]
-            injected[:, number] = combine_in_tree(read, self._combine)
-        words.append(_later(self.injecting, injected, self.having.injection_delay))
+            injected[:, number] = combine_in_tree(read, self._combine_words)
+        words.append(_delay_words(self.injecting, injected, self.having.injection_delay))
         return np.concatenate([*words, self.memory[:, -1:]], axis=1)
 
-    def _chosen(self, cycle: int, groups: list[_Group], sources: Words) -> Words:
+    def _select_words(self, cycle: int, groups: list[_PointGroup], sources: Words) -> Words:
         """Return the words that out-ports, or operators, select in a cycle."""
-        chosen = self.idle()
-        for _, _, numbers, (source,) in self._acting(cycle, groups):
+        chosen = self.idle_words()
+        for _, _, numbers, (source,) in self._acting_points(cycle, groups):
             word = np.take_along_axis(sources, np.maximum(source, 0), axis=1)
             chosen[:, numbers] = np.where(source >= 0, word, chosen[:, numbers])
         return chosen
 
-    def _combine(self, a: Words, b: Words) -> Words:
+    def _combine_words(self, a: Words, b: Words) -> Words:
         """Return the combined words of two arrays, elementwise.
 
         Without an operator every second operand is the identity word, so the first is the result.
@@ -294,27 +316,27 @@ class Machine:
             return a
         return self.operator.combine(a, b, self.width)
 
-    def _read(self, cycle: int) -> Words:
+    def _read_words(self, cycle: int) -> Words:
         """Return the words of all readers after the next edge."""
         words: Words = self.read.copy()
-        for slot, late, numbers, (base, memory, lag) in self._acting(cycle, self.reading):
-            address = self._address(slot, memory, base)
+        for slot, late, numbers, (base, memory, lag) in self._acting_points(cycle, self.reading):
+            address = self._joined_address(slot, memory, base)
             word = np.take_along_axis(self.memory, address, axis=1)
             word = self.hold(Holder.READER, cycle, word, self.nodes[:, None], numbers)
             words[:, numbers] = np.where(np.maximum(lag, 0) == late, word, words[:, numbers])
         return words
 
-    def _store(self, cycle: int, sources: Words) -> None:
+    def _store_words(self, cycle: int, sources: Words) -> None:
         """Store arriving words in memories."""
-        for slot, late, numbers, (base, source, tap) in self._acting(cycle, self.storing):
-            address = self._address(slot, numbers, np.where(tap == late, base, IDLE))
+        for slot, late, numbers, (base, source, tap) in self._acting_points(cycle, self.storing):
+            address = self._joined_address(slot, numbers, np.where(tap == late, base, IDLE))
             node, point = np.nonzero(address >= 0)
             memory, word = numbers[point], sources[node, source[node, point]]
             word = self.hold(Holder.MEMORY, cycle, word, node, memory)
             self.memory[node, address[node, point]] = word
 
 
-def _later(line: deque[Words], words: Words, cycles: int) -> Words:
+def _delay_words(line: deque[Words], words: Words, cycles: int) -> Words:
     """Return the words of `cycles` cycles ago; zeros while there are none."""
     line.appendleft(words)
     return line.pop() if len(line) > cycles else np.zeros_like(words)

@@ -8,7 +8,7 @@ A run steps through the *rows* of a `Loop`. Within a row no crossbar setting cha
 
 A *control point* is a place in the hardware that rows control, such as the select of an out-port. A
 `Field` holds the values of a control point in all rows. Nodes with equal values share a *variant*.
-The room `torusfabric.rtl` decides where hardware keeps these values, from the values alone.
+The package `torusfabric.rtl` decides where hardware keeps these values, from the values alone.
 
 The *identity word* is the word that an operator combines with any word without changing it, such
 as 0 for a sum.
@@ -26,10 +26,25 @@ import numpy as np
 
 from ..topology import IntArray
 
-__all__ = ["ACTIONS", "IDLE", "NEUTRAL", "Action", "Duty", "Field", "Holder", "Loop", "Memory",
-           "Order", "Point", "Source", "Sources", "Stage", "first_own",
-           "memories_of",
-           "number_equal"]  # fmt: skip
+__all__ = [
+    "ACTIONS",
+    "IDLE",
+    "IDENTITY_MEMORY",
+    "Action",
+    "Duty",
+    "Field",
+    "NodeComponent",
+    "Loop",
+    "Memory",
+    "Order",
+    "Point",
+    "Source",
+    "Sources",
+    "Stage",
+    "first_own_memory",
+    "make_node_memories",
+    "number_by_value",
+]
 
 
 class Stage(enum.IntEnum):
@@ -37,12 +52,12 @@ class Stage(enum.IntEnum):
 
     #: An in-port, and a second register behind it.
     PORT = 0
-    LATER = 1
+    DELAYED = 1
     #: The result register of the operator behind an in-port, and a second register behind that.
     RESULT = 2
-    LATER_RESULT = 3
+    DELAYED_RESULT = 3
     #: The result of that operator one cycle earlier, before the result register.
-    MADE = 4
+    EARLY_RESULT = 4
     INJECTION = 5
     #: The identity word.
     IDENTITY = 6
@@ -90,7 +105,7 @@ class Sources:
     Examples
     --------
     >>> sources = Sources(4, delayed=(0, 2), injections=((0,), (1,)))
-    >>> sources.first(Stage.RESULT), sources.first_injection, sources.identity
+    >>> sources.first_of_stage(Stage.RESULT), sources.first_injection, sources.identity
     (6, 6, 8)
     """
 
@@ -103,44 +118,44 @@ class Sources:
     injection_delay: int = 0
     made: bool = False
 
-    def first(self, stage: Stage) -> int:
+    def first_of_stage(self, stage: Stage) -> int:
         """Return the first number of a stage; of the next stage if this one has no sources."""
-        return sum(each < stage for each, _ in self.listed)
+        return sum(each < stage for each, _ in self.by_number)
 
     @property
     def first_injection(self) -> int:
         """The source number of injection port 0."""
-        return self.first(Stage.INJECTION)
+        return self.first_of_stage(Stage.INJECTION)
 
     @property
     def identity(self) -> int:
         """The source number of the identity word."""
-        return self.first(Stage.IDENTITY)
+        return self.first_of_stage(Stage.IDENTITY)
 
     @property
-    def readers(self) -> int:
-        """Number of readers."""
+    def n_readers(self) -> int:
+        """Number of readers, in front of all injection ports together."""
         return sum(map(len, self.injections))
 
     @cached_property
-    def listed(self) -> tuple[Source, ...]:
+    def by_number(self) -> tuple[Source, ...]:
         """The sources in the order of their numbers."""
         ports = range(self.ports)
         numbered = (
             (Stage.PORT, ports),
-            (Stage.LATER, self.delayed),
+            (Stage.DELAYED, self.delayed),
             (Stage.RESULT, ports if self.results else ()),
-            (Stage.LATER_RESULT, self.delayed_results),
-            (Stage.MADE, ports if self.made else ()),
+            (Stage.DELAYED_RESULT, self.delayed_results),
+            (Stage.EARLY_RESULT, ports if self.made else ()),
             (Stage.INJECTION, range(len(self.injections))),
             (Stage.IDENTITY, (0,)),
         )
         return tuple((stage, number) for stage, numbers in numbered for number in numbers)
 
-    def numbers_in(
+    def numbers_within(
         self, others: Sources, *, ports: Sequence[int] | IntArray, injections: Sequence[int]
     ) -> IntArray:
-        """Return the number of each source within other sources.
+        """Return the number that each source has in a larger node, or in a node of several forms.
 
         Parameters
         ----------
@@ -157,20 +172,22 @@ class Sources:
         Examples
         --------
         >>> common = Sources(2, delayed=(1,), injections=((0,), (1,)))
-        >>> Sources(1, injections=((0,),)).numbers_in(common, ports=[1], injections=[0]).tolist()
+        >>> sources = Sources(1, injections=((0,),))
+        >>> sources.numbers_within(common, ports=[1], injections=[0]).tolist()
         [1, 3, 5, -1]
         """
-        number = {source: k for k, source in enumerate(others.listed)}
+        number = {source: k for k, source in enumerate(others.by_number)}
         named: dict[Stage, Sequence[int]] = {Stage.INJECTION: injections, Stage.IDENTITY: (0,)}
-        numbers = [number[stage, named.get(stage, ports)[k]] for stage, k in self.listed]
+        numbers = [number[stage, named.get(stage, ports)[k]] for stage, k in self.by_number]
         return np.array([*numbers, -1], np.int16)
 
 
-#: The value of a field that does not matter; of `READ` and `WRITE`, that the point does nothing.
+#: The value of a field in a row in which the value does not matter. In the fields of `Action.READ`
+#: and `Action.WRITE` it means that the point does nothing.
 IDLE = -1
 
 #: The memory number of a reader that gives the identity word (see `Operator.identity`).
-NEUTRAL = -2
+IDENTITY_MEMORY = -2
 
 
 class Action(enum.Enum):
@@ -180,7 +197,7 @@ class Action(enum.Enum):
     SELECT = "select"
     #: Operator behind an in-port: number of the source that is combined with the arriving word.
     OPERAND = "operand"
-    #: Reader: number of the memory to read, or `NEUTRAL`.
+    #: Reader: number of the memory to read, or `IDENTITY_MEMORY`.
     MEMORY = "memory"
     #: Reader: first address of the burst; `IDLE` if it reads nothing.
     READ = "read"
@@ -194,7 +211,7 @@ class Action(enum.Enum):
     TAP = "tap"
 
 
-class Holder(enum.Enum):
+class NodeComponent(enum.Enum):
     """The component of a node that has a control point; it defines what points are numbered by."""
 
     #: The crossbar; points are numbered by out-port.
@@ -210,7 +227,7 @@ class Duty(NamedTuple):
 
     Parameters
     ----------
-    holder : Holder
+    holder : NodeComponent
         Component that has the control point.
     selects : bool
         True if the values are source numbers.
@@ -222,7 +239,7 @@ class Duty(NamedTuple):
         the links.
     """
 
-    holder: Holder
+    holder: NodeComponent
     selects: bool = False
     acts: bool = False
     stores: bool = False
@@ -230,14 +247,14 @@ class Duty(NamedTuple):
 
 #: The properties of each action. Hardware is built from them: no other code lists the actions.
 ACTIONS = {
-    Action.SELECT: Duty(Holder.ROUTER, selects=True),
-    Action.OPERAND: Duty(Holder.COMBINER, selects=True),
-    Action.MEMORY: Duty(Holder.READER),
-    Action.READ: Duty(Holder.READER, acts=True),
-    Action.LAG: Duty(Holder.READER),
-    Action.WRITE: Duty(Holder.MEMORY, acts=True, stores=True),
-    Action.SOURCE: Duty(Holder.MEMORY, selects=True, stores=True),
-    Action.TAP: Duty(Holder.MEMORY, stores=True),
+    Action.SELECT: Duty(NodeComponent.ROUTER, selects=True),
+    Action.OPERAND: Duty(NodeComponent.COMBINER, selects=True),
+    Action.MEMORY: Duty(NodeComponent.READER),
+    Action.READ: Duty(NodeComponent.READER, acts=True),
+    Action.LAG: Duty(NodeComponent.READER),
+    Action.WRITE: Duty(NodeComponent.MEMORY, acts=True, stores=True),
+    Action.SOURCE: Duty(NodeComponent.MEMORY, selects=True, stores=True),
+    Action.TAP: Duty(NodeComponent.MEMORY, stores=True),
 }
 
 
@@ -267,10 +284,10 @@ class Field:
     values: IntArray
     delay: int
 
-    def renumbered(
+    def renumber(
         self,
         sources: IntArray,
-        points: Mapping[Holder, Mapping[int, int]],
+        points: Mapping[NodeComponent, Mapping[int, int]],
         memories: IntArray | None = None,
     ) -> Field:
         """Return the field with other numbers of sources, points and memories.
@@ -279,10 +296,10 @@ class Field:
         ----------
         sources : ndarray of int
             New number of each source; the last entry belongs to `IDLE`.
-        points : mapping of Holder to mapping of int to int
+        points : mapping of NodeComponent to mapping of int to int
             New numbers of the points of some holders.
         memories : ndarray of int, optional
-            New number of each memory; the last two entries belong to `NEUTRAL` and `IDLE`.
+            New number of each memory; the last two entries belong to `IDENTITY_MEMORY` and `IDLE`.
         """
         (action, number), values = self.point, self.values
         duty = ACTIONS[action]
@@ -314,8 +331,8 @@ class Memory:
     own : bool
         True if the host writes the node's own message into the memory.
     layout : int
-        Number of the send map that the memory follows, where forms have different ones. The host
-        writes a message by all of them.
+        Number of the send map that gives the addresses of the message in the memory, where forms
+        have different send maps. The host writes a message once for each send map.
     """
 
     ports: tuple[int, ...]
@@ -323,12 +340,12 @@ class Memory:
     layout: int = 0
 
 
-def memories_of(ports: Iterable[int], own: int) -> tuple[Memory, ...]:
+def make_node_memories(ports: Iterable[int], own: int) -> tuple[Memory, ...]:
     """Return a memory for each of some in-ports, then `own` memories for the node's message."""
     return (*(Memory((port,)) for port in ports), *(Memory((), own=True) for _ in range(own)))
 
 
-def first_own(memories: Sequence[Memory]) -> int:
+def first_own_memory(memories: Sequence[Memory]) -> int:
     """Return the number of the first memory that the host writes; receive banks come before it."""
     return sum(not memory.own for memory in memories)
 
@@ -343,6 +360,12 @@ class Loop:
       blocks follow one another. Every point acts on all blocks of the row.
     - Flit by flit (`Order.FLIT`), a row takes one cycle each time, and comes n times.
 
+    Two rows, each with one block of n = 3 flits, and with a pause of one cycle row by row::
+
+        slot          0   1   2   3   4   5   6   7
+        row by row    0.0 0.1 0.2  -  1.0 1.1 1.2  -      (row.flit)
+        flit by flit  0.0 1.0 0.1 1.1 0.2 1.2
+
     Parameters
     ----------
     flits : int
@@ -356,9 +379,9 @@ class Loop:
     departure : ndarray of int, shape (steps of the schedule, ports)
         Row in which a sender reads the words that it sends through a port in a step.
     departure_skew : ndarray of int, shape (nodes, ports)
-        Cycles by which words that a node sends through a port leave later than words that are read
-        in slot 0 of the row. Where words are passed on at once within a row, it counts from the
-        read at their origin.
+        Cycles by which the words of a row leave a node through a port later than they could if they
+        were read in the first slot of the row. Down or up a tree, a word goes on in the same row;
+        the skew then includes its way from the node that reads it.
     least : int
         Row by row, the least number of cycles of a row.
     padded : bool
@@ -385,83 +408,86 @@ class Loop:
     pitch: tuple[int, ...] = ()
 
     @cached_property
-    def _by_point(self) -> dict[Point, Field]:
+    def _fields_by_point(self) -> dict[Point, Field]:
         return {field.point: field for field in self.fields}
 
     def field(self, action: Action, number: int) -> Field | None:
         """Return the field of a control point; None if the point does nothing in any row."""
-        return self._by_point.get(Point(action, number))
+        return self._fields_by_point.get(Point(action, number))
 
-    def values(self, action: Action, number: int) -> IntArray:
+    def point_values(self, action: Action, number: int) -> IntArray:
         """Return the values of a control point, shape (rows, variants)."""
         field = self.field(action, number)
-        return np.full((self.rows, self.variants), IDLE) if field is None else field.values
+        return np.full((self.n_rows, self.n_variants), IDLE) if field is None else field.values
 
-    def of(self, action: Action) -> tuple[Field, ...]:
+    def fields_of_action(self, action: Action) -> tuple[Field, ...]:
         """Return the fields of all control points with this action."""
         return tuple(field for field in self.fields if field.point.action is action)
 
     @cached_property
-    def select(self) -> IntArray:
+    def selected_sources(self) -> IntArray:
         """The source number that feeds each out-port, shape (rows, variants, ports)."""
-        return np.stack([self.values(Action.SELECT, p) for p in range(self.ports)], axis=-1)
+        return np.stack([self.point_values(Action.SELECT, p) for p in range(self.n_ports)], axis=-1)
 
     @property
-    def rows(self) -> int:
-        """Number of rows."""
+    def n_rows(self) -> int:
+        """Number of rows of a run, each counted once even if it comes for every flit."""
         return len(self.pause)
 
     @property
-    def variants(self) -> int:
-        """Number of variants."""
+    def n_variants(self) -> int:
+        """Number of variants: sets of nodes that act alike."""
         return int(self.fields[0].values.shape[1])
 
     @property
-    def ports(self) -> int:
+    def n_ports(self) -> int:
         """Number of ports of a node."""
         return self.sources.ports
 
     @property
-    def combining(self) -> bool:
+    def has_operators(self) -> bool:
         """True if arriving words pass the operators behind in-ports."""
-        return bool(self.of(Action.OPERAND))
+        return bool(self.fields_of_action(Action.OPERAND))
 
     def pitch_of(self, memory: int) -> int:
         """Return the distance between the addresses of successive flits of a block in a memory."""
         return self.pitch[memory] if memory < len(self.pitch) else 1
 
-    def carried(self, flits: int) -> int:
+    def padded_flits(self, flits: int) -> int:
         """Return the flits that are sent of each block of `flits` flits, padding included."""
         return self.flits if self.padded else flits
 
-    def duration(self, flits: int) -> IntArray:
+    def row_cycles(self, flits: int) -> IntArray:
         """Return the cycles of one pass of each row, for blocks of `flits` flits."""
         if self.order is Order.FLIT:
-            return np.ones(self.rows, int)
-        moving = self.blocks * self.carried(flits)
+            return np.ones(self.n_rows, int)
+        moving = self.blocks * self.padded_flits(flits)
         cycles: IntArray = np.maximum(self.least, self.pause + moving)
         return cycles
 
-    def left(self, flits: int) -> IntArray:
-        """Return the slots after the last word of each row, for blocks of `flits` flits."""
-        if self.order is Order.FLIT:
-            return np.arange(self.rows)[::-1]
-        duration = self.duration(flits)
-        end: IntArray = duration.sum() - (np.cumsum(duration) - duration)
-        return end - self.blocks * self.carried(flits)
+    def slots_after_words(self, flits: int) -> IntArray:
+        """Return the number of slots of a run that follow the last word of each row.
 
-    def slots(self, flits: int) -> int:
+        Blocks have `flits` flits. Flit by flit, the last word of a row is that of the last flit.
+        """
+        if self.order is Order.FLIT:
+            return np.arange(self.n_rows)[::-1]
+        duration = self.row_cycles(flits)
+        end: IntArray = duration.sum() - (np.cumsum(duration) - duration)
+        return end - self.blocks * self.padded_flits(flits)
+
+    def n_slots(self, flits: int) -> int:
         """Return the number of slots of a run, one a cycle, for blocks of `flits` flits."""
-        times = self.carried(flits) if self.order is Order.FLIT else 1
-        return int(self.duration(flits).sum()) * times
+        times = self.padded_flits(flits) if self.order is Order.FLIT else 1
+        return int(self.row_cycles(flits).sum()) * times
 
     @property
-    def interval(self) -> int:
+    def flit_interval_cycles(self) -> int:
         """Cycles between successive flits of a block."""
-        return self.rows if self.order is Order.FLIT else 1
+        return self.n_rows if self.order is Order.FLIT else 1
 
 
-def number_equal(values: Iterable[Hashable]) -> tuple[IntArray, IntArray]:
+def number_by_value(values: Iterable[Hashable]) -> tuple[IntArray, IntArray]:
     """Number equal values alike, in the order of their first appearance; used to find variants.
 
     Parameters
@@ -478,7 +504,7 @@ def number_equal(values: Iterable[Hashable]) -> tuple[IntArray, IntArray]:
 
     Examples
     --------
-    >>> number, first = number_equal("aba")
+    >>> number, first = number_by_value("aba")
     >>> number.tolist(), first.tolist()
     ([0, 1, 0], [0, 1])
     """

@@ -12,20 +12,20 @@ import numpy as np
 
 from ..collective import Operator
 from ..errors import InputError
-from ..toolchain.values import natural
+from ..toolchain.values import parse_non_negative_int
 from ..topology import IntArray
-from .execute import BEFORE, Hold, Holder, Machine, Run
+from .execute import BEFORE_FIRST_SLOT, Holder, HoldWords, Machine, Run
 
 if TYPE_CHECKING:
     from .program import Program
 
-__all__ = ["Holder", "Moment", "farthest", "follow"]
+__all__ = ["Holder", "Moment", "farthest_pair", "follow_flit"]
 
 #: All components that hold words; a moment has the index of one.
 HOLDERS = tuple(Holder)
 
 #: The operator for marks: the larger mark goes on, and unmarked words are 0.
-LARGEST = Operator("largest", lambda a, b, w: np.maximum(a, b), lambda w: 0, lambda m, a, b: a)
+LARGEST_MARK = Operator("largest", lambda a, b, w: np.maximum(a, b), lambda w: 0, lambda m, a, b: a)
 
 
 class Moment(NamedTuple):
@@ -50,7 +50,7 @@ class Moment(NamedTuple):
     number: int
 
 
-def follow(program: Program, origin: int, destination: int, flit: int = 0) -> list[Moment]:
+def follow_flit(program: Program, origin: int, destination: int, flit: int = 0) -> list[Moment]:
     """Return the locations of a flit, from the send memory of a node to the memory of its receiver.
 
     In a reduction, the flit is a contribution of the origin, followed through the sums that it
@@ -74,35 +74,35 @@ def follow(program: Program, origin: int, destination: int, flit: int = 0) -> li
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3", "allgather", algorithm="matching"))
-    >>> for moment in follow(program, 0, 1):
+    >>> for moment in follow_flit(program, 0, 1):
     ...     print(moment.cycle, moment.node, moment.holder.value)
     0 0 memory
     4 0 word read
     5 0 register of an out-port
     6 1 memory
     """
-    _check(program, origin, destination)
-    index = natural("Flit", flit)
+    _require_traffic(program, origin, destination)
+    index = parse_non_negative_int("Flit", flit)
     if index >= program.flits:
         raise InputError(f"Flit must be from 0 to {program.flits - 1}, not {flit}")
     if program.schedule.collective.from_each:
-        index += program.flits * _part(program, origin, destination)
+        index += program.flits * _message_number(program, origin, destination)
     recorder = _Recorder()
-    received = _received(program, np.array([origin]), recorder.hold)
-    return list(recorder.path(int(received[destination, index]), program.timing.run_setup))
+    received = _received_marks(program, np.array([origin]), recorder.hold_words)
+    return list(recorder.path_to_mark(int(received[destination, index]), program.timing.run_setup))
 
 
-def _part(program: Program, origin: int, destination: int) -> int:
+def _message_number(program: Program, origin: int, destination: int) -> int:
     """Return the number, among messages that a node receives, of the first from the origin."""
-    blocks, position = program.schedule.blocks, program.groups.position
-    parts = blocks.origin_of(position[destination], np.arange(blocks.parts))
+    blocks, position = program.schedule.blocks, program.groups.position_of_node
+    parts = blocks.origin_of_part(position[destination], np.arange(blocks.messages_per_receiver))
     there = np.flatnonzero(parts == position[origin])
     if not len(there):
         raise InputError(f"Destination must be one to which node {origin} sends, not {destination}")
     return int(there[0])
 
 
-def _check(program: Program, origin: int, destination: int) -> None:
+def _require_traffic(program: Program, origin: int, destination: int) -> None:
     """Refuse a pair of nodes without traffic from one to the other."""
     if program.any_root:
         raise InputError(
@@ -110,23 +110,23 @@ def _check(program: Program, origin: int, destination: int) -> None:
         )
     collective, groups, nodes = program.schedule.collective, program.groups, program.topology.nodes
     for name, node in (("Origin", origin), ("Destination", destination)):
-        if natural(name, node) >= nodes:
+        if parse_non_negative_int(name, node) >= nodes:
             raise InputError(f"{name} must be a node from 0 to {nodes - 1}, not {node}")
     if origin == destination:
         raise InputError(f"Destination must be another node than the origin, not {destination}")
-    if groups.group[origin] != groups.group[destination]:
-        own = groups.members[groups.group[origin]].tolist()
+    if groups.group_of_node[origin] != groups.group_of_node[destination]:
+        own = groups.members[groups.group_of_node[origin]].tolist()
         raise InputError(
             f"Destination must be in the group of the origin, {own}, not {destination}"
         )
-    root = int(groups.members[groups.group[origin], collective.root or 0])
+    root = int(groups.members[groups.group_of_node[origin], collective.root or 0])
     if collective.single_origin and origin != root:
         raise InputError(f"Origin must be the root, node {root}, not {origin}")
     if collective.to_root and destination != root:
         raise InputError(f"Destination must be the root, node {root}, not {destination}")
 
 
-def farthest(program: Program) -> tuple[int, int]:
+def farthest_pair(program: Program) -> tuple[int, int]:
     """Return the origin and destination of a first flit with the longest path, the first such pair.
 
     In a reduction, the flit is a contribution.
@@ -137,9 +137,9 @@ def farthest(program: Program) -> tuple[int, int]:
         If nothing is sent.
     """
     nodes = np.arange(program.topology.nodes)
-    destination = int(_longest(program, nodes).argmax())
+    destination = int(_largest_mark(program, nodes).argmax())
     hops, mark = divmod(
-        int(_longest(program, nodes[nodes != destination])[destination]), len(nodes) + 1
+        int(_largest_mark(program, nodes[nodes != destination])[destination]), len(nodes) + 1
     )
     if not hops:
         raise InputError(
@@ -149,30 +149,37 @@ def farthest(program: Program) -> tuple[int, int]:
     return len(nodes) - mark, destination
 
 
-def _longest(program: Program, origins: IntArray) -> IntArray:
-    """Return the largest mark of a first flit that each node receives; origins mark words."""
+def _largest_mark(program: Program, origins: IntArray) -> IntArray:
+    """Return the largest mark that each node receives in the first flit of any message.
+
+    Node v of `origins` sends the mark N - v. Each hop adds N + 1, so a mark is
+    ``hops * (N + 1) + N - v``: the largest mark has come the longest path.
+    """
     count = program.topology.nodes
 
     def with_hops(
         holder: Holder, cycle: int, words: IntArray, node: IntArray, number: IntArray
     ) -> IntArray:
-        """Add, at each hop, more to a mark than the largest mark at the start."""
+        """Add N + 1 to each mark in the register of an out-port."""
         return words + (words > 0) * (count + 1) if holder is Holder.LINK else words
 
-    received = _received(program, origins, with_hops)
+    received = _received_marks(program, origins, with_hops)
     longest: IntArray = received[:, :: program.flits].max(axis=1)
     return longest
 
 
-def _received(program: Program, origins: IntArray, hold: Hold) -> IntArray:
-    """Return the marks that all nodes receive; the first of `origins` has the largest mark."""
+def _received_marks(program: Program, origins: IntArray, hold: HoldWords) -> IntArray:
+    """Return the marks that all nodes receive, if node v of `origins` sends the mark N - v.
+
+    All other nodes send unmarked words (0).
+    """
     nodes = program.topology.nodes
     words = np.zeros((nodes, program.send_words), np.int64)
     words[origins] = nodes - origins[:, None]
-    run = Run(program.flits, 0, LARGEST if program.operators else None)
+    run = Run(program.flits, 0, LARGEST_MARK if program.operators else None)
     machine = Machine(program, 0, words, run, 64, hold)
     machine.run()
-    return machine.received()
+    return machine.received_words()
 
 
 class _Recorder:
@@ -182,13 +189,13 @@ class _Recorder:
         self._count = 0
         self._moments: list[IntArray] = []
 
-    def hold(
+    def hold_words(
         self, holder: Holder, cycle: int, words: IntArray, node: IntArray, number: IntArray
     ) -> IntArray:
         """Number the moments in which components hold marked words, and return the new marks."""
         there = np.nonzero(words)
         node, number = (np.broadcast_to(each, words.shape)[there] for each in (node, number))
-        before = words[there] if cycle > BEFORE else 0 * node
+        before = words[there] if cycle > BEFORE_FIRST_SLOT else 0 * node
         known = np.full((2, len(node)), [[cycle], [HOLDERS.index(holder)]])
         self._moments.append(np.stack([before, *known, node, number]))
         words = words.copy()
@@ -196,12 +203,15 @@ class _Recorder:
         self._count += len(node)
         return words
 
-    def path(self, mark: int, wait: int) -> list[Moment]:
-        """Return the moments up to that of a mark; the first slot is cycle `wait`."""
+    def path_to_mark(self, mark: int, wait: int) -> list[Moment]:
+        """Return the path of a word: the moments up to the one with number `mark`, in order.
+
+        The first slot of the run is cycle `wait` of the fabric.
+        """
         moments = np.concatenate(self._moments, axis=1)
         path: list[Moment] = []
         while mark:
             mark, cycle, holder, node, number = moments[:, mark - 1].tolist()
-            after = 0 if cycle == BEFORE else wait + cycle + 1
+            after = 0 if cycle == BEFORE_FIRST_SLOT else wait + cycle + 1
             path.append(Moment(after, HOLDERS[holder], node, number))
         return path[::-1]

@@ -13,10 +13,10 @@ from .address_map import Located
 if TYPE_CHECKING:
     from .program import Program
 
-__all__ = ["asked_addresses", "word_addresses"]
+__all__ = ["port_addresses", "word_addresses"]
 
 
-def asked_addresses(
+def port_addresses(
     program: Program,
     form: int,
     length: int,
@@ -53,12 +53,12 @@ def asked_addresses(
         layout = part.layout
         words = np.arange(layout.recv_words(length) if received else layout.send_words(length))
     of_part, chunk, flit = part.locate(words, length)
-    if received and merged.part_is_root:
+    if received and merged.has_root_addresses:
         of_part = np.full_like(of_part, root)
     mapped, groups = merged.receive_map if received else merged.send_map, merged.groups
     chosen = slice(None) if nodes is None else np.asarray(nodes)
-    memory, base = mapped.locate(groups.position[chosen, None], of_part, chunk)
-    there = (base >= 0) & (groups.group[chosen, None] >= 0)
+    memory, base = mapped.locate(groups.position_of_node[chosen, None], of_part, chunk)
+    there = (base >= 0) & (groups.group_of_node[chosen, None] >= 0)
     return memory, np.where(there, base + program.within_blocks(form, memory, flit), -1)
 
 
@@ -74,8 +74,9 @@ def word_addresses(
 ) -> Located:
     """Return the memory and address in which each word of the host lies, in the order of the host.
 
-    Unlike `asked_addresses`, the result accounts for the root: words that only the root has, and
-    the half of a memory from which the root of a broadcast shows its own message.
+    Unlike `port_addresses`, the result accounts for the root of a run. Words that only the root has
+    get address -1 elsewhere. The root of a broadcast receives nothing: the host reads its message
+    from the half of a memory in which the root keeps the words to send.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def word_addresses(
     root : int, optional
         Root of the run for a program of any root, a position in each group (default 0).
     nodes, words : array of int, optional
-        Parameters of `asked_addresses`. If `words` is given, the length is not checked.
+        Parameters of `port_addresses`. If `words` is given, the length is not checked.
 
     Returns
     -------
@@ -114,15 +115,18 @@ def word_addresses(
     if length is None or words is None:
         length = program.length_of(length)
     root, merged = root or 0, program.forms[form]
-    memory, address = asked_addresses(
+    memory, address = port_addresses(
         program, form, length, root, received=received, nodes=nodes, words=words
     )
     if received and merged.any_root:
         chosen = slice(None) if nodes is None else np.asarray(nodes)
-        collective, position = merged.schedule.collective, merged.groups.position[chosen, None]
+        collective, position = (
+            merged.schedule.collective,
+            merged.groups.position_of_node[chosen, None],
+        )
         if collective.to_root:
             address = np.where(position == root, address, -1)
         elif collective.to_all:
-            # The root of a broadcast receives nothing: it shows the message that it sends.
-            address = np.where(position == root, address - merged.upper_half, address)
+            # The root of a broadcast receives nothing: the host reads the message that it sends.
+            address = np.where(position == root, address - merged.upper_half_address, address)
     return memory, address

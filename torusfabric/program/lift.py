@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .fields import ACTIONS, IDLE, Holder, Order
+from .fields import ACTIONS, IDLE, NodeComponent, Order
 
 if TYPE_CHECKING:
     from ..schedule import Lifted
@@ -41,11 +41,11 @@ def lift(program: Program, schedule: Lifted) -> Program:
     """
     groups, loop, depth = schedule.blocks.groups, program.loop, program.depth
     count, fields, variant_of = groups.topology.ports, loop.fields, program.variant_of
-    variant_of = variant_of[groups.position]
+    variant_of = variant_of[groups.position_of_node]
     if groups.without:
         # Nodes outside all groups are one more variant. In a loop flit by flit they store like the
         # others, because there all nodes share the addresses of their writes.
-        idle, alike = np.full((loop.rows, 1), IDLE), loop.order is Order.FLIT
+        idle, alike = np.full((loop.n_rows, 1), IDLE), loop.order is Order.FLIT
         added = [
             field.values[:, :1] if alike and ACTIONS[field.point.action].stores else idle
             for field in fields
@@ -54,41 +54,45 @@ def lift(program: Program, schedule: Lifted) -> Program:
             replace(field, values=np.hstack([field.values, last]))
             for field, last in zip(fields, added, strict=True)
         )
-        variant_of = np.where(groups.group < 0, len(depth), variant_of)
+        variant_of = np.where(groups.group_of_node < 0, len(depth), variant_of)
         depth = np.vstack([depth, depth.max(axis=0) * alike])
 
-    def embedded(columns: IntArray) -> IntArray:
-        """Return an array by all ports from one by ports of a group; 0 for other ports."""
+    def embed_columns(columns: IntArray) -> IntArray:
+        """Spread the last axis, one entry for each port of a group, over all ports; fill with 0."""
         result = np.zeros((*columns.shape[:-1], count), columns.dtype)
-        result[..., groups.ports] = columns
+        result[..., groups.port_in_topology] = columns
         return result
 
-    def ports(numbers: Iterable[int]) -> tuple[int, ...]:
-        """Return the numbers, in the topology, of ports of a group."""
-        return tuple(groups.ports[port] for port in numbers)
+    def port_numbers(numbers: Iterable[int]) -> tuple[int, ...]:
+        """Return the numbers in the whole topology of ports that are numbered in their group."""
+        return tuple(groups.port_in_topology[port] for port in numbers)
 
     sources = replace(
         loop.sources,
         ports=count,
-        delayed=ports(loop.sources.delayed),
-        delayed_results=ports(loop.sources.delayed_results),
+        delayed=port_numbers(loop.sources.delayed),
+        delayed_results=port_numbers(loop.sources.delayed_results),
     )
     injections = range(len(sources.injections))
-    numbers = loop.sources.numbers_in(sources, ports=groups.ports, injections=injections)
-    port_of = dict(enumerate(groups.ports.tolist()))
-    points = {Holder.ROUTER: port_of, Holder.COMBINER: port_of}
+    numbers = loop.sources.numbers_within(
+        sources, ports=groups.port_in_topology, injections=injections
+    )
+    port_of = dict(enumerate(groups.port_in_topology.tolist()))
+    points = {NodeComponent.ROUTER: port_of, NodeComponent.COMBINER: port_of}
     loop = replace(
         loop,
         sources=sources,
-        fields=tuple(field.renumbered(numbers, points) for field in fields),
-        departure=embedded(loop.departure),
-        departure_skew=embedded(loop.departure_skew)[groups.position],
+        fields=tuple(field.renumber(numbers, points) for field in fields),
+        departure=embed_columns(loop.departure),
+        departure_skew=embed_columns(loop.departure_skew)[groups.position_of_node],
     )
     return replace(
         program,
         topology=schedule.topology,
         forms=(replace(program.form, schedule=schedule, loop=loop),),
-        memories=tuple(replace(memory, ports=ports(memory.ports)) for memory in program.memories),
+        memories=tuple(
+            replace(memory, ports=port_numbers(memory.ports)) for memory in program.memories
+        ),
         depth=depth,
         variant_of=variant_of,
     )

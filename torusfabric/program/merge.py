@@ -26,17 +26,17 @@ import numpy as np
 from ..errors import InputError
 from ..topology import BoolArray, IntArray, shared_network
 from .fields import (
+    IDENTITY_MEMORY,
     IDLE,
-    NEUTRAL,
     Action,
     Field,
-    Holder,
     Loop,
     Memory,
+    NodeComponent,
     Point,
     Sources,
-    first_own,
-    number_equal,
+    first_own_memory,
+    number_by_value,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ __all__ = ["merge"]
 INPUT, MEMORY, READER, CHOICE, PORT = 4.0, 1.0, -0.25, -3.0, -2.0
 
 #: The benefit of merging two injection ports that must stay apart.
-NEVER = -np.inf
+NO_BENEFIT = -np.inf
 
 
 def merge(programs: Sequence[Program]) -> Program:
@@ -80,7 +80,10 @@ def merge(programs: Sequence[Program]) -> Program:
     (23, 11)
     """
     topology = shared_network(program.topology for program in programs)
-    if len({tuple(program.groups.ports) for program in programs if program.any_root}) > 1:
+    if (
+        len({tuple(program.groups.port_in_topology) for program in programs if program.any_root})
+        > 1
+    ):
         raise InputError(
             "Root any needs collectives that run along the same axes; give a node number, or "
             "build one fabric for each"
@@ -105,13 +108,13 @@ def merge(programs: Sequence[Program]) -> Program:
     forms, depth = [], np.zeros((len(variants[0]), len(joint)), int)
     pitch = np.ones((len(programs), len(joint)), int)
     for k, program in enumerate(programs):
-        fields = _renamed(loops[k], sources, taken[k], numbers[k], variants[k])
+        fields = _renumber_fields(loops[k], sources, taken[k], numbers[k], variants[k])
         pitch[k, numbers[k]] = [loops[k].pitch_of(memory) for memory in range(len(numbers[k]))]
         form = replace(
             program.form,
             loop=replace(loops[k], sources=sources, fields=fields, pitch=tuple(pitch[k].tolist())),
-            send_map=program.form.send_map.renumbered(numbers[k]),
-            receive_map=program.form.receive_map.renumbered(numbers[k]),
+            send_map=program.form.send_map.renumber_memories(numbers[k]),
+            receive_map=program.form.receive_map.renumber_memories(numbers[k]),
             layout=layouts[k],
             chosen=True,
         )
@@ -129,28 +132,31 @@ def merge(programs: Sequence[Program]) -> Program:
     )
 
 
-def _renamed(
+def _renumber_fields(
     loop: Loop, sources: Sources, taken: list[int], memories: IntArray, variants: IntArray
 ) -> tuple[Field, ...]:
     """Return the fields of a loop with common numbers of all components and variants."""
-    ports = range(loop.ports)
-    source_of = loop.sources.numbers_in(sources, ports=ports, injections=taken)
-    memory_of = np.array([*memories, NEUTRAL, IDLE])
+    ports = range(loop.n_ports)
+    source_of = loop.sources.numbers_within(sources, ports=ports, injections=taken)
+    memory_of = np.array([*memories, IDENTITY_MEMORY, IDLE])
     reader_of = {
         reader: sources.injections[common][place]
         for port, common in enumerate(taken)
         for place, reader in enumerate(loop.sources.injections[port])
     }
-    points = {Holder.READER: reader_of, Holder.MEMORY: dict(enumerate(memories.tolist()))}
+    points = {
+        NodeComponent.READER: reader_of,
+        NodeComponent.MEMORY: dict(enumerate(memories.tolist())),
+    }
     chosen = [replace(field, values=field.values[:, variants]) for field in loop.fields]
-    fields = [field.renumbered(source_of, points, memory_of) for field in chosen]
+    fields = [field.renumber(source_of, points, memory_of) for field in chosen]
     of_point = {field.point: field for field in fields}
     for port, common in enumerate(taken):
         first, *others = sources.injections[common]
         reading = of_point[Point(Action.READ, first)]
         # Superfluous readers of an injection port give the identity word.
         for reader in others[len(loop.sources.injections[port]) - 1 :]:
-            for action, value in ((Action.MEMORY, NEUTRAL), (Action.READ, 0)):
+            for action, value in ((Action.MEMORY, IDENTITY_MEMORY), (Action.READ, 0)):
                 values = np.where(reading.values >= 0, value, IDLE)
                 fields.append(Field(Point(action, reader), values, reading.delay))
     return tuple(fields)
@@ -177,9 +183,9 @@ def _join_variants(
     of_nodes: IntArray = np.zeros(programs[0].topology.nodes, np.int32)
     of_offsets, nodes, offsets = None, np.zeros(1, int), np.zeros(0, int)
     if fixed:
-        of_nodes, nodes = number_equal(zip(*(p.variant_of.tolist() for p in fixed), strict=True))
+        of_nodes, nodes = number_by_value(zip(*(p.variant_of.tolist() for p in fixed), strict=True))
     if rooted:
-        found, offsets = number_equal(zip(*(p.variant_of.tolist() for p in rooted), strict=True))
+        found, offsets = number_by_value(zip(*(p.variant_of.tolist() for p in rooted), strict=True))
         of_offsets = len(nodes) + found
     variants = []
     for program in programs:
@@ -212,14 +218,14 @@ def _join_memories(
     known: dict[Hashable, int] = {}
     layouts: dict[Hashable, int] = {}
     for program in programs:
-        layout = layouts.setdefault(send_layout(program), len(layouts))
+        layout = layouts.setdefault(message_layout_key(program), len(layouts))
         all_layouts.append(layout)
         used: dict[Hashable, int] = {}
         numbers = []
         for number, memory in enumerate(program.memories):
             kind: Hashable = memory.ports
             if memory.own:
-                kind = layout, number - first_own(program.memories)
+                kind = layout, number - first_own_memory(program.memories)
             key = memory.own, kind
             used[key] = used.get(key, -1) + 1
             at = known.setdefault((key, used[key]), len(joint))
@@ -233,13 +239,15 @@ def _join_memories(
     return joint, all_numbers, all_layouts
 
 
-def send_layout(program: Program) -> Hashable:
+def message_layout_key(program: Program) -> Hashable:
     """Return a key for the addresses of a message; equal keys mean equal addresses of all words."""
     mapped, layout = program.form.send_map, program.layout
     facts = program.schedule.chunks, layout.part_chunks, layout.send_parts, layout.in_shares
-    tables = [mapped.memory - first_own(program.memories), mapped.base]
-    tables += [table for each in mapped.coordinates for table in (each.at, each.of)]
-    groups = tuple(program.groups.ports) if mapped.coordinates else ()
+    tables = [mapped.memory - first_own_memory(program.memories), mapped.base]
+    tables += [
+        table for each in mapped.coordinates for table in (each.node_values, each.part_values)
+    ]
+    groups = tuple(program.groups.port_in_topology) if mapped.coordinates else ()
     return facts, groups, *((table.shape, table.tobytes()) for table in tables)
 
 
@@ -263,15 +271,15 @@ class _Injection(NamedTuple):
     readers: int
     at: BoolArray
 
-    def join(self, other: _Injection) -> _Injection:
+    def merge_with(self, other: _Injection) -> _Injection:
         """Return the injection port that serves the purposes of both."""
         readers = max(self.readers, other.readers)
         return _Injection(self.feeds | other.feeds, self.reads | other.reads, readers, self.at)
 
-    def worth(self, other: _Injection) -> float:
+    def merge_benefit(self, other: _Injection) -> float:
         """Return the benefit of merging with another injection port."""
         if (self.at != other.at).any():
-            return NEVER
+            return NO_BENEFIT
         return (
             INPUT * int((self.feeds & other.feeds).sum())
             + MEMORY * len(self.reads & other.reads)
@@ -304,7 +312,7 @@ def _common_injections(
     numbers: list[list[int]] = [[] for _ in loops]
     common: list[_Injection] = []
     for form in sorted(range(len(loops)), key=lambda k: -len(loops[k].sources.injections)):
-        mine = _injections(loops[form], memories[form], variants[form])
+        mine = _list_injections(loops[form], memories[form], variants[form])
         chosen = [*range(len(mine))]
         if common:
             # Here, because only several forms need it, and the import takes longer than compiling
@@ -313,12 +321,12 @@ def _common_injections(
 
             worth = np.full((len(mine), len(common) + len(mine)), PORT)
             for row, one in zip(worth, mine, strict=True):
-                row[: len(common)] = [one.worth(other) for other in common]
+                row[: len(common)] = [one.merge_benefit(other) for other in common]
             chosen = linear_sum_assignment(worth, maximize=True)[1].tolist()
         known = len(common)
         for one, number in zip(mine, chosen, strict=True):
             if number < known:
-                common[number] = common[number].join(one)
+                common[number] = common[number].merge_with(one)
             else:
                 number = len(common)
                 common.append(one)
@@ -326,17 +334,17 @@ def _common_injections(
     return numbers, [one.readers for one in common]
 
 
-def _injections(loop: Loop, memories: IntArray, variants: IntArray) -> list[_Injection]:
+def _list_injections(loop: Loop, memories: IntArray, variants: IntArray) -> list[_Injection]:
     """Return the injection ports of a loop."""
     found = []
     for number, readers in enumerate(loop.sources.injections):
         source = loop.sources.first_injection + number
         feeds = [
-            (loop.values(action, port) == source).any()
+            (loop.point_values(action, port) == source).any()
             for action in (Action.SELECT, Action.OPERAND)
-            for port in range(loop.ports)
+            for port in range(loop.n_ports)
         ]
-        values = np.array([loop.values(Action.MEMORY, reader) for reader in readers])
+        values = np.array([loop.point_values(Action.MEMORY, reader) for reader in readers])
         read = np.unique(values)
         at = (values != IDLE).any(axis=(0, 1))[variants]
         known = set(memories[read[read >= 0]].tolist())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import InputError
 from ..schedule import Masked
-from ..toolchain.values import natural
+from ..toolchain.values import parse_non_negative_int
 from .fields import Loop
 from .timing import MODE_SETUP, RUN_SETUP, CyclePiece, Timing
 
@@ -70,15 +70,16 @@ class CycleCost:
         Cycles for each round, hop and flit.
     constant_parts : mapping of str to int
         Cycles that a run takes once, by purpose: ``start`` (preparation of the sequencer), and the
-        keys of `Timing.drained`. Here ``waits`` includes rows beyond the rounds, in which sums wait
-        for their last words. It is negative if a run waits for fewer steps than the schedule plans.
+        keys of `Timing.drain_cycles_by_purpose`. Here ``waits`` includes rows beyond the rounds, in
+        which sums wait for their last words. It is negative if a run waits for fewer steps than the
+        schedule plans.
 
     Examples
     --------
     >>> cost = CycleCost(4, 0, 12, constant_parts={"sequencer": 1, "distribution": 2})
     >>> print(cost)
     tau flits + constant = 1 * 12 + 3 = 15 cycles
-    >>> print(cost.constant_in_words)
+    >>> print(cost.constant_cycles_text)
     3 cycles: sequencer 1, distribution 2
     """
 
@@ -96,7 +97,7 @@ class CycleCost:
         return sum(self.constant_parts.values())
 
     @property
-    def constant_in_words(self) -> str:
+    def constant_cycles_text(self) -> str:
         """The cycles that a run takes once, with their purposes, as text."""
         parts = ", ".join(
             f"{name} {cycles}" for name, cycles in self.constant_parts.items() if cycles
@@ -105,7 +106,7 @@ class CycleCost:
 
     @property
     def cycles(self) -> int:
-        """All cycles of a run."""
+        """Cycles of a run: the terms for rounds, hops and flits, plus `constant_cycles`."""
         return (
             self.alpha * self.rounds
             + self.hop_cycles * self.hops
@@ -144,7 +145,7 @@ class Form:
         Rows of the form.
     send_map, receive_map : AddressMap
         Addresses of the blocks that a node sends, and of those that it has received. With any root,
-        the key of the receive map may be the root (see `part_is_root`).
+        the key of the receive map may be the root (see `has_root_addresses`).
     moving : CycleCost
         Cycles of a run without the constant ones.
     any_length : bool
@@ -153,7 +154,8 @@ class Form:
         Flits that go to a chunk together if the length is chosen, as many as a stream word has. The
         size of a chunk is a multiple of `beat`.
     chosen : bool
-        True if the program has several forms.
+        True if the program has several forms. A run then takes `MODE_SETUP` cycles more, in which
+        the sequencer looks up the form.
     layout : int
         Number of the send map, where forms have different ones.
     known_by : str
@@ -177,28 +179,28 @@ class Form:
     def cost(self) -> CycleCost:
         """The terms of the cycles of a run, for the largest blocks."""
         loop, moving = self.loop, self.moving
-        parts = {"start": self.timing.run_setup, **self.timing.drained}
+        parts = {"start": self.timing.run_setup, **self.timing.drain_cycles_by_purpose}
         # A table of sums may have additional rows and cycles, in which sums wait for operators. It
         # may also have fewer rows than steps, if planned waiting steps turn out to be needless.
         of_rounds = moving.alpha * moving.rounds + moving.hop_cycles * moving.hops
-        parts["waits"] += loop.slots(loop.flits) - moving.flits - of_rounds
+        parts["waits"] += loop.n_slots(loop.flits) - moving.flits - of_rounds
         cost = replace(moving, constant_parts=parts)
         assert cost.cycles == self.timing.cycles, "the parts are all cycles of a run"
         return cost
 
     @property
-    def grain(self) -> int:
+    def grain_flits(self) -> int:
         """Flits of a message by which its blocks grow; a run takes the cycles of a full grain."""
-        return self.unit * self.schedule.chunks
+        return self.block_unit_flits * self.schedule.chunks
 
     @property
-    def unit(self) -> int:
+    def block_unit_flits(self) -> int:
         """Flits by which a block grows: one if the message is a single block, otherwise a beat."""
         return self.beat if self.schedule.chunks > 1 else 1
 
     def block_of(self, length: int) -> int:
         """Return the flits of a block, for messages of `length` flits."""
-        return self.unit * -(-length // self.grain)
+        return self.block_unit_flits * -(-length // self.grain_flits)
 
     @property
     def timing(self) -> Timing:
@@ -210,9 +212,16 @@ class Form:
         setup = RUN_SETUP * self.any_length + MODE_SETUP * self.chosen
         return Timing(self.loop, flits, setup)
 
-    def pieces(self, first: int) -> list[CyclePiece]:
-        """Return the cycles of runs with blocks of n units, from n = `first` on."""
-        pieces, unit = self.timing.pieces(self.unit * first), self.unit
+    def cycle_pieces(self, first: int) -> list[CyclePiece]:
+        """Return the cycles of runs as a piecewise linear function of n, from n = `first` on.
+
+        Blocks have n times `block_unit_flits` flits. In a piece, `per_flit` counts cycles for each
+        such unit.
+        """
+        pieces, unit = (
+            self.timing.cycle_pieces(self.block_unit_flits * first),
+            self.block_unit_flits,
+        )
         starts = [-(-piece.first // unit) for piece in pieces]
         return [
             CyclePiece(start, piece.constant, piece.per_flit * unit)
@@ -231,13 +240,13 @@ class Form:
         return self.any_root and not isinstance(self.schedule, Masked)
 
     @property
-    def part_is_root(self) -> bool:
+    def has_root_addresses(self) -> bool:
         """True if the addresses of received words depend on the root."""
         collective = self.schedule.collective
         return self.any_root and collective.single_origin and collective.personal
 
     @property
-    def upper_half(self) -> int:
+    def upper_half_address(self) -> int:
         """The address of the words that a node receives in a broadcast from any root; otherwise 0.
 
         The same memories hold, below this address, the words that the node would send as the root.
@@ -287,20 +296,20 @@ class Mode:
         >>> program.modes[0].form_of(5)
         0
         """
-        form = self.ranges[bisect(self.starts, length) - 1].form
+        form = self.ranges[bisect(self.range_starts, length) - 1].form
         return self.first + (form * self.roots + (root or 0) if self.roots else form)
 
-    def at(self, form: int) -> Form:
-        """Return the form with a number as in ranges."""
+    def form_at(self, form: int) -> Form:
+        """Return the form with a number as in `ranges`; of several roots, the form for root 0."""
         return self.forms[form * (self.roots or 1)]
 
     @property
-    def several(self) -> bool:
-        """True if the mode has several ranges."""
+    def has_several_ranges(self) -> bool:
+        """True if the length of a message decides between several forms."""
         return len(self.ranges) > 1
 
     @property
-    def starts(self) -> tuple[int, ...]:
+    def range_starts(self) -> tuple[int, ...]:
         """The shortest length of each range, in flits."""
         return tuple(each.start for each in self.ranges)
 
@@ -313,19 +322,22 @@ class Mode:
         return found
 
     @property
-    def numbered(self) -> tuple[Range, ...]:
+    def numbered_ranges(self) -> tuple[Range, ...]:
         """The ranges, with the numbers of forms among the forms of all modes."""
         return tuple(Range(start, self.first + form) for start, form in self.ranges)
 
     @property
-    def chunks(self) -> int:
+    def common_grain_flits(self) -> int:
         """The greatest common divisor of the grains of all forms, in flits."""
-        return gcd(*(form.grain for form in self.forms))
+        return gcd(*(form.grain_flits for form in self.forms))
 
-    def pieces(self, most: int) -> Iterator[CyclePiece]:
-        """Yield the cycles of runs as a function of n, for messages of up to n * `chunks` flits.
+    def cycle_pieces(self, most: int) -> Iterator[CyclePiece]:
+        """Yield the cycles of runs as a piecewise function of n, for lengths up to a limit.
 
-        A form whose grain exceeds `chunks` takes equal cycles for several n.
+        A piece (first, constant, slope) says that a run takes ``constant + slope * n`` cycles from
+        n = `first` up to the next piece. Here n is the number of grains of `common_grain_flits`
+        flits that a message begins; with a fixed length, n is the flits of a block. A form with a
+        larger grain takes equal cycles for several n.
 
         Parameters
         ----------
@@ -338,30 +350,30 @@ class Mode:
         >>> names = ("ring-exchange", "matching")
         >>> sums = [tf.plan("4", "allreduce", algorithm=name) for name in names]
         >>> mode = tf.compile([sums], max_flits=8).modes[0]
-        >>> [tuple(each) for each in mode.ranges], mode.chunks
+        >>> [tuple(each) for each in mode.ranges], mode.common_grain_flits
         ([(1, 0), (5, 1)], 4)
-        >>> [tuple(piece) for piece in mode.pieces(8)]
+        >>> [tuple(piece) for piece in mode.cycle_pieces(8)]
         [(1, 7, 8), (2, 19, 0)]
         """
-        if not self.longest.any_length:
-            yield from self.longest.timing.pieces(self.longest.loop.flits)
+        if not self.longest_form.any_length:
+            yield from self.longest_form.timing.cycle_pieces(self.longest_form.loop.flits)
             return
-        chunks = self.chunks
-        firsts = [(start - 1) // chunks + 1 for start in self.starts]
+        chunks = self.common_grain_flits
+        firsts = [(start - 1) // chunks + 1 for start in self.range_starts]
         ends = [*firsts[1:], -(-most // chunks) + 1]
         for (_, number), first, end in zip(self.ranges, firsts, ends, strict=True):
-            form = self.at(number)
-            yield from _between(form, first, end, form.grain // chunks)
+            form = self.form_at(number)
+            yield from _pieces_between(form, first, end, form.grain_flits // chunks)
 
     @property
-    def longest(self) -> Form:
+    def longest_form(self) -> Form:
         """The form for the longest messages, from which properties common to all forms are read."""
-        return self.at(self.ranges[-1].form)
+        return self.form_at(self.ranges[-1].form)
 
     @property
     def schedule(self) -> Schedule:
         """The schedule for the longest messages."""
-        return self.longest.schedule
+        return self.longest_form.schedule
 
     @property
     def collective(self) -> Collective:
@@ -369,24 +381,24 @@ class Mode:
         return self.schedule.collective
 
     @property
-    def algorithms(self) -> str:
+    def algorithm_names(self) -> str:
         """The algorithms of all forms, joined by "or"."""
         return " or ".join(dict.fromkeys(form.schedule.algorithm for form in self.forms))
 
     @property
     def operators(self) -> tuple[Operator, ...]:
         """The operators that a run chooses from; empty if nothing is combined."""
-        return self.longest.operators
+        return self.longest_form.operators
 
     @property
     def any_root(self) -> bool:
         """True if a run chooses its root."""
-        return self.roots > 0 or self.longest.any_root
+        return self.roots > 0 or self.longest_form.any_root
 
     @property
     def groups(self) -> Groups:
         """The groups of nodes that perform the collective."""
-        return self.longest.groups
+        return self.longest_form.groups
 
     def operator_of(self, operation: int | None = None) -> Operator | None:
         """Return the operator that a run chooses by its number; None if nothing is combined.
@@ -399,19 +411,19 @@ class Mode:
         if not self.operators and operation is None:
             return None
         count = len(self.operators)
-        operation = 0 if operation is None else natural("Operation", operation)
+        operation = 0 if operation is None else parse_non_negative_int("Operation", operation)
         if operation >= count:
             wanted = f"from 0 to {count - 1}" if count else "left out where nothing is combined"
             raise InputError(f"Operation must be {wanted}, not {operation}")
         return self.operators[operation]
 
 
-def _between(form: Form, first: int, end: int, factor: int) -> Iterator[CyclePiece]:
+def _pieces_between(form: Form, first: int, end: int, factor: int) -> Iterator[CyclePiece]:
     """Yield the cycles of a form for first <= n < end, with `factor` values of n per grain."""
     if end <= first:
         return
     last = (end - 2) // factor + 1
-    pieces = [p for p in form.pieces((first - 1) // factor + 1) if p.first <= last]
+    pieces = [p for p in form.cycle_pieces((first - 1) // factor + 1) if p.first <= last]
     ends = [*(piece.first for piece in pieces[1:]), last + 1]
     for piece, stop in zip(pieces, ends, strict=True):
         if factor == 1:

@@ -3,11 +3,12 @@
 A *planner* turns a schedule into moves. For each row and each variant of nodes, moves state
 
 - the source that feeds each out-port and each operator,
-- the *slot* of a memory that each reader reads, where a slot holds one block,
+- the *memory slot* that each reader reads, where a memory slot is the space of one block (not a
+  cycle, as a slot of the sequencer in `timing`),
 - the source that each memory stores, and the slot that it stores it in.
 
-`compile` chooses the planner by the class of the schedule. `program_of` turns moves into a program:
-fields with their delays, the depths of memories, and the form.
+`compile` chooses the planner by the class of the schedule. `make_program` turns moves into a
+program: fields with their delays, the depths of memories, and the form.
 """
 
 from __future__ import annotations
@@ -20,7 +21,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .address_map import AddressMap
-from .fields import ACTIONS, IDLE, Action, Field, Holder, Loop, Memory, Point, number_equal
+from .fields import (
+    ACTIONS,
+    IDLE,
+    Action,
+    Field,
+    Loop,
+    Memory,
+    NodeComponent,
+    Point,
+    number_by_value,
+)
 from .mode import CycleCost, Form, block_flits
 from .program import Program
 from .timing import ADDRESS, SETTING
@@ -30,11 +41,18 @@ if TYPE_CHECKING:
     from ..schedule import Schedule
     from ..topology import IntArray, Topology
 
-__all__ = ["Moves", "Points", "Request", "join_nodes", "program_of", "slot_words"]
+__all__ = [
+    "Moves",
+    "Points",
+    "CompileRequest",
+    "group_equal_nodes",
+    "make_program",
+    "slot_addresses",
+]
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class CompileRequest:
     """A schedule to compile, with the properties that its program must have.
 
     Parameters
@@ -50,7 +68,7 @@ class Request:
     beat : int
         Flits that go to a chunk together, if the length is chosen.
     short : bool
-        True if sums are to be fast for short messages, where that makes a difference.
+        True to prefer the plan that is faster for short messages, if there are two plans.
     fixed : bool
         True if tables are fixed. If tables can be loaded, sums leave nodes from a register, and
         every round ends with a pause.
@@ -60,7 +78,7 @@ class Request:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> Request(tf.plan("4x4", "broadcast", chunks=2), flits=3).block
+    >>> CompileRequest(tf.plan("4x4", "broadcast", chunks=2), flits=3).block_flits
     2
     """
 
@@ -74,13 +92,13 @@ class Request:
     any_root: bool = False
 
     @cached_property
-    def block(self) -> int:
+    def block_flits(self) -> int:
         """Flits of a block; the last block of a message may be partly padding."""
         return block_flits(self.schedule, self.flits, self.beat)
 
     @property
     def topology(self) -> Topology:
-        """The topology of the schedule."""
+        """The network on which the program runs."""
         return self.schedule.topology
 
     @property
@@ -89,7 +107,7 @@ class Request:
         return max(operator.latency for operator in self.operators)
 
     @property
-    def in_halves(self) -> bool:
+    def has_half_memories(self) -> bool:
         """True for a broadcast from any root, which has a memory of two halves for each chunk.
 
         The lower half is for the block that a node would send as the root, the upper half for the
@@ -99,9 +117,11 @@ class Request:
         return self.any_root and collective.single_origin and collective.to_all
 
     @property
-    def slot_words(self) -> int:
-        """Words from the address of a slot to the address of the next slot."""
-        return 1 << (self.block - 1).bit_length() if self.in_halves else self.block
+    def words_per_slot(self) -> int:
+        """Words from the address of a memory slot to the address of the next one."""
+        return (
+            1 << (self.block_flits - 1).bit_length() if self.has_half_memories else self.block_flits
+        )
 
 
 class Points(NamedTuple):
@@ -111,7 +131,8 @@ class Points(NamedTuple):
     ----------
     values : dict of Action to ndarray of int
         Values of shape (rows, variants, points), or shapes that broadcast to one. `Action.READ` and
-        `Action.WRITE` have slots as values; where a slot is `IDLE`, the other values do not matter.
+        `Action.WRITE` have memory slots as values in place of addresses; where one is `IDLE`, the
+        other values do not matter.
     late : int or array of int
         Cycles by which all points, or each of them, act later than they could.
     """
@@ -120,17 +141,17 @@ class Points(NamedTuple):
     late: int | Sequence[int] | IntArray = 0
 
     @classmethod
-    def of_readers(
+    def from_readers(
         cls, memory: IntArray, slot: IntArray, late: int | Sequence[int] | IntArray = 0
     ) -> Points:
-        """Return the points of readers: the memory, and the slot of it, that each reads."""
+        """Return the points of readers: the memory, and the memory slot, that each reads."""
         return cls({Action.MEMORY: memory, Action.READ: slot}, late)
 
     @classmethod
-    def of_memories(
+    def from_memories(
         cls, slot: IntArray, source: IntArray, links: IntArray, late: int | IntArray = 0
     ) -> Points:
-        """Return the points of memories: slots and sources of words, and cycles of their links."""
+        """Return the points of memories: memory slot, source, and cycles of the links of words."""
         return cls({Action.WRITE: slot, Action.SOURCE: source, Action.TAP: links}, late)
 
 
@@ -169,12 +190,12 @@ class Moves:
     cost: CycleCost | None = None
 
 
-def slot_words(slot: IntArray, block: int) -> IntArray:
-    """Return the addresses of slots of `block` words; `IDLE` stays."""
+def slot_addresses(slot: IntArray, block: int) -> IntArray:
+    """Return the first address of each memory slot, which has `block` words; `IDLE` stays."""
     return np.where(slot >= 0, slot * block, IDLE)
 
 
-def join_nodes(
+def group_equal_nodes(
     points: Sequence[Points], depth: IntArray
 ) -> tuple[list[Points], IntArray, IntArray]:
     """Join nodes with equal actions and depths to variants.
@@ -197,7 +218,7 @@ def join_nodes(
     """
     done = np.concatenate([v for each in points for v in each.values.values()], axis=2)
     alike = zip(map(bytes, done.transpose(1, 0, 2)), map(bytes, depth), strict=True)
-    variant_of, first = number_equal(alike)
+    variant_of, first = number_by_value(alike)
     joined = [
         each._replace(values={action: v[:, first] for action, v in each.values.items()})
         for each in points
@@ -205,28 +226,30 @@ def join_nodes(
     return joined, depth[first], variant_of
 
 
-def program_of(request: Request, moves: Moves) -> Program:
-    """Return the program of moves.
+def make_program(request: CompileRequest, moves: Moves) -> Program:
+    """Return the program that performs moves: fields, depths of memories, and a single form.
 
     With any root, a node acts as the plan says for the node at its offset from the root. Any node
     can be at any offset, so every node gets the largest depth of each memory.
     """
-    schedule, loop, words = request.schedule, moves.loop, request.slot_words
+    schedule, loop, words = request.schedule, moves.loop, request.words_per_slot
     fields: list[Field] = []
     for values, late in moves.points:
         shape = np.broadcast_shapes(
-            (loop.rows, len(moves.depth), 1), *(each.shape for each in values.values())
+            (loop.n_rows, len(moves.depth), 1), *(each.shape for each in values.values())
         )
         (holder,) = {ACTIONS[action].holder for action in values}
-        delay = (ADDRESS if holder is Holder.READER else SETTING) + np.broadcast_to(late, shape[2:])
+        delay = (ADDRESS if holder is NodeComponent.READER else SETTING) + np.broadcast_to(
+            late, shape[2:]
+        )
         acts = next((values[action] >= 0 for action in values if ACTIONS[action].acts), None)
         for action, given in values.items():
             known = np.broadcast_to(given, shape)
             if action is Action.READ:
-                known = slot_words(known, words)
+                known = slot_addresses(known, words)
             elif action is Action.WRITE:
                 # In memories with a pitch, flits of different blocks alternate.
-                known = slot_words(known, 1 if loop.pitch_of(0) > 1 else words)
+                known = slot_addresses(known, 1 if loop.pitch_of(0) > 1 else words)
             elif acts is not None:
                 known = np.where(acts, known, IDLE)
             elif ACTIONS[action].selects:
@@ -236,7 +259,7 @@ def program_of(request: Request, moves: Moves) -> Program:
                 for number, late in enumerate(delay.tolist())
             ]
     # The last slot of a memory has no room beyond its block.
-    depth = np.where(moves.depth > 0, moves.depth * words - (words - request.block), 0)
+    depth = np.where(moves.depth > 0, moves.depth * words - (words - request.block_flits), 0)
     if request.any_root:
         depth = np.broadcast_to(depth.max(axis=0), depth.shape)
     rounds = schedule.round_count
@@ -250,7 +273,7 @@ def program_of(request: Request, moves: Moves) -> Program:
         ),
         send_map=moves.send_map,
         receive_map=moves.receive_map,
-        moving=moves.cost or CycleCost(rounds, 0, rounds * request.block),
+        moving=moves.cost or CycleCost(rounds, 0, rounds * request.block_flits),
         any_length=request.any_length,
         beat=request.beat,
         any_root=request.any_root,

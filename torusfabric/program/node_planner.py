@@ -5,8 +5,8 @@ of an adder, from one of three locations, depending on the word's age: the in-po
 itself, the register behind it, or a memory. `table_planner` and `sum_planner` decide which
 consumers share a memory. This module assigns addresses and settings.
 
-Skews cost nothing in the nodes, because only the sequencer delays signals for them. But memories
-that are read with different skews cannot be merged.
+Skews (see `table_timing`) cost nothing in the nodes, because only the sequencer delays signals for
+them. But memories that are read with different skews cannot be merged.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .address_map import AddressMap
-from .fields import IDLE, Action, Loop, Order, Source, Sources, Stage, memories_of
-from .moves import Moves, Points, slot_words
-from .table_timing import Arrival, Key, TableTiming, TableTransfers
+from .fields import IDLE, Action, Loop, Order, Source, Sources, Stage, make_node_memories
+from .moves import Moves, Points, slot_addresses
+from .table_timing import Key, TableArrival, TableTiming, TableTransfers
 from .timing import COMBINE, MEMORY_AGE, PASS
 
 if TYPE_CHECKING:
     from ..schedule import SumTable, Table
     from ..topology import IntArray
-    from .moves import Request
+    from .moves import CompileRequest
 
-__all__ = ["FOREVER", "Consumer", "SharedMemory", "TableTraffic", "Use", "Word", "plan_node"]
+__all__ = ["FOREVER", "Consumer", "SharedMemory", "TableTraffic", "WordUse", "Word", "plan_node"]
 
 #: The cycle until which a word is held that the host may read.
 FOREVER = 1 << 60
@@ -52,10 +52,10 @@ class Word(NamedTuple):
     """
 
     stage: Stage
-    of: Arrival | Key = (0, 0)
+    origin: TableArrival | Key = (0, 0)
 
 
-class Use(NamedTuple):
+class WordUse(NamedTuple):
     """A consumer, the step in which it takes a word, and the word."""
 
     consumer: Consumer
@@ -64,7 +64,7 @@ class Use(NamedTuple):
 
 
 #: The stage of a word one cycle later, unless the word is in a memory.
-LATER = {Stage.PORT: Stage.LATER, Stage.RESULT: Stage.LATER_RESULT}
+DELAYED_STAGE = {Stage.PORT: Stage.DELAYED, Stage.RESULT: Stage.DELAYED_RESULT}
 
 
 @dataclass(eq=False)
@@ -79,7 +79,7 @@ class SharedMemory:
         True if it stores the results of the adder behind the in-port.
     skew : int
         Cycles by which the memory is read later than words that leave in the same row.
-    uses : list of Use
+    uses : list of WordUse
         Consumers and the words that they take from the memory.
     rows : dict of int to Word
         Word that is read in each row.
@@ -90,11 +90,11 @@ class SharedMemory:
     port: int = -1
     sums: bool = False
     skew: int = 0
-    uses: list[Use] = field(default_factory=list)
+    uses: list[WordUse] = field(default_factory=list)
     rows: dict[int, Word] = field(default_factory=dict)
     held: dict[Word, int] = field(default_factory=dict)
 
-    def add(self, use: Use, row: int) -> None:
+    def add_use(self, use: WordUse, row: int) -> None:
         """Add a consumer's use of a word that is read in a row."""
         self.uses.append(use)
         self.rows[row] = use.word
@@ -110,7 +110,7 @@ class TableTraffic:
         Arrivals and departures.
     timing : TableTiming
         Cycles of the words on links.
-    taken : list of Use
+    taken : list of WordUse
         All uses, in any order.
     complete : dict of Key to Word
         Delivered words, by (offset or number of the part, chunk).
@@ -118,94 +118,106 @@ class TableTraffic:
 
     transfers: TableTransfers
     timing: TableTiming
-    taken: list[Use]
+    taken: list[WordUse]
     complete: dict[Key, Word]
 
     @cached_property
-    def uses(self) -> list[Use]:
+    def all_uses(self) -> list[WordUse]:
         """All uses, grouped by consumer."""
         rank: dict[Consumer, int] = {}
         return sorted(self.taken, key=lambda use: rank.setdefault(use.consumer, len(rank)))
 
     def in_port(self, word: Word) -> int:
         """Return the in-port by which a word arrived."""
-        return self.transfers.opposite[word.of[1]]
+        return self.transfers.opposite[word.origin[1]]
 
-    def link(self, consumer: Consumer) -> int:
-        """Return the out-port of the link in front of an adder, or behind an out-port."""
+    def link_of_consumer(self, consumer: Consumer) -> int:
+        """Return the out-port that drives the link of a consumer.
+
+        For an out-port it is the out-port itself. For an adder it is the out-port of the sender, at
+        the other end of the link into the adder's in-port.
+        """
         return self.transfers.opposite[consumer.port] if consumer.adds else consumer.port
 
-    def arrives(self, arrival: Arrival) -> int:
+    def arrival_cycle(self, arrival: TableArrival) -> int:
         """Return the cycle in which the first flit of an arrival is at its in-port."""
-        return self.timing.time(*arrival) + self.transfers.longer[arrival.port]
+        return self.timing.link_cycle(*arrival) + self.transfers.longer[arrival.port]
 
-    def takes(self, use: Use) -> int:
+    def take_cycle(self, use: WordUse) -> int:
         """Return the cycle in which a consumer takes a word."""
-        link = self.link(use.consumer)
+        link = self.link_of_consumer(use.consumer)
         if use.consumer.adds:
-            return self.arrives(Arrival(use.step, link))
-        return self.timing.time(use.step, link) - PASS
+            return self.arrival_cycle(TableArrival(use.step, link))
+        return self.timing.link_cycle(use.step, link) - PASS
 
-    def written(self, word: Word) -> int:
+    def available_cycle(self, word: Word) -> int:
         """Return the cycle from which a word can be taken or written; 0 for own words."""
-        if not isinstance(word.of, Arrival):
+        if not isinstance(word.origin, TableArrival):
             return 0
-        return self.arrives(word.of) + self.transfers.combine * (word.stage is Stage.RESULT)
+        return self.arrival_cycle(word.origin) + self.transfers.combine * (
+            word.stage is Stage.RESULT
+        )
 
-    def read_at(self, use: Use) -> tuple[int, int]:
-        """Return the row and the skew with which a consumer reads a memory."""
-        link = self.link(use.consumer)
+    def read_row_and_skew(self, use: WordUse) -> tuple[int, int]:
+        """Return the row and the skew with which a consumer's word is read from a memory.
+
+        The reads for an adder are later by the cycles of the link into its in-port.
+        """
+        link = self.link_of_consumer(use.consumer)
         late = use.consumer.adds * (PASS + self.transfers.longer[link])
-        return self.timing.row_at(use.step, link, late)
+        return self.timing.row_and_skew(use.step, link, late)
 
     @cached_property
-    def sources(self) -> dict[Use, Source]:
+    def source_of_use(self) -> dict[WordUse, Source]:
         """The source of each use: the stage and, unless it is a memory, the in-port."""
-        found: dict[Use, Source] = {}
-        for use in self.uses:
+        found: dict[WordUse, Source] = {}
+        for use in self.all_uses:
             stage, port = use.word.stage, 0
-            if stage in LATER:
+            if stage in DELAYED_STAGE:
                 port = self.in_port(use.word)
-                age = self.takes(use) - self.written(use.word)
+                age = self.take_cycle(use) - self.available_cycle(use.word)
                 if age >= MEMORY_AGE - PASS:
                     stage = Stage.INJECTION
                 elif age:
-                    stage = LATER[stage]
+                    stage = DELAYED_STAGE[stage]
             found[use] = stage, port
         return found
 
     @cached_property
-    def waits(self) -> dict[tuple[int, Stage], list[Use]]:
+    def waiting_uses(self) -> dict[tuple[int, Stage], list[WordUse]]:
         """The uses of words that wait in memories, by in-port and stage."""
-        found: dict[tuple[int, Stage], list[Use]] = defaultdict(list)
-        for use, (stage, _) in self.sources.items():
+        found: dict[tuple[int, Stage], list[WordUse]] = defaultdict(list)
+        for use, (stage, _) in self.source_of_use.items():
             if stage is Stage.INJECTION and use.word.stage is not Stage.INJECTION:
                 found[self.in_port(use.word), use.word.stage].append(use)
         return found
 
-    def kept(self, port: int) -> dict[Word, int]:
-        """Return the delivered words that arrive by an in-port, to be held for ever."""
+    def delivered_words(self, port: int) -> dict[Word, int]:
+        """Return the delivered words that arrive by an in-port; the host may read them at any time.
+
+        The value of each word is `FOREVER`, the cycle until which it is held.
+        """
         there = (word for word in self.complete.values() if self.in_port(word) == port)
         return dict.fromkeys(there, FOREVER)
 
-    def part(self, word: Word) -> tuple[int, int]:
+    def part_and_chunk(self, word: Word) -> tuple[int, int]:
         """Return part and chunk of one of the node's own words."""
-        *_, part, chunk = word.of
+        *_, part, chunk = word.origin
         sums, topology = self.transfers.sums, self.transfers.table.topology
         return int(topology.subtract(0, part)) if sums else part, chunk
 
 
 def plan_node(
-    request: Request,
+    request: CompileRequest,
     traffic: TableTraffic,
     memories: Sequence[SharedMemory],
     least: int = 0,
 ) -> Moves:
-    """Return the moves of all nodes.
+    """Return the moves of a table: all nodes are translates of each other and act alike.
 
     Parameters
     ----------
-    request : Request
+    request : CompileRequest
         Schedule and properties of the program.
     traffic : TableTraffic
         Words that consumers take, with their cycles.
@@ -214,26 +226,26 @@ def plan_node(
     least : int, optional
         Least number of cycles of a row; by default the period of the timing.
     """
-    transfers, timing, block = traffic.transfers, traffic.timing, request.block
+    transfers, timing, block = traffic.transfers, traffic.timing, request.block_flits
     table, topology, least = transfers.table, transfers.table.topology, least or timing.period
     memory_of = {use: number for number, memory in enumerate(memories) for use in memory.uses}
     used: dict[Stage, set[int]] = defaultdict(set)
-    for use, (stage, port) in traffic.sources.items():
+    for use, (stage, port) in traffic.source_of_use.items():
         used[stage].add(memory_of[use] if stage is Stage.INJECTION else port)
     # Each memory that is read has an injection port.
     readers = sorted(used[Stage.INJECTION])
     sources = Sources(
         transfers.ports,
-        tuple(sorted(used[Stage.LATER])),
+        tuple(sorted(used[Stage.DELAYED])),
         results=transfers.sums,
-        delayed_results=tuple(sorted(used[Stage.LATER_RESULT])),
+        delayed_results=tuple(sorted(used[Stage.DELAYED_RESULT])),
         injections=tuple((k,) for k in range(len(readers))),
         latency=transfers.combine - COMBINE,
     )
-    numbers = {source: k for k, source in enumerate(sources.listed)}
+    numbers = {source: k for k, source in enumerate(sources.by_number)}
     settings = np.full((2, timing.rows, 1, transfers.ports), IDLE)
-    for use, (stage, port) in traffic.sources.items():
-        row, _ = timing.row_at(use.step, traffic.link(use.consumer))
+    for use, (stage, port) in traffic.source_of_use.items():
+        row, _ = timing.row_and_skew(use.step, traffic.link_of_consumer(use.consumer))
         if stage is Stage.INJECTION:
             port = readers.index(memory_of[use])
         settings[int(use.consumer.adds), row, 0, use.consumer.port] = numbers[stage, port]
@@ -241,16 +253,16 @@ def plan_node(
     for at, row in timing.row.items():
         departure[at] = row
     slots = [
-        slots_of((word, traffic.written(word), memory.held[word])
-                 for word in sorted(memory.held, key=traffic.written))
+        assign_slots((word, traffic.available_cycle(word), memory.held[word])
+                 for word in sorted(memory.held, key=traffic.available_cycle))
         for memory in memories
     ]  # fmt: skip
     received = sum(memory.port >= 0 for memory in memories)
     write, read = np.full((2, timing.rows, 1, len(memories)), IDLE)
     for number, (memory, slot_of) in enumerate(zip(memories, slots, strict=True)):
         for word, slot in slot_of.items():
-            if isinstance(word.of, Arrival):
-                write[timing.row_at(*word.of)[0], 0, number] = slot
+            if isinstance(word.origin, TableArrival):
+                write[timing.row_and_skew(*word.origin)[0], 0, number] = slot
         for row, word in memory.rows.items():
             read[row, 0, number] = slot_of[word]
     skew = np.array(timing.skew)
@@ -260,22 +272,22 @@ def plan_node(
     points = [
         Points({Action.SELECT: settings[0]}, skew),
         *([Points({Action.OPERAND: settings[1]}, near + links)] if transfers.sums else []),
-        Points.of_readers(
+        Points.from_readers(
             np.array(readers, int), read[..., readers], [memories[k].skew for k in readers]
         ),
-        Points.of_memories(
+        Points.from_memories(
             write[..., :received],
-            ports + sources.first(Stage.RESULT) * result,
+            ports + sources.first_of_stage(Stage.RESULT) * result,
             links[ports],
             near[ports] + transfers.combine * result,
         ),
     ]
-    located, own = _located(traffic, memories, slots)
+    located, own = _locate_words(traffic, memories, slots)
     collective = table.collective
     if received + 1 == len(memories) and not collective.reducing and not collective.personal:
-        send_map = AddressMap.in_sequence(received, 1, table.chunks, block)
+        send_map = AddressMap.from_sequence(received, 1, table.chunks, block)
     else:
-        send_map = _map(table, own, block, ahead=True)
+        send_map = _make_map(table, own, block, ahead=True)
     return Moves(
         loop=Loop(
             order=Order.FLIT if timing.by_cycle else Order.ROW,
@@ -288,17 +300,17 @@ def plan_node(
             departure_skew=skew,
         ),
         points=points,
-        memories=memories_of(ports.tolist(), len(memories) - received),
+        memories=make_node_memories(ports.tolist(), len(memories) - received),
         depth=np.array([[max(slot_of.values(), default=-1) + 1 for slot_of in slots]]),
         variant_of=np.zeros(topology.nodes, np.int32),
         send_map=send_map,
-        receive_map=_map(table, located, block),
+        receive_map=_make_map(table, located, block),
         known_by="step and port",
     )
 
 
-def slots_of(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
-    """Give each word of a memory a slot, which is used again as soon as its word has left.
+def assign_slots(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
+    """Give each word a memory slot, which another word may use as soon as the word has left.
 
     Parameters
     ----------
@@ -308,7 +320,7 @@ def slots_of(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
 
     Examples
     --------
-    >>> slots_of([("a", 0, 2), ("b", 1, 9), ("c", 2, 9)])
+    >>> assign_slots([("a", 0, 2), ("b", 1, 9), ("c", 2, 9)])
     {'a': 0, 'b': 1, 'c': 0}
     """
     slots: dict[Word, int] = {}
@@ -322,17 +334,17 @@ def slots_of(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
     return slots
 
 
-def _map(
+def _make_map(
     table: Table | SumTable, located: IntArray, block: int, *, ahead: bool = False
 ) -> AddressMap:
     """Return the address map of a node's blocks, by offset, or by the number of a part."""
-    memory, base = located[0][None], slot_words(located[1], block)[None]
+    memory, base = located[0][None], slot_addresses(located[1], block)[None]
     if table.collective.local:
         return AddressMap(memory, base)
-    return AddressMap.by_offset(memory, base, table.topology, ahead=ahead)
+    return AddressMap.from_offset_table(memory, base, table.topology, ahead=ahead)
 
 
-def _located(
+def _locate_words(
     traffic: TableTraffic,
     memories: Sequence[SharedMemory],
     slots: list[dict[Word, int]],
@@ -349,7 +361,7 @@ def _located(
     }
     for word, at in location.items():
         if word.stage is Stage.INJECTION:
-            part, chunk = traffic.part(word)
+            part, chunk = traffic.part_and_chunk(word)
             own[:, part, chunk] = at
     if not (traffic.transfers.sums or traffic.transfers.table.collective.local):
         found[:, 0] = own[:, 0]

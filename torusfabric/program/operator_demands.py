@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from .mode import Form
     from .program import Program
 
-__all__ = ["obey_operators"]
+__all__ = ["meet_operator_demands"]
 
 #: Actions in front of the operators of injection ports; all other actions come behind them.
-READING = (Action.MEMORY, Action.READ)
+READER_ACTIONS = (Action.MEMORY, Action.READ)
 
 
-def obey_operators(program: Program) -> Program:
-    """Return a program that allows the time of its operators, checked for their order of operands.
+def meet_operator_demands(program: Program) -> Program:
+    """Return a program with time for its operators, after a check of the order of operands.
 
     Raises
     ------
@@ -46,11 +46,11 @@ def obey_operators(program: Program) -> Program:
     if latency:
         delay = latency * tree_levels(max(map(len, program.loop.sources.injections)))
 
-        def waiting(forms: Iterable[Form]) -> tuple[Form, ...]:
-            return tuple(_later(form, latency, delay, program.operators) for form in forms)
+        def delay_forms(forms: Iterable[Form]) -> tuple[Form, ...]:
+            return tuple(_delay_form(form, latency, delay, program.operators) for form in forms)
 
-        parts = tuple(replace(part, forms=waiting(part.forms)) for part in program.parts)
-        program = replace(program, forms=waiting(program.forms), parts=parts)
+        parts = tuple(replace(part, forms=delay_forms(part.forms)) for part in program.parts)
+        program = replace(program, forms=delay_forms(program.forms), parts=parts)
     unordered = [operator for operator in program.operators if not operator.associative]
     for number, form in enumerate(program.forms if unordered else ()):
         collective = form.schedule.collective
@@ -59,7 +59,7 @@ def obey_operators(program: Program) -> Program:
     return program
 
 
-def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]) -> Form:
+def _delay_form(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]) -> Form:
     """Return a form whose words leave `delay` cycles later."""
     loop = form.loop
     loop = replace(loop, sources=replace(loop.sources, latency=latency, injection_delay=delay))
@@ -77,7 +77,7 @@ def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]
         least=loop.least + delay * loop.rests,
         pause=np.where(loop.pause > 0, loop.pause + delay, 0),
         fields=tuple(
-            replace(field, delay=field.delay + delay * (field.point.action not in READING))
+            replace(field, delay=field.delay + delay * (field.point.action not in READER_ACTIONS))
             for field in loop.fields
         ),
         departure_skew=loop.departure_skew + delay,
@@ -93,11 +93,13 @@ def _check_agreement(program: Program, number: int, operator: Operator) -> None:
     """
     form, nodes = program.forms[number], program.topology.nodes
 
-    def tell(a: Words, b: Words, width: int) -> Words:
+    def combine_distinctly(a: Words, b: Words, width: int) -> Words:
         mixed = a * b + ((a + b) ^ (a + b) >> np.uint64(29))
         return np.where(a == 0, b, np.where(b == 0, a, mixed | np.uint64(1)))
 
-    telling = Operator("telling", tell, lambda width: 0, lambda m, a, b: a, associative=False)
+    telling = Operator(
+        "telling", combine_distinctly, lambda width: 0, lambda m, a, b: a, associative=False
+    )
     forms = (replace(each, operators=(telling,) * bool(each.operators)) for each in program.forms)
     shape = nodes, program.part(number).layout.send_words(program.flits)
     words = np.random.default_rng(1).integers(1, 1 << 63, shape, np.uint64)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..schedule import Listed
-from .fields import IDLE, memories_of
-from .round_follower import Bursts, Receipts, Record, RoundPlan, settings_of
+from .fields import IDLE, make_node_memories
+from .round_follower import Bursts, Receipts, RoundPlan, RoundRecord, crossbar_settings
 
 if TYPE_CHECKING:
     from ..schedule import Pattern, Schedule, Transfers
@@ -26,9 +26,10 @@ __all__ = ["passing_plan", "tree_plan"]
 def passing_plan(schedule: Schedule) -> RoundPlan | None:
     """Return the plan of a schedule whose blocks never rest; None if some do.
 
-    A node can find out by itself when to store one block for each in-port. Nodes that store more
-    blocks of an in-port must all store in the same rounds and slots; otherwise the result is None
-    too.
+    The result is also None if hardware could not address the memories. In a loop flit by flit, all
+    nodes share the write addresses of a memory. Nodes that store a single block of an in-port need
+    no address, only a strobe in the right round. Nodes that store several blocks of an in-port must
+    all store them in the same rounds and memory slots.
 
     Examples
     --------
@@ -39,14 +40,18 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
     """
     topology, blocks, rounds = schedule.topology, schedule.blocks, list(schedule.rounds())
     # On links of several cycles a block arrives too late to leave in the next row.
-    if topology.longest_link > 1 or not all(map(_is_of_single_blocks, rounds)):
+    if topology.longest_link > 1 or not all(map(_has_single_blocks, rounds)):
         return None
-    record = Record(schedule, blocks.count)
-    record.hold_own()
+    record = RoundRecord(schedule, blocks.n_blocks)
+    record.place_own_messages()
     #: Pairs of a node and a block that it must receive; None if all nodes receive all blocks.
     wanted: set[tuple[int, ...]] | None = None
     if not blocks.collective.to_all:
-        wanted = set(map(tuple, np.stack(blocks.final(np.arange(blocks.count)), axis=1).tolist()))
+        wanted = set(
+            map(
+                tuple, np.stack(blocks.required_copies(np.arange(blocks.n_blocks)), axis=1).tolist()
+            )
+        )
     own = [blocks.origin(transfers.listed.ids) == transfers.source for transfers in rounds]
     #: The out-ports by which each node sends blocks of its own; each has a reader.
     readers: dict[int, list[int]] = defaultdict(list)
@@ -64,20 +69,20 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
         for k, (node, (block,)) in enumerate(zip(transfers.source.tolist(), messages, strict=True)):
             if mine[k] and (node, block) not in read:
                 reader = readers[node].index(int(transfers.hops[k, 0]))
-                record.read(node, reader, [block])
+                record.add_bursts(node, reader, [block])
                 read[node, block] = topology.ports + reader
             source = (read if mine[k] else came).get((node, block))
             if source is None:  # the block has rested
                 return None
             entry[k] = source
-        select, ends = settings_of(topology, transfers, entry)
+        select, ends = crossbar_settings(topology, transfers, entry)
         came = {}
         for (node, port, links), message in zip(ends, messages, strict=True):
             came[node, message[0]] = port
             if wanted is None or (node, *message) in wanted:
-                record.receive(node, port, links, message)
+                record.receive_message(node, port, links, message)
         record.end_round(select, ends, messages)
-    plan = record.plan()
+    plan = record.make_plan()
     stored, receipts = plan.depth[:, :-1], plan.receipts
     for memory in np.flatnonzero((stored > 1).any(axis=0)).tolist():
         here = receipts.memory == memory
@@ -88,7 +93,7 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
     return plan
 
 
-def _is_of_single_blocks(transfers: Transfers) -> bool:
+def _has_single_blocks(transfers: Transfers) -> bool:
     """True if every transfer of a round is a single block that goes one hop."""
     payload = transfers.payload
     single = isinstance(payload, Listed) and bool((np.diff(payload.indptr) == 1).all())
@@ -149,7 +154,7 @@ def tree_plan(pattern: Pattern) -> tuple[RoundPlan, IntArray]:
         bursts=Bursts(zero, zero + root, numbers, zero, zero, ports + numbers, zero, zero + 1),
         receipts=Receipts(0 * node, node, entry, entry, cycles, 0 * node, one),
         depth=depth,
-        memories=memories_of(range(ports), 0),
+        memories=make_node_memories(range(ports), 0),
         located=located,
     )
     return plan, skew

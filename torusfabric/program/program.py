@@ -18,13 +18,13 @@ from typing_extensions import Self
 from ..collective import expected_words
 from ..errors import InputError
 from ..toolchain.public import public_class
-from ..toolchain.values import natural, positive
-from ..topology import IntArray, faults_within
+from ..toolchain.values import parse_non_negative_int, parse_positive_int
+from ..topology import IntArray, extra_faults
 from .fields import Memory
 from .mode import Form, Mode, Range, block_flits
 
 if TYPE_CHECKING:
-    from ..collective import Blocks, Layout, Operator
+    from ..collective import Blocks, MemoryLayout, Operator
     from ..schedule import Schedule
     from ..topology import Groups, Topology
     from .fields import Loop
@@ -97,7 +97,7 @@ class Program:
 
     @property
     def form(self) -> Form:
-        """The first form."""
+        """The only form; of several, the first, from which properties common to all are read."""
         return self.forms[0]
 
     @cached_property
@@ -114,8 +114,12 @@ class Program:
     def name_of(self, mode: Mode) -> str:
         """Return a mode as users write it: the collective, and links and nodes that it avoids."""
         schedule = mode.schedule
-        own = schedule.blocks.groups.torus if schedule.collective.without else schedule.topology
-        return schedule.collective.name + faults_within(self.topology, own)
+        own = (
+            schedule.blocks.groups.group_topology
+            if schedule.collective.without
+            else schedule.topology
+        )
+        return schedule.collective.name + extra_faults(self.topology, own)
 
     def mode_number(self, mode: int | None) -> int:
         """Return a checked mode number, 0 by default.
@@ -125,7 +129,7 @@ class Program:
         InputError
             If the program has no such mode.
         """
-        number = 0 if mode is None else natural("Mode", mode)
+        number = 0 if mode is None else parse_non_negative_int("Mode", mode)
         if number >= len(self.modes):
             raise InputError(f"Mode must be from 0 to {len(self.modes) - 1}, not {mode}")
         return number
@@ -152,11 +156,14 @@ class Program:
         return self.modes[self.mode_number(mode)].form_of(self.length_of(length), root)
 
     def part(self, form: int) -> Self:
-        """Return the program of one form alone."""
+        """Return the program of one form alone, with its own memory numbers."""
         return self.parts[form] if self.parts else self
 
     def alone(self, form: int) -> Self:
-        """Return the program of one form alone, with its timing among the other forms."""
+        """Return the program of one form alone, whose runs take as many cycles as in this program.
+
+        Unlike `part`, it includes the cycles in which the sequencer looks up the form.
+        """
         if not self.several:
             return self
         part = self.part(form)
@@ -228,7 +235,7 @@ class Program:
 
     @property
     def block_flits(self) -> int:
-        """Flits of a block."""
+        """Flits of a block of the first form, for messages of `flits` flits."""
         return block_flits(self.schedule, self.flits, self.form.beat)
 
     @cached_property
@@ -237,7 +244,7 @@ class Program:
         return self.schedule.blocks
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> MemoryLayout:
         """The memory layout of a node, as the host addresses it."""
         return self.schedule.layout
 
@@ -282,7 +289,7 @@ class Program:
         InputError
             If the program does not take messages of this length.
         """
-        length = self.flits if length is None else natural("Length", length)
+        length = self.flits if length is None else parse_non_negative_int("Length", length)
         if length == self.flits:
             return length
         if not self.any_length:
@@ -295,12 +302,12 @@ class Program:
         return length
 
     def locate(self, word: IntArray, length: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Return part, chunk and flit within the block of words of the host, elementwise.
+        """Return the part, the chunk, and the flit within its block of each word of the host.
 
         Parameters
         ----------
         word : ndarray of int
-            Numbers of words, counted as if all parts followed one another without gaps.
+            Numbers of words in the order of the host: all parts, one after another without gaps.
         length : int
             Flits of a message.
         """
@@ -321,8 +328,8 @@ class Program:
         InputError
             If the program has no such mode or root.
         """
-        size = self.modes[self.mode_number(mode)].groups.size
-        position = natural("Root", 0 if root is None else root)
+        size = self.modes[self.mode_number(mode)].groups.group_size
+        position = parse_non_negative_int("Root", 0 if root is None else root)
         if position >= size:
             raise InputError(f"Root must be from 0 to {size - 1}, not {root}")
         return position
@@ -358,9 +365,10 @@ class Program:
         return form.timing_of(form.block_of(length)).cycles
 
     def by_beats(self, beat: int) -> Self:
-        """Return the program in which messages are dealt to their chunks by beats of several flits.
+        """Return the program in which beat b of a message goes to chunk b mod C.
 
-        Programs of a fixed length stay the same, because their chunks are not dealt.
+        C is the number of chunks. Programs of a fixed length stay the same, because they cut a
+        message into chunks one after another (see `any_length`).
 
         Parameters
         ----------
@@ -432,7 +440,7 @@ class Program:
         run = Run(self.length_of(length), self.root_of(number, root), chosen.operator_of(operation))
         layout = self.part(chosen.form_of(run.length, run.root)).layout
         self._require_words(words, layout.send_words(run.length))
-        width = positive("Width", width)
+        width = parse_positive_int("Width", width)
         if run.operator:
             run.operator.check_width(width)
         sent = words
@@ -441,7 +449,7 @@ class Program:
             sent = words.astype(np.uint64) & np.uint64((1 << width) - 1)
         machine = Machine(self, number, sent, run, width)
         machine.run()
-        return machine.received().astype(words.dtype, copy=False)
+        return machine.received_words().astype(words.dtype, copy=False)
 
     def _require_words(self, words: np.ndarray, count: int) -> None:
         """Refuse messages that are not one integer for each word of each node."""
@@ -489,7 +497,7 @@ class Program:
         operator = self.modes[self.mode_number(mode)].operator_of(operation)
         layout, words = self.part(self.form_of(mode, length)).layout, np.asarray(words)
         self._require_words(words, layout.send_words(self.length_of(length)))
-        width = positive("Width", width)
+        width = parse_positive_int("Width", width)
         if operator is not None:
             operator.check_width(width)
         if root is not None:
@@ -507,13 +515,15 @@ class Program:
     def digest(self) -> str:
         """The SHA-256, in hexadecimal, of everything that the hardware is made of."""
         digest = hashlib.sha256()
-        _update(digest, (self.topology.to_entry(), self.flits, self.any_length, self.barrier))
-        _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
-        _update(digest, (self.served, self.roots))
+        _update_digest(
+            digest, (self.topology.to_entry(), self.flits, self.any_length, self.barrier)
+        )
+        _update_digest(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
+        _update_digest(digest, (self.served, self.roots))
         for form in self.forms:
             facts = (form.any_root, form.by_offset, form.beat, form.loop)
-            _update(digest, (*facts, tuple(map(str, form.operators))))
-            _update(digest, form.schedule.collective.to_json())
+            _update_digest(digest, (*facts, tuple(map(str, form.operators))))
+            _update_digest(digest, form.schedule.collective.to_json())
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -526,7 +536,7 @@ class Program:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        modes = ", ".join(f"{self.name_of(mode)} by {mode.algorithms}" for mode in self.modes)
+        modes = ", ".join(f"{self.name_of(mode)} by {mode.algorithm_names}" for mode in self.modes)
         cycles = " or ".join(str(self.cycles(mode=k)) for k in range(len(self.modes)))
         return (
             f"<Program {self.topology} {modes}: {self.flits} flits, {cycles} cycles, "
@@ -547,7 +557,7 @@ def require_width(width: object, operators: Iterable[Operator]) -> int:
     InputError
         If hardware or an operator does not support this width.
     """
-    bits = natural("Width", width)
+    bits = parse_non_negative_int("Width", width)
     if not 1 <= bits <= MAX_WIDTH:
         raise InputError(f"Width must be from 1 to {MAX_WIDTH} bits, not {width}")
     for operator in operators:
@@ -555,16 +565,16 @@ def require_width(width: object, operators: Iterable[Operator]) -> int:
     return bits
 
 
-def _update(digest: Any, value: Any) -> None:
+def _update_digest(digest: Any, value: Any) -> None:
     """Feed a digest an array of integers, a tuple or dataclass of values, or a value's `repr`."""
     if isinstance(value, np.ndarray):
         digest.update(f"{value.shape}".encode())
         digest.update(np.ascontiguousarray(value, dtype="<i8").data)
     elif isinstance(value, tuple):
         for item in value:
-            _update(digest, item)
+            _update_digest(digest, item)
     elif is_dataclass(value):
         for item in fields(value):
-            _update(digest, getattr(value, item.name))
+            _update_digest(digest, getattr(value, item.name))
     else:
         digest.update(repr(value).encode())

@@ -1,8 +1,8 @@
 """The simulation of rounds, counted in blocks: which blocks each node reads, passes on and stores.
 
 Words that arrive at an in-port are appended to the memory of that port, so all addresses are known
-in advance. `Record` collects the actions of all nodes. It also serves sums (`sum_follower`) and
-blocks that never rest (`passing`).
+in advance. `RoundRecord` collects the actions of all nodes. It also serves sums (`sum_follower`)
+and blocks that never rest (`passing`).
 """
 
 from __future__ import annotations
@@ -14,19 +14,27 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from ..schedule import Everything, Grouped
-from ..schedule.sum_trees import single_hops
+from ..schedule.sum_trees import has_single_hops
 from ..topology import IntArray
-from .fields import IDLE, NEUTRAL, Memory, memories_of
-from .send_order import SEND, Location, arrange
+from .fields import IDENTITY_MEMORY, IDLE, Memory, make_node_memories
+from .send_order import SEND_MEMORY, Location, arrange_messages
 
 if TYPE_CHECKING:
     from ..schedule import Schedule, Transfers
     from ..topology import Topology
 
-__all__ = ["Bursts", "Message", "Receipts", "Record", "RoundPlan", "follow_blocks", "settings_of"]
+__all__ = [
+    "Bursts",
+    "Message",
+    "Receipts",
+    "RoundRecord",
+    "RoundPlan",
+    "follow_blocks",
+    "crossbar_settings",
+]
 
 #: The location of a block that a node does not keep.
-NOWHERE = Location(SEND, -1)
+NO_LOCATION = Location(SEND_MEMORY, -1)
 
 #: A message: its blocks, or the keys of its sums, in the order in which they are sent.
 Message: TypeAlias = list[int]
@@ -36,10 +44,10 @@ End: TypeAlias = tuple[int, int, int]
 
 
 class Bursts(NamedTuple):
-    """Runs of blocks that nodes read, one array entry each.
+    """The reads of nodes, one array entry for each series of blocks in successive memory slots.
 
-    Reader `place` of an injection port reads `length` blocks of a memory from `slot` on, after `at`
-    other blocks of the round.
+    In a round, reader number `place` of injection port `injection` reads `length` blocks of a
+    memory from `slot` on, after `at` other blocks of the same round.
     """
 
     round: IntArray
@@ -53,10 +61,11 @@ class Bursts(NamedTuple):
 
 
 class Receipts(NamedTuple):
-    """Messages that nodes store, one array entry each.
+    """The writes of nodes, one array entry for each message that a node stores.
 
-    A memory stores `length` blocks from `slot` on. They come over a path of `links` cycles from
-    `source`: an in-port, or, numbered after the in-ports, an injection port of the node itself.
+    A memory stores `length` blocks from `slot` on, over a path whose links take `links` cycles.
+    `source` is the number of an in-port; or the number of ports plus the number of an injection
+    port, for words of the node itself.
     """
 
     round: IntArray
@@ -103,7 +112,7 @@ class RoundPlan(NamedTuple):
     rests: bool = False
 
 
-class Record:
+class RoundRecord:
     """The contents of all memories, and the actions of all nodes so far.
 
     Parameters
@@ -137,14 +146,14 @@ class Record:
         self._bursts: list[tuple[int, ...]] = []
         self._receipts: list[tuple[int, ...]] = []
 
-    def hold_own(self) -> None:
+    def place_own_messages(self) -> None:
         """Put the messages into the memories, in the order of the host, before the first round."""
         blocks = self._schedule.blocks
-        for block, node in enumerate(blocks.origin(np.arange(blocks.count)).tolist()):
-            self.held[node][block] = [Location(SEND, int(self.filled[node, SEND]))]
-            self.filled[node, SEND] += 1
+        for block, node in enumerate(blocks.origin(np.arange(blocks.n_blocks)).tolist()):
+            self.held[node][block] = [Location(SEND_MEMORY, int(self.filled[node, SEND_MEMORY]))]
+            self.filled[node, SEND_MEMORY] += 1
 
-    def inject(
+    def inject_transfers(
         self,
         transfers: Transfers,
         payloads: list[Message],
@@ -168,23 +177,23 @@ class Record:
         sent = {node: arranged(node, list(map(list, queue))) for node, queue in queues.items()}
         for node, messages in sent.items():
             for number, message in enumerate(messages):
-                self.read(node, number, message)
+                self.add_bursts(node, number, message)
         chosen = zip(transfers.source.tolist(), injection.tolist(), strict=True)
         return self._topology.ports + injection, [sent[node][number] for node, number in chosen]
 
-    def read(self, node: int, injection: int, message: Message) -> None:
+    def add_bursts(self, node: int, injection: int, message: Message) -> None:
         """Add the bursts of a message: reader k reads word k of the words that form a block."""
         held = [self.held[node][block] for block in message]
         for place in range(max(map(len, held), default=0)):
-            read = ((at, *(h[place] if place < len(h) else (NEUTRAL, at)))
+            read = ((at, *(h[place] if place < len(h) else (IDENTITY_MEMORY, at)))
                     for at, h in enumerate(held))  # fmt: skip
             for _, run in groupby(read, key=lambda one: (one[1], one[2] - one[0])):
                 (at, memory, slot), *others = run
-                if memory != NEUTRAL:
+                if memory != IDENTITY_MEMORY:
                     facts = len(self._select), node, injection, place, at, memory, slot
                     self._bursts.append((*facts, 1 + len(others)))
 
-    def store(
+    def store_message(
         self, node: int, memory: int, source: int, links: int, message: Message
     ) -> list[tuple[int, Location]]:
         """Append a message to a memory, and return the location of each of its blocks."""
@@ -194,10 +203,10 @@ class Record:
         self._receipts.append(facts)
         return [(block, Location(memory, slot)) for slot, block in enumerate(message, first)]
 
-    def receive(self, node: int, port: int, links: int, message: Message) -> None:
+    def receive_message(self, node: int, port: int, links: int, message: Message) -> None:
         """Store a message that arrives by an in-port, unless the node has all its blocks."""
         if not all(block in self.held[node] for block in message):
-            for block, location in self.store(node, port, port, links, message):
+            for block, location in self.store_message(node, port, port, links, message):
                 self.held[node].setdefault(block, [location])
 
     def end_round(self, select: IntArray, ends: list[End], messages: list[Message]) -> None:
@@ -206,32 +215,37 @@ class Record:
         self._links.append(max((links for *_, links in ends), default=0))
         self._message.append(max(map(len, messages), default=0))
 
-    def plan(self, *, rests: bool = False) -> RoundPlan:
+    def make_plan(self, *, rests: bool = False) -> RoundPlan:
         """Return the actions of all nodes."""
         layout, own = self._schedule.layout, self.filled.shape[1] - 1
         index = np.arange(layout.recv_blocks)
         located = np.empty((self._topology.nodes, len(index), 2), int)
-        located[:] = NOWHERE
-        for node in layout.receivers.tolist():
+        located[:] = NO_LOCATION
+        for node in layout.receiving_nodes.tolist():
             wanted = layout.received_block(node, index)
             keys = np.where(wanted < 0, wanted, wanted % self._keys).tolist()
-            located[node] = [self.held[node].get(key, [NOWHERE])[-1] for key in keys]
+            located[node] = [self.held[node].get(key, [NO_LOCATION])[-1] for key in keys]
         memory, slot = np.moveaxis(located, 2, 0)
         bursts = Bursts(*np.array(self._bursts, int).reshape(-1, len(Bursts._fields)).T)
         return RoundPlan(
             select=np.stack(self._select),
             links=np.array(self._links),
             blocks=np.array(self._message),
-            bursts=bursts._replace(memory=np.where(bursts.memory == SEND, own, bursts.memory)),
+            bursts=bursts._replace(
+                memory=np.where(bursts.memory == SEND_MEMORY, own, bursts.memory)
+            ),
             receipts=Receipts(*np.array(self._receipts, int).reshape(-1, len(Receipts._fields)).T),
             depth=self.filled,
-            memories=(*memories_of(range(self._topology.ports), 0), *[Memory(())] * self._results),
-            located=np.stack([np.where(memory == SEND, own, memory), slot]),
+            memories=(
+                *make_node_memories(range(self._topology.ports), 0),
+                *[Memory(())] * self._results,
+            ),
+            located=np.stack([np.where(memory == SEND_MEMORY, own, memory), slot]),
             rests=rests,
         )
 
 
-def settings_of(
+def crossbar_settings(
     topology: Topology, transfers: Transfers, entry: IntArray
 ) -> tuple[IntArray, list[End]]:
     """Return the crossbar settings of a round, and the end of each transfer.
@@ -264,15 +278,15 @@ def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
     rests : bool
         True if rounds may follow one another without a pause.
     """
-    record = Record(schedule, schedule.blocks.count)
-    record.hold_own()
+    record = RoundRecord(schedule, schedule.blocks.n_blocks)
+    record.place_own_messages()
 
-    def arranged(node: int, messages: list[Message]) -> list[Message]:
+    def order_messages(node: int, messages: list[Message]) -> list[Message]:
         """Return messages in an order in which no two read a memory at once, if there is one."""
         held = record.held[node]
-        return arrange(messages, {block: held[block][0] for m in messages for block in m})
+        return arrange_messages(messages, {block: held[block][0] for m in messages for block in m})
 
-    def in_order(node: int, group: IntArray | None) -> Message:
+    def blocks_in_order(node: int, group: IntArray | None) -> Message:
         """Return the blocks that a node holds, group by group and memory by memory."""
         held = record.held[node]
         if group is None:
@@ -288,7 +302,7 @@ def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
     for transfers, group in zip(rounds, reversed(groups), strict=True):
         sources, payload = transfers.source.tolist(), transfers.payload
         if isinstance(payload, Everything | Grouped):
-            held = {node: in_order(node, group) for node in set(sources)}
+            held = {node: blocks_in_order(node, group) for node in set(sources)}
             payloads = [held[node] for node in sources]
             if isinstance(payload, Grouped):
                 payloads = [
@@ -298,9 +312,9 @@ def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
         else:
             listed = transfers.listed
             payloads = [listed.ids[a:b].tolist() for a, b in pairwise(listed.indptr)]
-        entry, payloads = record.inject(transfers, payloads, arranged)
-        select, ends = settings_of(schedule.topology, transfers, entry)
+        entry, payloads = record.inject_transfers(transfers, payloads, order_messages)
+        select, ends = crossbar_settings(schedule.topology, transfers, entry)
         for end, message in zip(ends, payloads, strict=True):
-            record.receive(*end, message)
+            record.receive_message(*end, message)
         record.end_round(select, ends, payloads)
-    return record.plan(rests=rests and single_hops(schedule))
+    return record.make_plan(rests=rests and has_single_hops(schedule))

@@ -12,7 +12,8 @@ blocks go from in-port to out-port, and only their destinations store them.
 
 Words that arrive at an in-port are appended to the memory of that port, unless the node has all of
 them already. So the address of every block is known in advance. If a later round sends groups of
-blocks to different receivers, blocks are sent group by group, so that a group lies in few runs.
+blocks to different receivers, blocks are sent group by group. The blocks of a group then lie in few
+series of successive memory slots, and are read in few bursts.
 """
 
 from __future__ import annotations
@@ -26,14 +27,23 @@ import numpy as np
 from ..errors import InputError
 from ..schedule import Pattern
 from .address_map import AddressMap
-from .any_root import bank_sent_blocks, give_chunks_memories
-from .fields import IDLE, NEUTRAL, Action, Loop, Order, Sources, first_own, memories_of
+from .any_root import separate_chunk_memories, separate_send_memories
+from .fields import (
+    IDENTITY_MEMORY,
+    IDLE,
+    Action,
+    Loop,
+    Order,
+    Sources,
+    first_own_memory,
+    make_node_memories,
+)
 from .mode import CycleCost
-from .moves import Moves, Points, Request, join_nodes, slot_words
+from .moves import CompileRequest, Moves, Points, group_equal_nodes, slot_addresses
 from .passing import passing_plan, tree_plan
 from .round_follower import RoundPlan, follow_blocks
 from .sum_follower import follow_sums
-from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause
+from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause_cycles
 
 if TYPE_CHECKING:
     from ..topology import IntArray
@@ -41,11 +51,14 @@ if TYPE_CHECKING:
 __all__ = ["round_moves"]
 
 #: The largest number of pairs of a node and a block that are followed one by one.
-MAX_HELD_BLOCKS = 2**22
+MOST_FOLLOWED_BLOCKS = 2**22
 
 
-def round_moves(request: Request) -> Moves:
-    """Return the moves of a schedule in rounds.
+def round_moves(request: CompileRequest) -> Moves:
+    """Return the moves of a schedule that sets up circuits round by round.
+
+    If no block rests on its way, rounds are executed flit by flit. Otherwise rounds follow one
+    another without a pause, if that is possible and takes no more cycles than with a pause.
 
     Raises
     ------
@@ -65,34 +78,36 @@ def round_moves(request: Request) -> Moves:
     schedule, sums = request.schedule, bool(request.operators)
     if isinstance(schedule, Pattern) and schedule.streams:
         plan, skew = tree_plan(schedule)
-        plan = give_chunks_memories(plan) if request.in_halves else plan
-        return _moves(request, plan, skew=skew)
+        plan = separate_chunk_memories(plan) if request.has_half_memories else plan
+        return _make_moves(request, plan, skew=skew)
     nodes = schedule.topology.nodes
-    held = nodes * (schedule.blocks.per_origin if sums else schedule.blocks.count)
+    held = nodes * (schedule.blocks.blocks_per_origin if sums else schedule.blocks.n_blocks)
     if schedule.blocks.collective.personal and not sums:
         held //= nodes
-    if held > MAX_HELD_BLOCKS:
+    if held > MOST_FOLLOWED_BLOCKS:
         raise InputError(
-            f"Nodes times blocks must be at most {MAX_HELD_BLOCKS} for hardware that works in "
+            f"Nodes times blocks must be at most {MOST_FOLLOWED_BLOCKS} for hardware that works in "
             f"rounds, not {held}; choose fewer chunks, a smaller network or another algorithm"
         )
-    if request.in_halves:
-        return _moves(request, give_chunks_memories(follow_blocks(schedule, rests=False)))
+    if request.has_half_memories:
+        return _make_moves(request, separate_chunk_memories(follow_blocks(schedule, rests=False)))
     passing = None if sums else passing_plan(schedule)
     if passing:
-        return _moves(request, passing, passes=True)
+        return _make_moves(request, passing, passes=True)
     follow = follow_sums if sums else follow_blocks
     # With loaded tables, and with any root, every round ends with a pause.
     plan = follow(schedule, rests=request.fixed and not request.any_root)
-    moves = _moves(request, plan)
-    paused = int(plan.blocks.sum()) * request.block + int(round_pause(plan.links).sum())
-    if plan.rests and moves.loop.rows * max(request.block, moves.loop.least) > paused:
-        return _moves(request, follow(schedule, rests=False))
+    moves = _make_moves(request, plan)
+    paused = int(plan.blocks.sum()) * request.block_flits + int(
+        round_pause_cycles(plan.links).sum()
+    )
+    if plan.rests and moves.loop.n_rows * max(request.block_flits, moves.loop.least) > paused:
+        return _make_moves(request, follow(schedule, rests=False))
     return moves
 
 
-def _moves(
-    request: Request, plan: RoundPlan, *, passes: bool = False, skew: IntArray | None = None
+def _make_moves(
+    request: CompileRequest, plan: RoundPlan, *, passes: bool = False, skew: IntArray | None = None
 ) -> Moves:
     """Return the moves of rounds, cut into rows wherever a burst or message begins or ends.
 
@@ -107,34 +122,34 @@ def _moves(
     skew : ndarray of int, optional
         Skews as in `Loop.departure_skew`, for words that pass down trees.
     """
-    topology, layout, block = request.topology, request.schedule.layout, request.block
-    parts, chunks, own = layout.send_parts, layout.part_chunks, first_own(plan.memories)
+    topology, layout, block = request.topology, request.schedule.layout, request.block_flits
+    parts, chunks, own = layout.send_parts, layout.part_chunks, first_own_memory(plan.memories)
     if request.any_root and request.schedule.collective.personal:
         # A node stores its message like node 0, by the offsets of destinations from the node.
-        plan, memory, slot = bank_sent_blocks(plan)
+        plan, memory, slot = separate_send_memories(plan)
         memory, base = (x.reshape(1, -1, chunks) for x in (memory, slot * block))
-        send_map = AddressMap.by_offset(memory, base, topology, ahead=True)
+        send_map = AddressMap.from_offset_table(memory, base, topology, ahead=True)
     elif own < plan.depth.shape[1] - 1:
-        send_map = AddressMap.chunk_by_chunk(own, chunks)
+        send_map = AddressMap.from_chunk_memories(own, chunks)
     else:
-        send_map = AddressMap.in_sequence(own, parts, chunks, block)
+        send_map = AddressMap.from_sequence(own, parts, chunks, block)
     known_by = "round and address" if skew is None else "the in-port"
-    if request.in_halves:
+    if request.has_half_memories:
         known_by = "the root"
-    round_of, begin, end = _cut(plan)
+    round_of, begin, end = _cut_rows(plan)
     ends = np.append(np.diff(round_of) > 0, True)
-    injections, reads = _reads(plan, round_of, begin)
+    injections, reads = _reader_slots(plan, round_of, begin)
     receipts = plan.receipts
-    run, row = _rows(round_of, begin, receipts.round, 0 * receipts.length, receipts.length)
+    run, row = _covered_rows(round_of, begin, receipts.round, 0 * receipts.length, receipts.length)
     stored = np.full((3, len(round_of), topology.nodes, len(plan.memories)), IDLE)
     stored[:, row, receipts.node[run], receipts.memory[run]] = (
         receipts.slot[run] + begin[row], receipts.source[run], receipts.links[run],
     )  # fmt: skip
-    points, depth, variant_of = join_nodes(
+    points, depth, variant_of = group_equal_nodes(
         (
             Points({Action.SELECT: plan.select[round_of]}),
-            Points.of_readers(*reads),
-            Points.of_memories(*stored),
+            Points.from_readers(*reads),
+            Points.from_memories(*stored),
         ),
         plan.depth,
     )
@@ -144,34 +159,34 @@ def _moves(
         order=Order.FLIT if passes else Order.ROW,
         flits=block,
         # Words of a round arrive in the pause behind its last row.
-        pause=np.where(ends & (not plan.rests), round_pause(plan.links)[round_of], 0),
+        pause=np.where(ends & (not plan.rests), round_pause_cycles(plan.links)[round_of], 0),
         blocks=end - begin,
         sources=Sources(topology.ports, injections=injections),
         departure=np.broadcast_to(departure[:, None], (steps, topology.ports)),
         departure_skew=np.zeros(1, int) if skew is None else skew,
-        least=_least(plan, round_of, begin) if plan.rests else 1,
+        least=_least_row_cycles(plan, round_of, begin) if plan.rests else 1,
         rests=plan.rests,
     )
     if passes:
         loop = replace(loop, pause=0 * loop.pause, blocks=0 * loop.blocks + 1)
         for name, values in points[-1].values.items():
-            points[-1].values[name] = _share_values(values)
+            points[-1].values[name] = _common_values(values)
     return Moves(
         loop=loop,
         points=points,
-        memories=(*plan.memories, *memories_of((), depth.shape[1] - len(plan.memories))),
+        memories=(*plan.memories, *make_node_memories((), depth.shape[1] - len(plan.memories))),
         depth=depth,
         variant_of=variant_of,
         send_map=send_map,
         receive_map=_receive_map(request, plan, variant_of),
         known_by=known_by,
-        cost=None if passes else _cost(plan, request),
+        cost=None if passes else _round_cost(plan, request),
     )
 
 
-def _cost(plan: RoundPlan, request: Request) -> CycleCost:
-    """Return the cycles of the rounds."""
-    flits = int(plan.blocks.sum()) * request.block
+def _round_cost(plan: RoundPlan, request: CompileRequest) -> CycleCost:
+    """Return the cycles of a run by rounds, hops and flits, without those that a run takes once."""
+    flits = int(plan.blocks.sum()) * request.block_flits
     if plan.rests:
         return CycleCost(len(plan.links), 0, flits)
     # If links differ in latency, a hop of k cycles counts as k hops.
@@ -180,7 +195,7 @@ def _cost(plan: RoundPlan, request: Request) -> CycleCost:
     return CycleCost(len(plan.links), hops, flits, alpha=ROUND_SETUP, hop_cycles=each)
 
 
-def _cut(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
+def _cut_rows(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
     """Return, for each row, its round, and the numbers of blocks after which it begins and ends."""
     bursts = plan.bursts
     cuts = [
@@ -199,10 +214,10 @@ def _cut(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
     return round_of, np.where(goes_on, np.append(0, end[:-1]), 0), end
 
 
-def _rows(
+def _covered_rows(
     round_of: IntArray, begin: IntArray, rounds: IntArray, at: IntArray, length: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the rows that runs of blocks cover, as pairs of a run's index and a row."""
+    """Return the rows that each series of successive blocks covers, as pairs (series, row)."""
     most = int(begin.max(initial=0) + length.max(initial=0)) + 1
     low, high = (np.searchsorted(round_of * most + begin, rounds * most + k)
                  for k in (at, at + length))  # fmt: skip
@@ -210,31 +225,31 @@ def _rows(
     return run, np.arange(len(run)) - (np.cumsum(high - low) - high)[run]
 
 
-def _least(plan: RoundPlan, round_of: IntArray, begin: IntArray) -> int:
+def _least_row_cycles(plan: RoundPlan, round_of: IntArray, begin: IntArray) -> int:
     """Return the least cycles of a row for which words are stored before later rows read them."""
     bursts, receipts = plan.bursts, plan.receipts
     memories, slots = plan.depth.shape[1], 2 + int(plan.depth.max())
 
-    def key(node: IntArray, memory: IntArray, slot: IntArray) -> IntArray:
+    def location_key(node: IntArray, memory: IntArray, slot: IntArray) -> IntArray:
         found: IntArray = (node * memories + memory) * slots + slot
         return found
 
-    run, row = _rows(round_of, begin, receipts.round, 0 * receipts.length, receipts.length)
-    stored = key(receipts.node[run], receipts.memory[run], receipts.slot[run] + begin[row])
+    run, row = _covered_rows(round_of, begin, receipts.round, 0 * receipts.length, receipts.length)
+    stored = location_key(receipts.node[run], receipts.memory[run], receipts.slot[run] + begin[row])
     order = np.argsort(stored)
     stored, there, links = stored[order], row[order], receipts.links[run][order]
-    run, row = _rows(round_of, begin, bursts.round, bursts.at, bursts.length)
+    run, row = _covered_rows(round_of, begin, bursts.round, bursts.at, bursts.length)
     slot = bursts.slot[run] + begin[row] - bursts.at[run]
-    read = key(bursts.node[run], bursts.memory[run], slot)
+    read = location_key(bursts.node[run], bursts.memory[run], slot)
     at = np.minimum(np.searchsorted(stored, read), len(stored) - 1)
     known = stored[at] == read
     at, apart = at[known], row[known] - there[at[known]]
     assert (apart > 0).all(), "a block is sent on in a later row"
-    least = SETTING - ADDRESS + round_pause(links[at])
+    least = SETTING - ADDRESS + round_pause_cycles(links[at])
     return int(np.max(-(-least // apart), initial=1))
 
 
-def _reads(
+def _reader_slots(
     plan: RoundPlan, round_of: IntArray, begin: IntArray
 ) -> tuple[tuple[tuple[int, ...], ...], IntArray]:
     """Return injection ports, and the memories and slots that their readers read.
@@ -246,20 +261,21 @@ def _reads(
     most = np.ones(int(bursts.injection.max(initial=0)) + 1, int)
     np.maximum.at(most, bursts.injection, bursts.place + 1)
     ends = np.append(0, np.cumsum(most))
-    run, row = _rows(round_of, begin, bursts.round, bursts.at, bursts.length)
+    run, row = _covered_rows(round_of, begin, bursts.round, bursts.at, bursts.length)
     where = row, bursts.node[run], (ends[bursts.injection] + bursts.place)[run]
     memory, slot = reads = np.full((2, len(round_of), plan.select.shape[1], ends[-1]), IDLE)
     memory[where] = bursts.memory[run]
     slot[where] = bursts.slot[run] + begin[row] - bursts.at[run]
     resting = (slot < 0) & (slot[..., np.repeat(ends[:-1], most)] >= 0)
-    memory[resting], slot[resting] = NEUTRAL, 0
+    memory[resting], slot[resting] = IDENTITY_MEMORY, 0
     return tuple(tuple(range(a, b)) for a, b in pairwise(ends.tolist())), reads
 
 
-def _share_values(values: IntArray) -> IntArray:
-    """Return values that are equal at all nodes, if they are at all nodes that store.
+def _common_values(values: IntArray) -> IntArray:
+    """Return values of memories in which nodes without a memory have the values of the others.
 
-    The other nodes have no such memory, so their values do not matter.
+    This holds for each memory in which all nodes that store have equal values. It lets the
+    sequencer send these values to all nodes alike.
     """
     shared: IntArray = values.copy()
     for number, of_memory in enumerate(values.transpose(2, 0, 1)):
@@ -269,20 +285,20 @@ def _share_values(values: IntArray) -> IntArray:
     return shared
 
 
-def _receive_map(request: Request, plan: RoundPlan, variant_of: IntArray) -> AddressMap:
+def _receive_map(request: CompileRequest, plan: RoundPlan, variant_of: IntArray) -> AddressMap:
     """Return the address map of received blocks.
 
     With any root, the root stores them like node 0, by the offsets of origins from it. The other
     nodes store them like the nodes at their offsets from the root.
     """
-    layout, topology, words = request.schedule.layout, request.topology, request.slot_words
-    if request.in_halves:
-        return AddressMap.chunk_by_chunk(0, layout.part_chunks, words)
+    layout, topology, words = request.schedule.layout, request.topology, request.words_per_slot
+    if request.has_half_memories:
+        return AddressMap.from_chunk_memories(0, layout.part_chunks, words)
     shape = topology.nodes, layout.recv_parts, layout.part_chunks
     memory, slot = (each.reshape(shape) for each in plan.located)
-    base = slot_words(slot, words)
+    base = slot_addresses(slot, words)
     if not request.any_root:
-        return AddressMap.of_nodes(memory, base, topology, variant_of)
+        return AddressMap.from_table(memory, base, topology, variant_of)
     if request.schedule.collective.to_root:
-        return AddressMap.by_offset(memory[:1], base[:1], topology, ahead=True)
-    return AddressMap.by_offset(memory[None, :, 0], base[None, :, 0], topology)
+        return AddressMap.from_offset_table(memory[:1], base[:1], topology, ahead=True)
+    return AddressMap.from_offset_table(memory[None, :, 0], base[None, :, 0], topology)

@@ -16,10 +16,10 @@ import numpy as np
 
 from ..topology import IntArray
 
-__all__ = ["SEND", "Location", "arrange"]
+__all__ = ["SEND_MEMORY", "Location", "arrange_messages"]
 
 #: Number of the memory with the node's own message. Other memories are numbered by in-port.
-SEND = -1
+SEND_MEMORY = -1
 
 
 class Location(NamedTuple):
@@ -29,7 +29,9 @@ class Location(NamedTuple):
     slot: int
 
 
-def arrange(messages: list[list[int]], locations: Mapping[int, Location]) -> list[list[int]]:
+def arrange_messages(
+    messages: list[list[int]], locations: Mapping[int, Location]
+) -> list[list[int]]:
     """Order the blocks of simultaneous messages so that no two read a memory at once.
 
     Parameters
@@ -51,7 +53,7 @@ def arrange(messages: list[list[int]], locations: Mapping[int, Location]) -> lis
     other memory.
 
     >>> locations = {0: Location(0, 0), 1: Location(1, 0), 2: Location(0, 1), 3: Location(1, 1)}
-    >>> first, second = arrange([[0, 1], [2, 3]], locations)
+    >>> first, second = arrange_messages([[0, 1], [2, 3]], locations)
     >>> [locations[a].memory != locations[b].memory for a, b in zip(first, second)]
     [True, True]
     """
@@ -68,14 +70,14 @@ def arrange(messages: list[list[int]], locations: Mapping[int, Location]) -> lis
     if len(memories) < len(messages) or (work.sum(axis=0) > length).any():
         return messages
     ordered: list[list[int]] = [[] for _ in messages]
-    for span, chosen in _timetable(work, length):
+    for span, chosen in _assign_columns(work, length):
         for message, row, column in zip(ordered, queues, chosen, strict=True):
             message += row[column][:span]
             del row[column][:span]
     return ordered
 
 
-def _timetable(work: IntArray, length: int) -> Iterator[tuple[int, list[int]]]:
+def _assign_columns(work: IntArray, length: int) -> Iterator[tuple[int, list[int]]]:
     """Yield spans of time, with a different column for each row to work on.
 
     Parameters

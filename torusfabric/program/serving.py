@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from .mode import Form
 
 __all__ = [
-    "CYCLES_ALIKE",
-    "MOST_ALIKE",
-    "SLACK",
-    "compared_lengths",
-    "cover",
-    "cycles_at",
-    "ranges_of",
-    "spared",
-    "worth_having",
+    "TIE_SHARE",
+    "TIE_CYCLES",
+    "SLACK_CYCLES",
+    "sample_lengths",
+    "cover_lengths",
+    "cycles_of_lengths",
+    "choose_ranges",
+    "dispensable_versions",
+    "choose_forms",
 ]
 
 #: The longest length, in flits, up to which all lengths are compared; and the ratio of successive
@@ -37,17 +37,17 @@ ALL_LENGTHS, GROWTH = 1024, 1.01
 
 #: The share of additional cycles up to which a form counts as equally fast, and the largest number
 #: of such cycles.
-CYCLES_ALIKE, MOST_ALIKE = Fraction(3, 100), 6
+TIE_SHARE, TIE_CYCLES = Fraction(3, 100), 6
 
 #: Additional cycles, over the fastest form, that are accepted for fewer forms and fewer ranges.
-SLACK = 3
+SLACK_CYCLES = 3
 
 #: The number of ranges that is always accepted. More are accepted if the last one begins within
 #: `ALL_LENGTHS`.
-FEW_RANGES = 16
+ACCEPTED_RANGES = 16
 
 
-def compared_lengths(most: int, step: int = 1) -> IntArray:
+def sample_lengths(most: int, step: int = 1) -> IntArray:
     """Return the lengths at which cycles are compared, up to a longest length in flits.
 
     Parameters
@@ -59,7 +59,7 @@ def compared_lengths(most: int, step: int = 1) -> IntArray:
 
     Examples
     --------
-    >>> compared_lengths(9, 4).tolist()
+    >>> sample_lengths(9, 4).tolist()
     [1, 5, 9]
     """
     lengths = np.arange(1, min(most, ALL_LENGTHS) + 1)
@@ -69,7 +69,7 @@ def compared_lengths(most: int, step: int = 1) -> IntArray:
     return np.unique((lengths - 1) // step * step + 1)
 
 
-def cycles_at(form: Form, lengths: IntArray) -> IntArray:
+def cycles_of_lengths(form: Form, lengths: IntArray) -> IntArray:
     """Return the cycles of runs from the first slot on, for messages of some lengths.
 
     The cycles before the first slot are the same for all forms of a program.
@@ -78,23 +78,25 @@ def cycles_at(form: Form, lengths: IntArray) -> IntArray:
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "broadcast", trees=1), max_flits=8)
-    >>> cycles_at(program.form, np.array([1, 8])).tolist()
+    >>> cycles_of_lengths(program.form, np.array([1, 8])).tolist()
     [7, 14]
     """
     timing = form.timing
-    pieces = timing.pieces(1)
-    blocks = form.unit * -(-lengths // form.grain)
+    pieces = timing.cycle_pieces(1)
+    blocks = form.block_unit_flits * -(-lengths // form.grain_flits)
     at = np.searchsorted([piece.first for piece in pieces], blocks, "right") - 1
     constant, per_flit = (np.array(column)[at] for column in list(zip(*pieces, strict=True))[1:])
     cycles: IntArray = constant + per_flit * blocks - timing.run_setup
     return cycles
 
 
-def worth_having(cycles: Sequence[IntArray], luts: Sequence[int]) -> list[int]:
+def choose_forms(cycles: Sequence[IntArray], luts: Sequence[int]) -> list[int]:
     """Choose the forms of a mode: as few as possible, and of these sets the cheapest.
 
-    At each length, a reference form is the cheapest of those that count as equally fast as the
-    fastest. One of the chosen forms takes at most `SLACK` cycles more than the reference.
+    At each length, forms count as equally fast if they take at most 3 % more cycles than the
+    fastest, and at most 6 cycles more (`TIE_SHARE`, `TIE_CYCLES`). The one of them with the fewest
+    LUTs is the reference. At each length, some chosen form takes at most `SLACK_CYCLES` cycles more
+    than the reference.
 
     Parameters
     ----------
@@ -112,35 +114,40 @@ def worth_having(cycles: Sequence[IntArray], luts: Sequence[int]) -> list[int]:
     --------
     The first form takes more cycles for the longest messages, but less than 3 %.
 
-    >>> worth_having([np.array([21, 133, 261]), np.array([68, 131, 257])], [2304, 2432])
+    >>> choose_forms([np.array([21, 133, 261]), np.array([68, 131, 257])], [2304, 2432])
     [0]
     """
     table = np.stack(cycles)
-    alike = table <= _as_quick(table)
+    alike = table <= _acceptable_cycles(table)
     chosen = np.where(alike, np.array(luts)[:, None], np.inf).argmin(axis=0)
     taken = table[chosen, np.arange(table.shape[1])]
-    return list(dict.fromkeys(form for _, form in cover(table <= taken + SLACK, luts)))
+    return list(
+        dict.fromkeys(form for _, form in cover_lengths(table <= taken + SLACK_CYCLES, luts))
+    )
 
 
-def spared(versions: Sequence[Sequence[int]], cycles: Sequence[IntArray]) -> set[int]:
+def dispensable_versions(versions: Sequence[Sequence[int]], cycles: Sequence[IntArray]) -> set[int]:
     """Return the versions of schedules that a mode can do without; each schedule keeps one.
+
+    A version is left out if, at every length, another remaining version takes at most
+    `SLACK_CYCLES` cycles more than the slowest form that counts as equally fast.
 
     Parameters
     ----------
     versions : sequence of (sequence of int)
-        Numbers of the versions of each schedule, beginning with the one to be spared first.
+        Numbers of the versions of each schedule, the most expensive first, which is left out first.
     cycles : sequence of (ndarray of int, shape (lengths,))
         Cycles of each version at the compared lengths.
 
     Examples
     --------
-    >>> spared([[0, 1]], [np.array([13, 80]), np.array([37, 73])])
+    >>> dispensable_versions([[0, 1]], [np.array([13, 80]), np.array([37, 73])])
     set()
-    >>> spared([[0, 1]], [np.array([13, 80]), np.array([16, 73])])
+    >>> dispensable_versions([[0, 1]], [np.array([13, 80]), np.array([16, 73])])
     {0}
     """
     table = np.stack(cycles)
-    enough, found = _as_quick(table) + SLACK, set[int]()
+    enough, found = _acceptable_cycles(table) + SLACK_CYCLES, set[int]()
     for of_schedule in versions:
         for number in of_schedule[:-1]:
             rest = [k for k in range(len(table)) if k not in found and k != number]
@@ -149,14 +156,14 @@ def spared(versions: Sequence[Sequence[int]], cycles: Sequence[IntArray]) -> set
     return found
 
 
-def _as_quick(table: IntArray) -> np.ndarray:
+def _acceptable_cycles(table: IntArray) -> np.ndarray:
     """Return the largest number of cycles, at each length, that counts as equally fast."""
     fewest = table.min(axis=0)
-    most: np.ndarray = fewest + np.minimum(float(CYCLES_ALIKE) * fewest, MOST_ALIKE)
+    most: np.ndarray = fewest + np.minimum(float(TIE_SHARE) * fewest, TIE_CYCLES)
     return most
 
 
-def ranges_of(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
+def choose_ranges(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
     """Return ranges of lengths with the form for each: few ranges, each nearly as fast as possible.
 
     Parameters
@@ -168,21 +175,23 @@ def ranges_of(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
     --------
     >>> import torusfabric as tf
     >>> plans = [tf.plan("9", "broadcast", trees=trees) for trees in (2, 1)]
-    >>> ranges = ranges_of([tf.compile(plan, max_flits=64).form for plan in plans], 64)
+    >>> ranges = choose_ranges([tf.compile(plan, max_flits=64).form for plan in plans], 64)
     >>> [tuple(each) for each in ranges]
     [(1, 1), (10, 0)]
     """
-    lengths = compared_lengths(most, gcd(*(form.grain for form in forms)))
-    cycles = np.stack([cycles_at(form, lengths) for form in forms])
-    best, slack = cycles.min(axis=0), SLACK
+    lengths = sample_lengths(most, gcd(*(form.grain_flits for form in forms)))
+    cycles = np.stack([cycles_of_lengths(form, lengths) for form in forms])
+    best, slack = cycles.min(axis=0), SLACK_CYCLES
     while True:
-        chosen = _earlier(cover(cycles <= best + slack, cycles.sum(axis=1).tolist()), cycles)
-        if len(chosen) <= FEW_RANGES or int(lengths[chosen[-1][0]]) <= ALL_LENGTHS:
+        chosen = _start_earlier(
+            cover_lengths(cycles <= best + slack, cycles.sum(axis=1).tolist()), cycles
+        )
+        if len(chosen) <= ACCEPTED_RANGES or int(lengths[chosen[-1][0]]) <= ALL_LENGTHS:
             return tuple(Range(int(lengths[first]), form) for first, form in chosen)
         slack *= 2
 
 
-def _earlier(chosen: list[tuple[int, int]], cycles: IntArray) -> list[tuple[int, int]]:
+def _start_earlier(chosen: list[tuple[int, int]], cycles: IntArray) -> list[tuple[int, int]]:
     """Return ranges that begin earlier, namely as soon as their form takes fewer cycles."""
     found = chosen[:1]
     for first, form in chosen[1:]:
@@ -192,7 +201,7 @@ def _earlier(chosen: list[tuple[int, int]], cycles: IntArray) -> list[tuple[int,
     return found
 
 
-def cover(near: BoolArray, price: Sequence[int]) -> list[tuple[int, int]]:
+def cover_lengths(near: BoolArray, price: Sequence[int]) -> list[tuple[int, int]]:
     """Cover all lengths by ranges with one candidate each, which is good enough in its range.
 
     The result has as few different candidates as possible, of these sets the cheapest, and then as
@@ -213,23 +222,25 @@ def cover(near: BoolArray, price: Sequence[int]) -> list[tuple[int, int]]:
     Examples
     --------
     >>> near = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 0]], bool)
-    >>> cover(near, [5, 1, 1, 1])
+    >>> cover_lengths(near, [5, 1, 1, 1])
     [(0, 0), (2, 2)]
     """
     candidates, count = near.shape
     # Dynamic programming from the last length back: `reach` is the end of the range that each
     # candidate can serve from a length on, and `rest` the best chain of ranges from a length on.
     reach = np.full(candidates, count)
-    rest: list[_Chain] = [_Chain(0, 0, 0, ())] * (count + 1)
+    rest: list[_RangeChain] = [_RangeChain(0, 0, 0, ())] * (count + 1)
     for first in range(count - 1, -1, -1):
         reach = np.where(near[:, first], reach, first)
         rest[first] = min(
-            rest[reach[k]].after(first, k, price[k]) for k in range(candidates) if near[k, first]
+            rest[reach[k]].prepend_range(first, k, price[k])
+            for k in range(candidates)
+            if near[k, first]
         )
     return list(rest[0].ranges)
 
 
-class _Chain(NamedTuple):
+class _RangeChain(NamedTuple):
     """A chain of ranges from some length to the end; chains are compared field by field.
 
     Parameters
@@ -249,10 +260,10 @@ class _Chain(NamedTuple):
     length: int
     ranges: tuple[tuple[int, int], ...]
 
-    def after(self, first: int, form: int, price: int) -> _Chain:
+    def prepend_range(self, first: int, form: int, price: int) -> _RangeChain:
         """Return the chain with a range in front; a candidate that serves twice is paid once."""
         new = all(form != other for _, other in self.ranges)
-        return _Chain(
+        return _RangeChain(
             self.used + new,
             self.price + new * price,
             self.length + 1,

@@ -7,8 +7,9 @@ operators as children. If each node sends once, a fabric has one operator less t
 A complete sum is combined again each time that it is sent. In a last round without hops, nodes
 combine the words of the sums that they must have, and store the results behind these words.
 
-If nodes keep their sums, a node sends copies: the words of its sum stay in memory. A word that
-replaces the sum is its only word from then on.
+If nodes keep their sums, a node sends copies: the words of its sum stay in memory. If an arriving
+word already contains all contributions of the sum, it replaces the sum, and is its only word from
+then on.
 
 Each sum has a *key*: the chunk, or the pair of destination and chunk for shares.
 """
@@ -24,10 +25,10 @@ import numpy as np
 
 from ..schedule import Grouped, KeptSums
 from ..schedule.kept_sums import SumParts, sum_after
-from ..schedule.sum_trees import single_hops
+from ..schedule.sum_trees import has_single_hops
 from .fields import IDLE
-from .round_follower import Message, Record, settings_of
-from .send_order import SEND, Location
+from .round_follower import Message, RoundRecord, crossbar_settings
+from .send_order import SEND_MEMORY, Location
 
 if TYPE_CHECKING:
     from ..schedule import Schedule, Transfers
@@ -45,13 +46,13 @@ def follow_sums(schedule: Schedule, *, rests: bool) -> RoundPlan:
     rests : bool
         True if rounds may follow one another without a pause.
     """
-    single = single_hops(schedule)
+    single = has_single_hops(schedule)
     follower_of = _KeptSumFollower if schedule.keeps_sums else _SumFollower
     follower = follower_of(schedule, single=single, results=rests and single)
     for transfers in schedule.rounds():
-        follower.follow(transfers)
-    follower.finish()
-    return follower.record.plan(rests=rests and single)
+        follower.follow_round(transfers)
+    follower.add_final_round()
+    return follower.record.make_plan(rests=rests and single)
 
 
 class _SumFollower:
@@ -62,23 +63,23 @@ class _SumFollower:
     single : bool
         True if every message is the sum of one chunk that goes one hop.
     results : bool
-        Parameter of `Record`.
+        Parameter of `RoundRecord`.
     """
 
     def __init__(self, schedule: Schedule, *, single: bool, results: bool) -> None:
         self._schedule, self._topology = schedule, schedule.topology
         self._single, self._results = single, results
-        self._keys = schedule.blocks.per_origin
-        self.record = Record(schedule, self._keys, results=results)
+        self._keys = schedule.blocks.blocks_per_origin
+        self.record = RoundRecord(schedule, self._keys, results=results)
         for held in self.record.held:
-            held.update({key: [Location(SEND, key)] for key in range(self._keys)})
-        self.record.filled[:, SEND] = self._keys
+            held.update({key: [Location(SEND_MEMORY, key)] for key in range(self._keys)})
+        self.record.filled[:, SEND_MEMORY] = self._keys
         #: Complete sums that are still to be stored as one word, by node.
         self._to_keep: dict[int, dict[int, None]] = {}
         #: Number of contributions to each sum, by node and key.
         self._count = np.ones((self._topology.nodes, self._keys), int)
 
-    def follow(self, transfers: Transfers) -> None:
+    def follow_round(self, transfers: Transfers) -> None:
         """Simulate the transfers of a round; all contributions to one sum are one message."""
         record, held, topology = self.record, self.record.held, self._topology
         if isinstance(transfers.payload, Grouped) and self._single:
@@ -96,18 +97,18 @@ class _SumFollower:
         self._count[source[~whole], sums[~whole]] = 0
         np.add.at(self._count, (target, sums), carried)
         complete = set(zip(source[whole].tolist(), sums[whole].tolist(), strict=True))
-        entry, payloads = record.inject(transfers, payloads, lambda _, messages: messages)
+        entry, payloads = record.inject_transfers(transfers, payloads, lambda _, messages: messages)
         for node, message in zip(transfers.source.tolist(), payloads, strict=True):
             held[node].update({key: [] for key in message if (node, key) not in complete})
         if self._results:
-            self._keep_complete(complete, transfers, entry, payloads)
-        select, ends = settings_of(topology, transfers, entry)
+            self._store_complete_sums(complete, transfers, entry, payloads)
+        select, ends = crossbar_settings(topology, transfers, entry)
         for (node, port, links), payload in zip(ends, payloads, strict=True):
-            for key, location in record.store(node, port, port, links, payload):
+            for key, location in record.store_message(node, port, port, links, payload):
                 held[node][key].append(location)
         record.end_round(select, ends, payloads)
 
-    def _keep_complete(
+    def _store_complete_sums(
         self,
         complete: set[tuple[int, int]],
         transfers: Transfers,
@@ -135,31 +136,31 @@ class _SumFollower:
                 port, key = sent[0]
             elif free:
                 port, key = free[0], next(iter(keys))
-                self.record.read(node, port, [key])
+                self.record.add_bursts(node, port, [key])
             else:
                 continue
             del keys[key]
-            ((_, location),) = self.record.store(node, ports, ports + port, 0, [key])
+            ((_, location),) = self.record.store_message(node, ports, ports + port, 0, [key])
             self.record.held[node][key] = [location]
             if not keys:
                 del self._to_keep[node]
 
-    def finish(self) -> None:
+    def add_final_round(self) -> None:
         """Add the round in which nodes combine the words of the sums that they must have."""
         record, topology, messages = self.record, self._topology, []
         layout = self._schedule.layout
-        for node in layout.receivers.tolist():
+        for node in layout.receiving_nodes.tolist():
             blocks = layout.received_block(node, np.arange(layout.recv_blocks))
             keys = (blocks % self._keys).tolist()
             message = [key for key in keys if len(record.held[node][key]) > 1]
             if not message:
                 continue
-            record.read(node, 0, message)
+            record.add_bursts(node, 0, message)
             # The memory with the fewest words is taken: an empty one needs no multiplexer.
             memory = topology.ports
             if not self._results:
                 memory = int(np.argmin(record.filled[node, :-1]))
-            for key, location in record.store(node, memory, topology.ports, 0, message):
+            for key, location in record.store_message(node, memory, topology.ports, 0, message):
                 record.held[node][key].append(location)
             messages.append(message)
         if messages:
@@ -170,8 +171,8 @@ class _SumFollower:
 class _KeptSumFollower(_SumFollower):
     """The simulation of sums that nodes keep.
 
-    The last word of a sum that came by in-port p, and may be passed on, has the key of the sum plus
-    p + 1 times the number of sums.
+    A node may also pass on the last word that came for a sum by in-port p, instead of its own sum.
+    With K sums, that word has the key k + (p + 1) K, where k is the key of the sum.
 
     Attributes
     ----------
@@ -183,38 +184,38 @@ class _KeptSumFollower(_SumFollower):
         super().__init__(schedule, single=single, results=results)
         self._ranks: dict[tuple[int, int], int] = {}
 
-    def follow(self, transfers: Transfers) -> None:
+    def follow_round(self, transfers: Transfers) -> None:
         record, payload, payloads = self.record, transfers.payload, list[Message]()
         if len(transfers):
             assert isinstance(payload, KeptSums)
             payloads = (payload.chunk + self._keys * (1 + payload.passed))[:, None].tolist()
         sources = zip(transfers.source.tolist(), payloads, strict=True)
         places = [(node, key) for node, (key,) in sources]
-        words = [self._sum(place) for place in places]
-        entry, payloads = record.inject(transfers, payloads, lambda _, messages: messages)
+        words = [self._contributions(place) for place in places]
+        entry, payloads = record.inject_transfers(transfers, payloads, lambda _, messages: messages)
         if self._results:
             full = (1 << self._topology.nodes) - 1
             own = {place for place in places if place[1] < self._keys}
-            complete = {place for place in own if self._sum(place) == full}
-            self._keep_complete(complete, transfers, entry, payloads)
-        select, ends = settings_of(self._topology, transfers, entry)
+            complete = {place for place in own if self._contributions(place) == full}
+            self._store_complete_sums(complete, transfers, entry, payloads)
+        select, ends = crossbar_settings(self._topology, transfers, entry)
         arriving: dict[tuple[int, int], list[tuple[int, Location]]] = {}
         for (node, port, links), message, ranks in zip(ends, payloads, words, strict=True):
-            for key, location in record.store(node, port, port, links, message):
+            for key, location in record.store_message(node, port, port, links, message):
                 arriving.setdefault((node, key % self._keys), []).append((ranks, location))
                 passing = key % self._keys + self._keys * (1 + port)
                 record.held[node][passing], self._ranks[node, passing] = [location], ranks
         for place, arrivals in arriving.items():
             held, key = record.held[place[0]], place[1]
             found = [ranks for ranks, _ in arrivals]
-            parts = sum_after(self._sum(place), found)
+            parts = sum_after(self._contributions(place), found)
             if parts is None:  # with idempotent operators a contribution may be included twice
-                ranks = reduce(or_, found, self._sum(place))
+                ranks = reduce(or_, found, self._contributions(place))
                 parts = SumParts(ranks, keeps=True, words=[*range(len(found))])
-            self._ranks[place] = parts.ranks
+            self._ranks[place] = parts.contributions
             held[key] = held[key] * parts.keeps + [arrivals[number][1] for number in parts.words]
         record.end_round(select, ends, payloads)
 
-    def _sum(self, place: tuple[int, int]) -> int:
+    def _contributions(self, place: tuple[int, int]) -> int:
         """Return the set of contributions to a sum, as bits."""
         return self._ranks.get(place, 1 << place[0])

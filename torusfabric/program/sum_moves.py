@@ -7,8 +7,9 @@ the in-port feeds. At the beginning of a cycle identity words arrive, so the fir
 takes the same path as all others. A node thus has a reader and an operator for each in-port. All
 nodes act alike, except for the out-port that each in-port feeds.
 
-A word needs p cycles from one link to the next, for the operator and the out-port. So p chunks can
-take turns on a cycle. If there are more chunks, they go around one group after another.
+A word needs p clock cycles from its arrival at a node to its arrival at the next node, for the
+operator and the link. So p chunks can take turns on a Hamiltonian cycle. If there are more chunks,
+they go around one group after another.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ import numpy as np
 
 from ..errors import InputError
 from ..schedule import SumPattern
-from .address_map import AddressMap, Coordinate, count_both_ways
-from .fields import IDLE, Action, Loop, Order, Sources, Stage, memories_of, number_equal
+from .address_map import AddressMap, Coordinate, direction_free_positions
+from .fields import IDLE, Action, Loop, Order, Sources, Stage, make_node_memories, number_by_value
 from .moves import Moves, Points
 from .timing import COMBINE
 
 if TYPE_CHECKING:
     from ..topology import IntArray
-    from .moves import Request
+    from .moves import CompileRequest
 
 __all__ = ["sum_moves"]
 
 
-def sum_moves(request: Request) -> Moves:
-    """Return the moves of the sums of a pattern.
+def sum_moves(request: CompileRequest) -> Moves:
+    """Return the moves of sums that go around Hamiltonian cycles.
 
     Raises
     ------
@@ -46,10 +47,10 @@ def sum_moves(request: Request) -> Moves:
     >>> import torusfabric as tf
     >>> pattern = tf.plan("3x3", "reduce-scatter", algorithm="hamiltonian")
     >>> program = tf.compile(pattern, flits=16)
-    >>> program.loop.rows, program.cycles()
+    >>> program.loop.n_rows, program.cycles()
     (18, 42)
     """
-    pattern, block, latency = request.schedule, request.block, request.latency
+    pattern, block, latency = request.schedule, request.block_flits, request.latency
     assert isinstance(pattern, SumPattern)
     topology, nodes, to_all = pattern.topology, pattern.topology.nodes, pattern.collective.to_all
     links, ports = topology.one_latency, topology.ports
@@ -64,10 +65,10 @@ def sum_moves(request: Request) -> Moves:
     live, reader = np.flatnonzero(is_live), np.cumsum(is_live) - 1
     readers = np.arange(len(live))
     sources = Sources(ports, results=True, injections=tuple((k,) for k in readers.tolist()))
-    passed = np.where(pattern.feed >= 0, sources.first(Stage.RESULT) + pattern.feed, IDLE)
-    variant_of, first = number_equal(map(bytes, passed))
+    passed = np.where(pattern.feed >= 0, sources.first_of_stage(Stage.RESULT) + pattern.feed, IDLE)
+    variant_of, first = number_by_value(map(bytes, passed))
     passed, there = passed[first], arriving[first] >= 0
-    hop, turn, order = _follow_turns(pattern, COMBINE + latency + links)
+    hop, turn, order = _follow_words(pattern, COMBINE + latency + links)
     start, stride = order[:, turn]
     departure = np.zeros((hop.max() + 1, turn.max() + 1), int)
     departure[hop[hop >= 0], turn[hop >= 0]] = np.flatnonzero(hop >= 0)
@@ -79,9 +80,11 @@ def sum_moves(request: Request) -> Moves:
     #: The in-port of each cycle at each node, counted among the in-ports in use.
     entry = reader[entry]
 
-    numbers, sign = zip(*(count_both_ways(each, nodes) for each in pattern.index), strict=True)
+    numbers, sign = zip(
+        *(direction_free_positions(each, nodes) for each in pattern.index), strict=True
+    )
 
-    def mapped(first_memory: int, lead: int) -> AddressMap:
+    def passing_order_map(first_memory: int, lead: int) -> AddressMap:
         """Return the map of words in passing order, from the owner `lead` nodes behind on."""
         cycle, turn = np.divmod(np.arange(pattern.sums_of_owner), pattern.turns)
         first, stride = block * order[:, turn]
@@ -92,12 +95,12 @@ def sum_moves(request: Request) -> Moves:
         return AddressMap(memory, (first + stride * behind)[None], coordinates)
 
     if to_all:
-        receive_map = mapped(0, 0)
+        receive_map = passing_order_map(0, 0)
     else:
         cycle, turn = np.divmod(np.arange(pattern.chunks), pattern.turns)
         memory = entry[cycle].T[:, None]
         base = np.broadcast_to(block * turn, memory.shape)
-        receive_map = AddressMap.of_nodes(memory, base, topology, variant_of)
+        receive_map = AddressMap.from_table(memory, base, topology, variant_of)
     # Results are passed on; at the beginning, identity words are sent.
     select = np.where((hop == 0) & (passed >= 0), sources.identity, passed)
     # Arriving words are combined with words that are read; complete sums with the identity word.
@@ -115,26 +118,26 @@ def sum_moves(request: Request) -> Moves:
         points=(
             Points({Action.SELECT: np.where(hop >= 0, select, IDLE)}),
             Points({Action.OPERAND: np.where((hop >= 0) & there, operand, IDLE)}, links),
-            Points.of_readers(
+            Points.from_readers(
                 len(live) + readers, np.where(adds & there[:, live], place, IDLE), links
             ),
-            Points.of_memories(
+            Points.from_memories(
                 np.where(complete, kept, IDLE),
-                sources.first(Stage.RESULT) + live,
+                sources.first_of_stage(Stage.RESULT) + live,
                 np.array([links]),
                 COMBINE + latency,
             ),
         ),
-        memories=memories_of(live.tolist(), len(live)),
+        memories=make_node_memories(live.tolist(), len(live)),
         depth=np.concatenate([slots * there[:, live] for slots in sums], axis=1),
         variant_of=variant_of,
-        send_map=mapped(len(live), 1),
+        send_map=passing_order_map(len(live), 1),
         receive_map=receive_map,
         known_by="position on the cycle",
     )
 
 
-def _follow_turns(pattern: SumPattern, period: int) -> tuple[IntArray, IntArray, IntArray]:
+def _follow_words(pattern: SumPattern, period: int) -> tuple[IntArray, IntArray, IntArray]:
     """Follow the words that arrive at all nodes; each row is a cycle.
 
     Parameters

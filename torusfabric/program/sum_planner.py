@@ -22,17 +22,24 @@ import numpy as np
 
 from ..schedule import SumTable, Table
 from .fields import Order, Stage
-from .node_planner import FOREVER, Consumer, SharedMemory, TableTraffic, Use, Word, plan_node
-from .table_timing import Arrival, TableTiming, TableTransfers, by_cycle, by_step, table_rules
+from .node_planner import FOREVER, Consumer, SharedMemory, TableTraffic, Word, WordUse, plan_node
+from .table_timing import (
+    TableArrival,
+    TableTiming,
+    TableTransfers,
+    link_rules,
+    plan_by_cycle,
+    plan_by_step,
+)
 from .timing import COMBINE, MEMORY_AGE
 
 if TYPE_CHECKING:
-    from .moves import Moves, Request
+    from .moves import CompileRequest, Moves
 
 __all__ = ["plan_sums"]
 
 
-def plan_sums(request: Request) -> Moves:
+def plan_sums(request: CompileRequest) -> Moves:
     """Plan the moves of a table of sums.
 
     If the length is open, one plan must serve all lengths: only the interval of steps may depend on
@@ -61,48 +68,48 @@ def plan_sums(request: Request) -> Moves:
     table, latency = request.schedule, request.latency
     assert isinstance(table, Table | SumTable)
     transfers = TableTransfers(table, latency)
-    timings = [by_cycle(transfers)]
+    timings = [plan_by_cycle(transfers)]
     # In short messages all rows are for each flit; they serve for any number of flits.
     by_steps = isinstance(table, Table) and not request.short
-    if request.block > 1 and by_steps:
-        timings.append(by_step(transfers, table.round_count, request.block))
+    if request.block_flits > 1 and by_steps:
+        timings.append(plan_by_step(transfers, table.round_count, request.block_flits))
 
-    def plan(timing: TableTiming) -> Moves:
-        traffic = _traffic(transfers, timing)
-        return plan_node(request, traffic, [*_received(traffic), *_sent(traffic)])
+    def plan_with_timing(timing: TableTiming) -> Moves:
+        traffic = _list_traffic(transfers, timing)
+        return plan_node(request, traffic, [*_receive_memories(traffic), *_send_memories(traffic)])
 
-    def duration(moves: Moves) -> int:
+    def run_cycles(moves: Moves) -> int:
         """Return the cycles of all rows, and the cycles until the last word is written."""
         loop = moves.loop
         if loop.order is Order.FLIT:
-            return loop.slots(request.block) + latency
+            return loop.n_slots(request.block_flits) + latency
         late = int(loop.departure_skew.max()) + COMBINE + latency - int(loop.pause[0])
         # Rows by the cycle include those of a link.
-        return loop.rows * loop.least + max(late, 0) + max(transfers.longer)
+        return loop.n_rows * loop.least + max(late, 0) + max(transfers.longer)
 
-    plans = [plan(timing) for timing in timings]
-    durations = [duration(each) for each in plans]
+    plans = [plan_with_timing(timing) for timing in timings]
+    durations = [run_cycles(each) for each in plans]
     longest = int(np.argmin(durations))
     if not (request.any_length and by_steps):
         return plans[longest]
-    # The length of a run is to change nothing but the interval of steps.
+    # One plan must serve all lengths: only the interval of steps may depend on the length.
     long = transfers.reach + latency + MEMORY_AGE
-    timing = by_step(transfers, table.round_count, long)
-    found = wanted = plan(timing)
-    rules = table_rules(transfers)
+    timing = plan_by_step(transfers, table.round_count, long)
+    found = wanted = plan_with_timing(timing)
+    rules = link_rules(transfers)
     for period in range(1, long):
-        if all(rule.is_kept(period, timing.skew, transfers) for rule in rules):
-            shorter = plan(replace(timing, period=period))
-            if _is_alike(shorter, wanted):
+        if all(rule.is_obeyed(period, timing.skew, transfers) for rule in rules):
+            shorter = plan_with_timing(replace(timing, period=period))
+            if _differs_in_period_only(shorter, wanted):
                 found = shorter
                 break
-    if durations[longest] <= duration(found):
+    if durations[longest] <= run_cycles(found):
         padded = plans[longest]
         return replace(padded, loop=replace(padded.loop, padded=True))
     return found
 
 
-def _is_alike(moves: Moves, other: Moves) -> bool:
+def _differs_in_period_only(moves: Moves, other: Moves) -> bool:
     """Return True if two plans of a table differ in nothing but the period of rows."""
     mine, others = (
         [
@@ -114,20 +121,24 @@ def _is_alike(moves: Moves, other: Moves) -> bool:
     return moves.loop.sources == other.loop.sources and all(map(np.array_equal, mine, others))
 
 
-def _traffic(transfers: TableTransfers, timing: TableTiming) -> TableTraffic:
+def _list_traffic(transfers: TableTransfers, timing: TableTiming) -> TableTraffic:
     """Return the words that all consumers take."""
     traffic = TableTraffic(transfers, timing, [], {})
 
-    def added(arrivals: Iterable[Arrival], word: Word) -> Word:
+    def add_arrivals(arrivals: Iterable[TableArrival], word: Word) -> Word:
         """Combine arrivals with a word, one after another, and return the result."""
-        for arrival in sorted(arrivals, key=traffic.arrives):
+        for arrival in sorted(arrivals, key=traffic.arrival_cycle):
             adder = Consumer(transfers.opposite[arrival.port], adds=True)
-            traffic.taken.append(Use(adder, arrival.step, word))
+            traffic.taken.append(WordUse(adder, arrival.step, word))
             word = Word(Stage.RESULT, arrival)
         return word
 
-    joined = {key: added(came, Word(Stage.INJECTION, key)) for key, came in transfers.joins.items()}
-    passed = {key: added(came, Word(Stage.IDENTITY)) for key, came in transfers.passes.items()}
+    joined = {
+        key: add_arrivals(came, Word(Stage.INJECTION, key)) for key, came in transfers.joins.items()
+    }
+    passed = {
+        key: add_arrivals(came, Word(Stage.IDENTITY)) for key, came in transfers.passes.items()
+    }
     last = joined | passed
     to_all = transfers.table.collective.to_all
     traffic.complete.update({key: word for key, word in last.items() if to_all or key[0] == 0})
@@ -136,23 +147,23 @@ def _traffic(transfers: TableTransfers, timing: TableTiming) -> TableTraffic:
         if leaving.passed:
             word = Word(Stage.PORT, leaving.passed)
         elif transfers.kept:
-            come = [Word(Stage.RESULT, a) for a in transfers.feeding(leaving)]
-            word = max(come, key=traffic.written, default=own)
+            come = [Word(Stage.RESULT, a) for a in transfers.required_arrivals(leaving)]
+            word = max(come, key=traffic.available_cycle, default=own)
         else:
             word = (joined if leaving.partial else last).get(leaving.key, own)
-        traffic.taken.append(Use(Consumer(leaving.port, adds=False), leaving.step, word))
+        traffic.taken.append(WordUse(Consumer(leaving.port, adds=False), leaving.step, word))
     return traffic
 
 
-def _received(traffic: TableTraffic) -> Iterator[SharedMemory]:
+def _receive_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
     """Yield the memories of each in-port, those of results first."""
     last: dict[Word, int] = defaultdict(int)
-    for use in traffic.uses:
-        last[use.word] = max(last[use.word], traffic.takes(use))
+    for use in traffic.all_uses:
+        last[use.word] = max(last[use.word], traffic.take_cycle(use))
     for port in range(traffic.transfers.ports):
-        kept = traffic.kept(port)
+        kept = traffic.delivered_words(port)
         results, raw = (
-            _shared(_of_consumers(traffic, traffic.waits[port, stage]))
+            _merge_memories(_consumer_memories(traffic, traffic.waiting_uses[port, stage]))
             for stage in (Stage.RESULT, Stage.PORT)
         )
         if kept and not results:
@@ -165,35 +176,39 @@ def _received(traffic: TableTraffic) -> Iterator[SharedMemory]:
             yield memory
 
 
-def _sent(traffic: TableTraffic) -> Iterator[SharedMemory]:
+def _send_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
     """Yield the memories of contributions, all of which are read."""
-    uses = [use for use in traffic.uses if use.word.stage is Stage.INJECTION]
+    uses = [use for use in traffic.all_uses if use.word.stage is Stage.INJECTION]
     # If nodes keep their sums, several consumers take a contribution.
     kept = traffic.transfers.kept
-    each = _memories(traffic, uses, lambda use: use.word) if kept else _of_consumers(traffic, uses)
-    for memory in _shared(each):
+    each = (
+        _memories_by_key(traffic, uses, lambda use: use.word)
+        if kept
+        else _consumer_memories(traffic, uses)
+    )
+    for memory in _merge_memories(each):
         memory.held = {word: FOREVER for _, word in sorted(memory.rows.items())}
         yield memory
 
 
-def _of_consumers(traffic: TableTraffic, uses: Iterable[Use]) -> list[SharedMemory]:
+def _consumer_memories(traffic: TableTraffic, uses: Iterable[WordUse]) -> list[SharedMemory]:
     """Return a memory for each consumer, beginning with those that are read most."""
-    memories = _memories(traffic, uses, lambda use: use.consumer)
+    memories = _memories_by_key(traffic, uses, lambda use: use.consumer)
     return sorted(memories, key=lambda memory: -len(memory.uses))
 
 
-def _memories(
-    traffic: TableTraffic, uses: Iterable[Use], of: Callable[[Use], Hashable]
+def _memories_by_key(
+    traffic: TableTraffic, uses: Iterable[WordUse], of: Callable[[WordUse], Hashable]
 ) -> Iterable[SharedMemory]:
     """Return a memory for each word, or for each consumer, as `of` selects."""
     found: dict[Hashable, SharedMemory] = {}
     for use in uses:
-        row, skew = traffic.read_at(use)
-        found.setdefault(of(use), SharedMemory(skew=skew)).add(use, row)
+        row, skew = traffic.read_row_and_skew(use)
+        found.setdefault(of(use), SharedMemory(skew=skew)).add_use(use, row)
     return found.values()
 
 
-def _shared(memories: Iterable[SharedMemory]) -> list[SharedMemory]:
+def _merge_memories(memories: Iterable[SharedMemory]) -> list[SharedMemory]:
     """Merge memories that are never read at once: each with the first that it can share with."""
     groups: list[SharedMemory] = []
     for memory in memories:

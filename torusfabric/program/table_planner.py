@@ -29,12 +29,19 @@ import numpy as np
 
 from ..schedule import Table
 from .fields import Action, Stage
-from .node_planner import FOREVER, Consumer, SharedMemory, TableTraffic, Use, Word, plan_node
-from .table_timing import Arrival, Key, TableTiming, TableTransfers, by_cycle, in_order
+from .node_planner import FOREVER, Consumer, SharedMemory, TableTraffic, Word, WordUse, plan_node
+from .table_timing import (
+    Key,
+    TableArrival,
+    TableTiming,
+    TableTransfers,
+    plan_by_cycle,
+    plan_in_order,
+)
 from .timing import MEMORY_AGE, PASS
 
 if TYPE_CHECKING:
-    from .moves import Moves, Request
+    from .moves import CompileRequest, Moves
 
 __all__ = ["plan_table"]
 
@@ -45,7 +52,7 @@ SentBlock: TypeAlias = tuple[int, ...]
 _Sent: TypeAlias = dict[SentBlock, list[tuple[int, int]]]
 
 
-def plan_table(request: Request) -> Moves:
+def plan_table(request: CompileRequest) -> Moves:
     """Plan the moves of a table of blocks.
 
     Returns
@@ -60,13 +67,13 @@ def plan_table(request: Request) -> Moves:
     one cycle before it is sent on, so only the node's own block is read from a memory.
 
     >>> import torusfabric as tf
-    >>> from torusfabric.program.moves import Request
+    >>> from torusfabric.program.moves import CompileRequest
     >>> table = tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching")
-    >>> moves = plan_table(Request(table, flits=1))
-    >>> moves.loop.rows, len(moves.memories), moves.loop.sources.readers
+    >>> moves = plan_table(CompileRequest(table, flits=1))
+    >>> moves.loop.n_rows, len(moves.memories), moves.loop.sources.n_readers
     (4, 5, 1)
     """
-    table, flits = request.schedule, request.block
+    table, flits = request.schedule, request.block_flits
     assert isinstance(table, Table)
     transfers, longest = TableTransfers(table), table.topology.longest_link
     orders = [True, False]
@@ -77,25 +84,28 @@ def plan_table(request: Request) -> Moves:
     plans = []
     for by_waves in orders:
         soon = by_waves and longest > 1
-        timing = by_cycle(transfers) if soon else in_order(transfers, table.round_count)
+        timing = plan_by_cycle(transfers) if soon else plan_in_order(transfers, table.round_count)
         # If each block arrives only once, its last arrival is its first: one plan is enough.
         for latest in (True, False)[: 1 + any(len(a) > 1 for a in transfers.arrivals.values())]:
-            traffic, least = _traffic(transfers, timing, by_waves=by_waves, latest=latest), 1
+            traffic, least = _list_traffic(transfers, timing, by_waves=by_waves, latest=latest), 1
             if not by_waves:
                 waits = (
-                    -(-(transfers.longer[use.word.of[1]] + age) // (use.step - use.word.of[0]))
-                    for use in traffic.uses
+                    -(
+                        -(transfers.longer[use.word.origin[1]] + age)
+                        // (use.step - use.word.origin[0])
+                    )
+                    for use in traffic.all_uses
                     if use.word.stage is Stage.PORT
                 )
                 least = max(waits, default=1)
                 steady = replace(timing, period=max(least, flits), by_cycle=False)
                 traffic = replace(traffic, timing=steady)
-            memories = [*_received(traffic), *_sent(traffic)]
+            memories = [*_receive_memories(traffic), *_send_memories(traffic)]
             plans.append(plan_node(request, traffic, memories, least=least))
-    return min(plans, key=lambda plan: (plan.loop.slots(flits), _cost(plan)))
+    return min(plans, key=lambda plan: (plan.loop.n_slots(flits), _hardware_cost(plan)))
 
 
-def _cost(moves: Moves) -> tuple[int, int, int]:
+def _hardware_cost(moves: Moves) -> tuple[int, int, int]:
     """Return LUTs per bit, number of receive banks that are read, and number of registers."""
     select, *_, reads, stores = (each.values for each in moves.points)
     columns = select[Action.SELECT][:, 0].T
@@ -105,32 +115,36 @@ def _cost(moves: Moves) -> tuple[int, int, int]:
     return luts, read, len(moves.loop.sources.delayed)
 
 
-def _traffic(
+def _list_traffic(
     transfers: TableTransfers, timing: TableTiming, *, by_waves: bool, latest: bool
 ) -> TableTraffic:
     """Return the words that out-ports take, of several arrivals the latest or the first."""
 
-    def there(arrival: Arrival) -> int:
+    def first_send_row(arrival: TableArrival) -> int:
         """Return the first row in which an arrived word can be sent on."""
         return timing.row[arrival] + PASS + by_waves * transfers.longer[arrival.port]
 
-    came = {block: sorted(each, key=there) for block, each in transfers.arrivals.items()}
+    came = {block: sorted(each, key=first_send_row) for block, each in transfers.arrivals.items()}
     taken = []
     for step, port, block, *_ in transfers.departures:
         word = Word(Stage.INJECTION, block)
         if block[0]:
             before = came[block]
             if len(before) > 1:
-                before = [arrival for arrival in before if there(arrival) <= timing.row[step, port]]
+                before = [
+                    arrival
+                    for arrival in before
+                    if first_send_row(arrival) <= timing.row[step, port]
+                ]
             word = Word(Stage.PORT, before[-latest])
-        taken.append(Use(Consumer(port, adds=False), step, word))
+        taken.append(WordUse(Consumer(port, adds=False), step, word))
     table = transfers.table
     personal, local, blocks = table.collective.personal, table.collective.local, table.blocks
     # Arrivals of each delivered block, by (offset or number of the part, chunk).
     if local:
         kept = {
             (part, chunk): came[offset, part if personal else 0, chunk]
-            for part, offset in enumerate(blocks.targets[0].tolist())
+            for part, offset in enumerate(blocks.target_positions[0].tolist())
             for chunk in range(table.chunks)
         }
     else:
@@ -143,14 +157,14 @@ def _traffic(
     return TableTraffic(transfers, timing, taken, complete)
 
 
-def _received(traffic: TableTraffic) -> list[SharedMemory]:
+def _receive_memories(traffic: TableTraffic) -> list[SharedMemory]:
     """Return the memories of all in-ports; words that leave in one row have different memories."""
     timing, longer = traffic.timing, traffic.transfers.longer
     found: list[list[SharedMemory]] = []
     for port in range(traffic.transfers.ports):
         memories, leaving = [SharedMemory(port)], defaultdict[int, list[Word]](list)
         for use in sorted(
-            traffic.waits[port, Stage.PORT], key=lambda use: (use.step, use.consumer)
+            traffic.waiting_uses[port, Stage.PORT], key=lambda use: (use.step, use.consumer)
         ):
             row = timing.row[use.step, use.consumer.port]
             words = leaving[row]
@@ -159,17 +173,17 @@ def _received(traffic: TableTraffic) -> list[SharedMemory]:
             number = words.index(use.word)
             if number == len(memories):
                 memories.append(SharedMemory(port))
-            memories[number].add(use, row)
+            memories[number].add_use(use, row)
         for memory in memories:
             # A slot may be overwritten in the row in which it is read for the last time.
             rows = sorted(memory.rows.items())
-            memory.held = {word: row * timing.period + longer[word.of[1]] for row, word in rows}
-        memories[0].held |= traffic.kept(port)
+            memory.held = {word: row * timing.period + longer[word.origin[1]] for row, word in rows}
+        memories[0].held |= traffic.delivered_words(port)
         found.append(memories)
     return [first for first, *_ in found] + [more for _, *others in found for more in others]
 
 
-def _sent(traffic: TableTraffic) -> list[SharedMemory]:
+def _send_memories(traffic: TableTraffic) -> list[SharedMemory]:
     """Return the memories of a node's own blocks; those that leave in one row do not share one.
 
     The first of these assignments that is possible is taken: all blocks in one memory; a memory for
@@ -181,8 +195,8 @@ def _sent(traffic: TableTraffic) -> list[SharedMemory]:
     sent: _Sent = defaultdict(list)
     for use in own:
         row = timing.row[use.step, use.consumer.port]
-        sent[use.word.of[1:]].append((row, use.consumer.port))
-    blocks: list[SentBlock] = list(np.ndindex(table.blocks.goals, table.chunks))
+        sent[use.word.origin[1:]].append((row, use.consumer.port))
+    blocks: list[SentBlock] = list(np.ndindex(table.blocks.messages_per_origin, table.chunks))
     leaving: dict[int, set[SentBlock]] = defaultdict(set)
     for block, departures in sent.items():
         for step, _ in departures:
@@ -209,5 +223,5 @@ def _sent(traffic: TableTraffic) -> list[SharedMemory]:
     for block in order if in_order else blocks:
         memories[number[block]].held[Word(Stage.INJECTION, (0, *block))] = FOREVER
     for use in own:
-        memories[number[use.word.of[1:]]].add(use, timing.row[use.step, use.consumer.port])
+        memories[number[use.word.origin[1:]]].add_use(use, timing.row[use.step, use.consumer.port])
     return memories

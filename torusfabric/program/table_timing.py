@@ -1,5 +1,7 @@
 """The cycles in which words arrive and leave at a node that executes a table.
 
+In a table (`torusfabric.schedule.Table`) all nodes do the same in each step. One node is planned.
+
 Blocks leave in the steps of the table, or as soon as they can.
 
 Sums obey two rules. A sum may leave at the earliest two cycles after the last word for it has
@@ -28,22 +30,31 @@ from .timing import COMBINE, PASS
 if TYPE_CHECKING:
     from ..schedule import Table
 
-__all__ = ["Arrival", "Departure", "Key", "TableTiming", "TableTransfers", "by_cycle", "by_step",
-           "in_order", "table_rules"]  # fmt: skip
+__all__ = [
+    "TableArrival",
+    "TableDeparture",
+    "Key",
+    "TableTiming",
+    "TableTransfers",
+    "plan_by_cycle",
+    "plan_by_step",
+    "plan_in_order",
+    "link_rules",
+]
 
 #: A sum at a node: (offset of the node from the sum's owner, chunk); the owner has offset 0.
 #: A block at a node: (offset of the node from the origin, offset of the destination, chunk).
 Key: TypeAlias = tuple[int, ...]
 
 
-class Arrival(NamedTuple):
+class TableArrival(NamedTuple):
     """A word that arrives at every node: its step, and the out-port of its sender."""
 
     step: int
     port: int
 
 
-class Departure(NamedTuple):
+class TableDeparture(NamedTuple):
     """A word that leaves every node.
 
     Parameters
@@ -56,7 +67,7 @@ class Departure(NamedTuple):
         True for a partial sum, False for a complete one or a block.
     joins : Key
         Block or sum that the word becomes, or joins, at its receiver.
-    passed : Arrival or None
+    passed : TableArrival or None
         Word that is passed on as it arrived, in place of a sum.
     """
 
@@ -65,7 +76,7 @@ class Departure(NamedTuple):
     key: Key
     partial: bool
     joins: Key
-    passed: Arrival | None = None
+    passed: TableArrival | None = None
 
 
 class TableTransfers:
@@ -97,13 +108,13 @@ class TableTransfers:
         Cycles of the link behind each port beyond the register of the out-port.
     reach : int
         Number of steps such that words further apart obey all rules in any case.
-    joins : dict of Key to (list of Arrival)
+    joins : dict of Key to (list of TableArrival)
         Arrivals that a node adds to its own contribution to a sum.
-    passes : dict of Key to (list of Arrival)
+    passes : dict of Key to (list of TableArrival)
         Arrivals for a sum after the node's own contribution has left.
-    arrivals : dict of Key to (list of Arrival)
+    arrivals : dict of Key to (list of TableArrival)
         Arrivals of each block, if nothing is combined.
-    departures : list of Departure
+    departures : list of TableDeparture
         Departures in the order of the steps.
     """
 
@@ -117,12 +128,12 @@ class TableTransfers:
         self.age = self.combine + PASS
         self.longer: list[int] = (topology.cycles_of_port - PASS).tolist()
         self.reach = topology.ports * self.combine + self.age + 2 * max(self.longer)
-        self.joins: dict[Key, list[Arrival]] = defaultdict(list)
-        self.passes: dict[Key, list[Arrival]] = defaultdict(list)
-        self.arrivals: dict[Key, list[Arrival]] = defaultdict(list)
-        self.departures: list[Departure] = []
+        self.joins: dict[Key, list[TableArrival]] = defaultdict(list)
+        self.passes: dict[Key, list[TableArrival]] = defaultdict(list)
+        self.arrivals: dict[Key, list[TableArrival]] = defaultdict(list)
+        self.departures: list[TableDeparture] = []
         if isinstance(table, SumTable):
-            self._follow_kept(table)
+            self._follow_kept_sums(table)
         elif self.sums:
             self._follow_sums(table)
         else:
@@ -138,9 +149,9 @@ class TableTransfers:
         columns = (steps, ports, there, here, goal, chunk)
         for step, port, to, by, target, part in zip(*(x.tolist() for x in columns), strict=True):
             key, joins = (by, target, part), (to, target, part)
-            self.departures.append(Departure(step, port, key, partial=False, joins=joins))
+            self.departures.append(TableDeparture(step, port, key, partial=False, joins=joins))
             if to:
-                self.arrivals[joins].append(Arrival(step, port))
+                self.arrivals[joins].append(TableArrival(step, port))
 
     def _follow_sums(self, table: Table) -> None:
         """Find the arrivals and departures of sums: partial sums move, complete sums are copied."""
@@ -152,7 +163,9 @@ class TableTransfers:
             by = topology.subtract(offset[ports], topology.generators[ports])
             columns = (ports, by, offset[ports], chunk[ports])
             leaving = [
-                Departure(step, port, (here, part), count[here, part] < topology.nodes, (to, part))
+                TableDeparture(
+                    step, port, (here, part), count[here, part] < topology.nodes, (to, part)
+                )
                 for port, here, to, part in zip(*(x.tolist() for x in columns), strict=True)
             ]
             carried = [count[sent.key] for sent in leaving]
@@ -163,26 +176,26 @@ class TableTransfers:
             for sent, contributions in zip(leaving, carried, strict=True):
                 count[sent.joins] += contributions
                 arrivals = self.passes if sent.joins in gone else self.joins
-                arrivals[sent.joins].append(Arrival(step, sent.port))
+                arrivals[sent.joins].append(TableArrival(step, sent.port))
             self.departures += leaving
 
-    def _follow_kept(self, table: SumTable) -> None:
+    def _follow_kept_sums(self, table: SumTable) -> None:
         """Find the arrivals and departures of sums that nodes keep; each node owns its own sum."""
-        last: dict[tuple[int, int], Arrival] = {}
+        last: dict[tuple[int, int], TableArrival] = {}
         for step, row in enumerate(table.chunk.tolist()):
             ports = [port for port, chunk in enumerate(row) if chunk >= 0]
             for port in ports:
                 key, by = (0, row[port]), int(table.passed[step, port])
                 passed = last[by, row[port]] if by >= 0 else None
                 self.departures.append(
-                    Departure(step, port, key, partial=True, joins=key, passed=passed)
+                    TableDeparture(step, port, key, partial=True, joins=key, passed=passed)
                 )
             for port in ports:
-                arrival = Arrival(step, port)
+                arrival = TableArrival(step, port)
                 self.joins[0, row[port]].append(arrival)
                 last[self.opposite[port], row[port]] = arrival
 
-    def feeding(self, leaving: Departure) -> list[Arrival]:
+    def required_arrivals(self, leaving: TableDeparture) -> list[TableArrival]:
         """Return the arrivals that must come before a sum leaves."""
         if not leaving.partial and leaving.key in self.passes:
             return self.passes[leaving.key]
@@ -198,6 +211,8 @@ class TableTiming:
     ----------
     row : mapping of (int, int) to int
         Row in which a word leaves, by step and out-port.
+    rows : int
+        Length of the program: in cycles if `by_cycle`, otherwise in steps of the table.
     period : int
         Cycles from one row to the next.
     skew : list of int
@@ -213,17 +228,17 @@ class TableTiming:
     skew: list[int]
     by_cycle: bool
 
-    def time(self, step: int, port: int) -> int:
+    def link_cycle(self, step: int, port: int) -> int:
         """Return the cycle in which the first flit of a step is on the link behind a port."""
         return self.row[step, port] * self.period + self.skew[port]
 
-    def row_at(self, step: int, port: int, late: int = 0) -> tuple[int, int]:
+    def row_and_skew(self, step: int, port: int, late: int = 0) -> tuple[int, int]:
         """Return row and skew of an event `late` cycles after a word of a step is on its link."""
         row, skew = self.row[step, port], self.skew[port]
         return (row + late, 0) if self.by_cycle else (row, skew + late)
 
 
-def by_cycle(transfers: TableTransfers) -> TableTiming:
+def plan_by_cycle(transfers: TableTransfers) -> TableTiming:
     """Return the timing in which every word leaves as early as it can, in step order."""
     at: dict[tuple[int, int], int] = {}
     longer = transfers.longer
@@ -238,11 +253,11 @@ def by_cycle(transfers: TableTransfers) -> TableTiming:
             came = (arrived[a] + PASS for a in transfers.arrivals.get(key, []) if a in arrived)
             time = min(came, default=0)
         else:
-            before = [arrived[a] for a in transfers.feeding(leaving)]
+            before = [arrived[a] for a in transfers.required_arrivals(leaving)]
             time = max(before, default=-transfers.age) + transfers.age
         if transfers.kept:
             # Arrivals of a later step must come after all arrivals that a sum of this step needs.
-            earlier = [arrived[a] + 1 for a in transfers.feeding(leaving)]
+            earlier = [arrived[a] + 1 for a in transfers.required_arrivals(leaving)]
             time = max([time, *earlier])
         clashes = joined[joins] if partial else set()
         while time in used[port] or time + longer[port] in clashes:
@@ -252,18 +267,19 @@ def by_cycle(transfers: TableTransfers) -> TableTiming:
         used[port].add(time)
         if partial:
             clashes.update(range(there - transfers.combine + 1, there + transfers.combine))
-    # Adders read memories in rows up to `PASS` after the arrival (see `TableTraffic.read_at`).
+    # Adders read memories in rows up to `PASS` after the arrival (see
+    # `TableTraffic.read_row_and_skew`).
     last = max(at.values()) if transfers.arrivals else max(arrived.values()) + PASS
     return TableTiming(at, last + 1, 1, [0] * transfers.ports, by_cycle=True)
 
 
-def in_order(transfers: TableTransfers, steps: int) -> TableTiming:
+def plan_in_order(transfers: TableTransfers, steps: int) -> TableTiming:
     """Return the timing in which every step takes one cycle."""
     row = {(leaving.step, leaving.port): leaving.step for leaving in transfers.departures}
     return TableTiming(row, steps, 1, [0] * transfers.ports, by_cycle=True)
 
 
-class _Rule(NamedTuple):
+class _LinkRule(NamedTuple):
     """A rule for two links, of which the second is used `steps` steps later than the first.
 
     If `feeds` is true, words of the first link must arrive before the sum leaves on the second.
@@ -275,7 +291,7 @@ class _Rule(NamedTuple):
     second: int
     feeds: bool
 
-    def is_kept(self, period: int, skew: Sequence[int], transfers: TableTransfers) -> bool:
+    def is_obeyed(self, period: int, skew: Sequence[int], transfers: TableTransfers) -> bool:
         """True if rows of `period` cycles and these skews obey the rule."""
         apart = self.steps * period + skew[self.second] - skew[self.first]
         first, second = (transfers.longer[port] for port in (self.first, self.second))
@@ -284,49 +300,49 @@ class _Rule(NamedTuple):
         return abs(apart + second - first) >= transfers.combine
 
 
-def table_rules(transfers: TableTransfers) -> set[_Rule]:
+def link_rules(transfers: TableTransfers) -> set[_LinkRule]:
     """Return the rules between arrivals and departures that they feed, and within each sum."""
     feeding = {
-        _Rule(leaving.step - a.step, a.port, leaving.port, feeds=True)
+        _LinkRule(leaving.step - a.step, a.port, leaving.port, feeds=True)
         for leaving in transfers.departures
-        for a in transfers.feeding(leaving)
+        for a in transfers.required_arrivals(leaving)
     }
     return feeding | {
-        _Rule(later.step - a.step, a.port, later.port, feeds=False)
+        _LinkRule(later.step - a.step, a.port, later.port, feeds=False)
         for arrivals in (*transfers.joins.values(), *transfers.passes.values())
         for k, later in enumerate(arrivals)
         for a in arrivals[:k]
     }
 
 
-def by_step(transfers: TableTransfers, steps: int, flits: int) -> TableTiming:
+def plan_by_step(transfers: TableTransfers, steps: int, flits: int) -> TableTiming:
     """Return the timing in which all flits of a block go in each step, with the shortest period.
 
     Skews are searched port by port, by backtracking.
     """
     ports, reach = transfers.ports, transfers.reach
-    of_port: list[list[_Rule]] = [[] for _ in range(ports)]
-    for rule in table_rules(transfers):
+    of_port: list[list[_LinkRule]] = [[] for _ in range(ports)]
+    for rule in link_rules(transfers):
         # Links that are used further apart than `reach` steps obey the rules with any skews.
         if rule.steps <= reach:
             of_port[max(rule.first, rule.second)].append(rule)
 
-    def extend(skew: list[int], period: int, limit: int) -> list[int] | None:
+    def extend_skews(skew: list[int], period: int, limit: int) -> list[int] | None:
         """Extend skews of the first ports to all ports, up to a limit; None if rules forbid it."""
         if len(skew) == ports:
             return skew
         for value in range(0, limit + 1, transfers.combine):
             longer = [*skew, value]
-            if all(rule.is_kept(period, longer, transfers) for rule in of_port[len(skew)]):
-                found = extend(longer, period, limit)
+            if all(rule.is_obeyed(period, longer, transfers) for rule in of_port[len(skew)]):
+                found = extend_skews(longer, period, limit)
                 if found:
                     return found
         return None
 
     for period in range(flits, flits + reach + 1):
         for limit in range(0, ports * transfers.combine, transfers.combine):
-            skew = extend([], period, limit)
+            skew = extend_skews([], period, limit)
             if skew:
-                timing = in_order(transfers, steps)
+                timing = plan_in_order(transfers, steps)
                 return replace(timing, period=period, skew=skew, by_cycle=False)
     raise AssertionError("a period of `reach` cycles more always will do")

@@ -38,7 +38,7 @@ from .fields import Action, Loop, Order
 
 __all__ = ["ADDRESS", "COMBINE", "CyclePiece", "DISTRIBUTION", "LINK", "MEMORY_AGE",
            "MODE_SETUP", "PASS", "ROUND_SETUP", "RUN_SETUP", "SETTING", "Timing", "WRITE",
-           "round_pause", "starts"]  # fmt: skip
+           "round_pause_cycles", "row_start_slots"]  # fmt: skip
 
 #: Cycles from the sequencer, or the host port, to the nodes: one register for each group of nodes
 #: and one register in every node.
@@ -80,7 +80,10 @@ MODE_SETUP = 1
 
 
 class CyclePiece(NamedTuple):
-    """Cycles of a run, ``constant + per_flit * n``, with blocks of n >= `first` flits."""
+    """Cycles of a run, ``constant + per_flit * n``, with blocks of n >= `first` flits.
+
+    It is one piece of a piecewise linear function: it holds up to the `first` of the next piece.
+    """
 
     first: int
     constant: int
@@ -105,7 +108,7 @@ class _LastWord(NamedTuple):
     left: int
 
     @property
-    def drain(self) -> int:
+    def drain_cycles(self) -> int:
         """Cycles from the last slot to the write; 0 if the write comes before the last slot."""
         return max(self.delay + self.links - self.left, 0)
 
@@ -129,7 +132,7 @@ class Timing:
 
     >>> import torusfabric as tf
     >>> timing = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching")).timing
-    >>> timing.run_setup, timing.arrival(step=0, port=0, cycles=1)
+    >>> timing.run_setup, timing.arrival_cycle(step=0, port=0, cycles=1)
     (0, 5)
     """
 
@@ -140,16 +143,16 @@ class Timing:
     @property
     def cycles(self) -> int:
         """Clock edges from the beginning of a run to `done`."""
-        return self.run_setup + self.loop.slots(self.flits) + self.drain
+        return self.run_setup + self.loop.n_slots(self.flits) + self.drain_cycles
 
     @property
-    def drain(self) -> int:
-        """Cycles from the last slot to `done`, in which the last word is stored.
+    def drain_cycles(self) -> int:
+        """Cycles from the last slot to the last cycle of a run, in which the last word is stored.
 
-        The value is the maximum over all block lengths, so `done` does not depend on the length of
-        a run.
+        `done` rises at the edge that ends this last cycle. The value is the maximum over all block
+        lengths, so the distance from the last slot to `done` is the same for every length.
         """
-        return self._last.drain
+        return self._last_word.drain_cycles
 
     def outlasts(self, delay: int) -> bool:
         """Return True if a signal that follows each word can come after the last word is stored.
@@ -169,10 +172,10 @@ class Timing:
         >>> [program.timing.outlasts(SETTING + links) for links in (1, 2, 3)]
         [False, False, True]
         """
-        return delay - int(self._left.min()) > self.drain
+        return delay - int(self._slots_left.min()) > self.drain_cycles
 
     @cached_property
-    def _left(self) -> IntArray:
+    def _slots_left(self) -> IntArray:
         """The least number of slots after the last word of each row, over all block lengths."""
         loop = self.loop
         lengths = {1, loop.flits}
@@ -180,26 +183,26 @@ class Timing:
             # The block lengths from which on each row exceeds its least number of cycles.
             grows_from = -(-(loop.least - loop.pause) // np.maximum(loop.blocks, 1))
             lengths |= set(np.clip(grows_from, 1, loop.flits).tolist())
-        left: IntArray = np.min([loop.left(flits) for flits in lengths], axis=0)
+        left: IntArray = np.min([loop.slots_after_words(flits) for flits in lengths], axis=0)
         return left
 
     @cached_property
-    def _last(self) -> _LastWord:
-        """The word whose write determines `drain`, over all block lengths."""
-        loop, left = self.loop, self._left
+    def _last_word(self) -> _LastWord:
+        """The word whose write determines `drain_cycles`, over all block lengths."""
+        loop, left = self.loop, self._slots_left
         words = []
-        for field in loop.of(Action.WRITE):
-            tap = loop.values(Action.TAP, field.point.number)
+        for field in loop.fields_of_action(Action.WRITE):
+            tap = loop.point_values(Action.TAP, field.point.number)
             links = np.where(field.values >= 0, tap, -1).max(axis=1)
             there = np.flatnonzero(links >= 0)
             if len(there):
                 row = there[(links - left)[there].argmax()]
                 words.append(_LastWord(field.delay, int(links[row]), int(left[row])))
-        return max(words, key=lambda word: word.drain)
+        return max(words, key=lambda word: word.drain_cycles)
 
     @property
-    def drained(self) -> dict[str, int]:
-        """Cycles of `drain` by purpose.
+    def drain_cycles_by_purpose(self) -> dict[str, int]:
+        """The cycles after the last slot (`drain_cycles`), divided by purpose.
 
         - ``sequencer``: from the sequencer's ROM to its outputs,
         - ``distribution``: the registers between the sequencer and the nodes,
@@ -213,7 +216,7 @@ class Timing:
         round. An overlap beyond that, possible where the longest path of the last round does not
         carry the longest message, is subtracted in ``waits``.
         """
-        last, drain = self._last, self.drain
+        last, drain = self._last_word, self.drain_cycles
         spent = {"hop": last.links, "write": STORE, "operators": last.delay - SETTING}
         left = last.left
         for name in ("operators", "write", "hop"):
@@ -227,7 +230,7 @@ class Timing:
             "waits": drain - ADDRESS - sum(spent.values()),
         }
 
-    def pieces(self, first: int) -> list[CyclePiece]:
+    def cycle_pieces(self, first: int) -> list[CyclePiece]:
         """Return the cycles of runs as a piecewise linear function of the flits of a block.
 
         Parameters
@@ -241,14 +244,14 @@ class Timing:
 
         >>> import torusfabric as tf
         >>> program = tf.compile(tf.plan("2x3", "reduce-scatter"), max_flits=8)
-        >>> [tuple(piece) for piece in program.timing.pieces(1)]
+        >>> [tuple(piece) for piece in program.timing.cycle_pieces(1)]
         [(1, 15, 0), (3, 9, 2)]
         """
-        loop, constant = self.loop, self.run_setup + self.drain
+        loop, constant = self.loop, self.run_setup + self.drain_cycles
         if loop.padded:
             return [CyclePiece(first, self.cycles, 0)]
         if loop.order is Order.FLIT:
-            return [CyclePiece(first, constant, loop.rows)]
+            return [CyclePiece(first, constant, loop.n_rows)]
         # Rows without blocks are pauses, in which a step waits for earlier steps.
         moving = loop.blocks > 0
         constant += int(np.maximum(loop.least, loop.pause[~moving]).sum())
@@ -261,7 +264,7 @@ class Timing:
             pieces.append(CyclePiece(start, constant + resting, int(blocks[grows].sum())))
         return pieces
 
-    def arrival(self, step: int, port: int, cycles: int, *, node: int = 0) -> int:
+    def arrival_cycle(self, step: int, port: int, cycles: int, *, node: int = 0) -> int:
         """Return the cycle in which the first flit of a message is at the in-port of its receiver.
 
         Parameters
@@ -276,12 +279,15 @@ class Timing:
             Sender.
         """
         row = self.loop.departure[step, port]
-        slot = starts(self.loop.duration(self.flits))[row] + self.loop.departure_skew[node, port]
+        slot = (
+            row_start_slots(self.loop.row_cycles(self.flits))[row]
+            + self.loop.departure_skew[node, port]
+        )
         return self.run_setup + int(slot) + SETTING + cycles
 
 
-def starts(duration: IntArray) -> IntArray:
-    """Return the first slot of each row.
+def row_start_slots(duration: IntArray) -> IntArray:
+    """Return the number of the slot in which each row begins, if rows follow one another.
 
     Parameters
     ----------
@@ -291,13 +297,13 @@ def starts(duration: IntArray) -> IntArray:
     Examples
     --------
     >>> import numpy as np
-    >>> starts(np.array([3, 5, 2]))
+    >>> row_start_slots(np.array([3, 5, 2]))
     array([0, 3, 8])
     """
     return np.cumsum(duration) - duration
 
 
-def round_pause(links: IntArray) -> IntArray:
+def round_pause_cycles(links: IntArray) -> IntArray:
     """Return the cycles of rounds beyond those of their messages.
 
     Parameters

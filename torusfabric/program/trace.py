@@ -16,16 +16,16 @@ import numpy as np
 
 from ..errors import InputError
 from ..schedule.held_blocks import HeldBlocks
-from ..toolchain.files import writing_text
+from ..toolchain.files import open_text_for_writing
 
 if TYPE_CHECKING:
     from ..schedule import Schedule
     from .program import Program
 
-__all__ = ["Arrival", "arrivals", "write_trace"]
+__all__ = ["MessageArrival", "list_arrivals", "write_trace"]
 
 
-class Arrival(NamedTuple):
+class MessageArrival(NamedTuple):
     """The arrival of a message at the end of its path.
 
     Parameters
@@ -56,7 +56,7 @@ class Arrival(NamedTuple):
     blocks: list[int]
 
 
-def arrivals(program: Program) -> Iterator[Arrival]:
+def list_arrivals(program: Program) -> Iterator[MessageArrival]:
     """Yield all arrivals of a collective, round by round.
 
     Parameters
@@ -73,7 +73,7 @@ def arrivals(program: Program) -> Iterator[Arrival]:
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan(tf.Torus(3), "allgather", algorithm="matching"))
-    >>> [(arrival.cycle, arrival.path) for arrival in arrivals(program)][:3]
+    >>> [(arrival.cycle, arrival.path) for arrival in list_arrivals(program)][:3]
     [(5, [0, 1]), (5, [0, 2]), (5, [1, 2])]
     """
     if program.any_root:
@@ -82,22 +82,28 @@ def arrivals(program: Program) -> Iterator[Arrival]:
     block, timing = program.block_flits, program.timing
     held = HeldBlocks(topology, schedule.blocks)
     for number, transfers in enumerate(schedule.rounds(), 1):
-        listed = held.carry_out(transfers)
+        listed = held.execute(transfers)
         walk, ports = listed.walk(topology).tolist(), listed.hops.tolist()
         lengths, links = listed.lengths.tolist(), listed.link_cycles(topology).tolist()
         bounds, ids = listed.listed.indptr.tolist(), listed.listed.ids.tolist()
         for k, (path, hops) in enumerate(zip(walk, lengths, strict=True)):
-            cycle = timing.arrival(number - 1, ports[k][0], links[k], node=path[0])
+            cycle = timing.arrival_cycle(number - 1, ports[k][0], links[k], node=path[0])
             blocks = ids[bounds[k] : bounds[k + 1]]
-            yield Arrival(
-                number, cycle, program.loop.interval, _length(schedule, blocks) * block,
-                path[hops], int(topology.opposite[ports[k][hops - 1]]),
-                path[: hops + 1], ports[k][:hops], blocks,
-            )  # fmt: skip
+            yield MessageArrival(
+                number,
+                cycle,
+                program.loop.flit_interval_cycles,
+                _message_blocks(schedule, blocks) * block,
+                path[hops],
+                int(topology.opposite[ports[k][hops - 1]]),
+                path[: hops + 1],
+                ports[k][:hops],
+                blocks,
+            )
 
 
-def _length(schedule: Schedule, blocks: list[int]) -> int:
-    """Return the blocks of a message; in a reduction, contributions to a chunk are one sum."""
+def _message_blocks(schedule: Schedule, blocks: list[int]) -> int:
+    """Return the number of blocks on the link; in a reduction, contributions to a chunk are one."""
     if not schedule.collective.reducing:
         return len(blocks)
     return len(set(schedule.blocks.chunk(np.array(blocks)).tolist()))
@@ -113,15 +119,15 @@ def write_trace(program: Program, path: str | Path) -> None:
     InputError
         If the file cannot be written, or the program cannot be followed.
     """
-    with writing_text(path) as file:
+    with open_text_for_writing(path) as file:
         for number, mode in enumerate(program.modes):
             head = {"mode": number} if len(program.modes) > 1 else {}
             for form in range(mode.first, mode.first + len(mode.forms)):
-                for line in _lines(program.alone(form), head):
+                for line in _trace_lines(program.alone(form), head):
                     file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
-def _lines(program: Program, head: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _trace_lines(program: Program, head: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the lines of a trace as plain values; `head` has further entries of the first line."""
     schedule, names = program.schedule, program.topology.port_names
     yield {
@@ -135,7 +141,7 @@ def _lines(program: Program, head: dict[str, Any]) -> Iterator[dict[str, Any]]:
         "cycles": program.cycles(),
     }
     blocks = schedule.blocks
-    for arrival in arrivals(program):
+    for arrival in list_arrivals(program):
         ids = np.array(arrival.blocks, np.int64)
         columns = [blocks.origin(ids), blocks.chunk(ids)]
         if blocks.collective.personal:

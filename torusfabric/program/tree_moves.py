@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .address_map import AddressMap
-from .fields import IDLE, Action, Loop, Memory, Order, Sources, Stage, memories_of
+from .fields import IDLE, Action, Loop, Memory, Order, Sources, Stage, make_node_memories
 from .mode import CycleCost
-from .moves import Moves, Points, join_nodes
-from .timing import COMBINE, PASS, ROUND_SETUP, round_pause
+from .moves import Moves, Points, group_equal_nodes
+from .timing import COMBINE, PASS, ROUND_SETUP, round_pause_cycles
 
 if TYPE_CHECKING:
     from ..schedule.sum_trees import SumTrees
     from ..topology import IntArray, Topology
-    from .moves import Request
+    from .moves import CompileRequest
 
 __all__ = ["tree_moves"]
 
 
-def tree_moves(request: Request, trees: SumTrees) -> Moves:
+def tree_moves(request: CompileRequest, trees: SumTrees) -> Moves:
     """Return the moves of a reduction, or of an all-reduce, along trees.
 
     Complete sums lie in a memory for each chunk; at a single root, in a memory for each of its
@@ -51,10 +51,10 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
     made, to_root = request.fixed, request.schedule.collective.to_root
     # Sums that leave as they are made enter the out-port and the result register at once.
     leaving = 0 if made else PASS
-    times = _times(topology, trees, request.latency, leaving)
+    times = _plan_times(topology, trees, request.latency, leaving)
     stored = np.where(times.down > 0, times.down, PASS - leaving)
     chunk, roots = np.arange(len(trees.up)), trees.roots
-    # For each cycle of reading there are as many readers as any node needs.
+    # Nodes read in different cycles. Each cycle has the readers that the busiest node needs in it.
     same = times.read[:, None] == times.read[None, :]
     rank = (same & (chunk[:, None] > chunk)[..., None]).sum(axis=1)
     keys, reader = np.unique(times.read * len(chunk) + rank, return_inverse=True)
@@ -66,7 +66,7 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
         results, memory = np.unique(last, return_inverse=True)
         of_memory: list[list[int]] = results[:, None].tolist()
         source = np.full((nodes, len(results)), IDLE)
-        source[roots[0]] = sources.first(Stage.RESULT) + results
+        source[roots[0]] = sources.first_of_stage(Stage.RESULT) + results
     else:
         memory = chunk
         of_memory = [
@@ -74,10 +74,12 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
             for down, port in zip(trees.down, last, strict=True)
         ]
         source = trees.down.T.copy()
-        source[roots, chunk] = sources.first(Stage.RESULT) + last
+        source[roots, chunk] = sources.first_of_stage(Stage.RESULT) + last
     select, operand = np.full((2, 1, nodes, ports), IDLE, np.int16)
     late = np.zeros((nodes, ports), int)
-    made_by = sources.first(Stage.MADE) if made else sources.first(Stage.RESULT)
+    made_by = (
+        sources.first_of_stage(Stage.EARLY_RESULT) if made else sources.first_of_stage(Stage.RESULT)
+    )
     passed = np.where(times.last >= 0, made_by + times.last, injected)
     tree, child = np.nonzero(trees.up >= 0)
     out = trees.up[tree, child]
@@ -85,7 +87,7 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
     parent, port, after = topology.neighbours[child, out], topology.opposite[out], times.after
     operand[0, parent, port] = np.where(
         after[tree, child] >= 0,
-        sources.first(Stage.RESULT) + after[tree, child],
+        sources.first_of_stage(Stage.RESULT) + after[tree, child],
         injected[tree, parent],
     )
     # A root sends the complete sum like its own sum; other nodes pass it on from their in-port.
@@ -98,13 +100,13 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
     read = np.full((1, nodes, len(keys)), IDLE)
     read[0, np.arange(nodes), reader] = len(of_memory) + chunk[:, None]
     stores, links = source >= 0, PASS - leaving if to_root else stored.T
-    memories = (*(Memory(tuple(found)) for found in of_memory), *memories_of((), len(chunk)))
-    points, depth, variant_of = join_nodes(
+    memories = (*(Memory(tuple(found)) for found in of_memory), *make_node_memories((), len(chunk)))
+    points, depth, variant_of = group_equal_nodes(
         (
             Points({Action.SELECT: select}),
             Points({Action.OPERAND: operand}, PASS),
-            Points.of_readers(read, np.minimum(read, 0), keys // len(chunk)),
-            Points.of_memories(
+            Points.from_readers(read, np.minimum(read, 0), keys // len(chunk)),
+            Points.from_memories(
                 np.where(stores, 0, IDLE)[None],
                 source[None],
                 np.where(stores, links, IDLE)[None],
@@ -113,19 +115,19 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
         ),
         np.hstack([stores, np.ones((nodes, len(chunk)), bool)]).astype(int),
     )
-    layout, block = request.schedule.layout, request.block
+    layout, block = request.schedule.layout, request.block_flits
     if to_root:
         kept, base = np.full((2, nodes, 1, len(chunk)), [[[[0]]], [[[IDLE]]]])
         kept[roots[0], 0], base[roots[0], 0] = memory, 0
-        receive_map = AddressMap.of_nodes(kept, base, topology, variant_of)
+        receive_map = AddressMap.from_table(kept, base, topology, variant_of)
     else:
-        receive_map = AddressMap.chunk_by_chunk(0, layout.part_chunks)
+        receive_map = AddressMap.from_chunk_memories(0, layout.part_chunks)
     last_links = times.cycles + int(stored.max()) - ROUND_SETUP
     return Moves(
         loop=Loop(
             order=Order.ROW,
             flits=block,
-            pause=round_pause(np.array([last_links])),
+            pause=round_pause_cycles(np.array([last_links])),
             blocks=np.ones(1, int),
             sources=sources,
             departure=np.zeros((request.schedule.round_count, ports), int),
@@ -135,7 +137,7 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
         memories=memories,
         depth=depth,
         variant_of=variant_of,
-        send_map=AddressMap.chunk_by_chunk(len(of_memory), layout.part_chunks),
+        send_map=AddressMap.from_chunk_memories(len(of_memory), layout.part_chunks),
         receive_map=receive_map,
         known_by="the in-port",
         # Sums wait on the way, so a hop of k cycles counts as k hops.
@@ -143,7 +145,7 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
     )
 
 
-class _Times(NamedTuple):
+class _TreeTimes(NamedTuple):
     """The cycles of the events in the trees; arrays have the shape (chunks, nodes).
 
     Parameters
@@ -171,7 +173,7 @@ class _Times(NamedTuple):
     down: IntArray
 
 
-def _depth(ends: IntArray, ports: IntArray, roots: IntArray, cycles: IntArray) -> IntArray:
+def _depth_cycles(ends: IntArray, ports: IntArray, roots: IntArray, cycles: IntArray) -> IntArray:
     """Return the cycles from each node to the root of each tree.
 
     Parameters
@@ -195,7 +197,7 @@ def _depth(ends: IntArray, ports: IntArray, roots: IntArray, cycles: IntArray) -
     return depth
 
 
-def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _Times:
+def _plan_times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _TreeTimes:
     """Plan the cycles in which nodes read and send, as late as the roots allow.
 
     Parameters
@@ -207,7 +209,9 @@ def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _
     ports, step = trees.up, COMBINE + latency
     nodes = np.arange(topology.nodes)
     parent = np.where(ports >= 0, topology.neighbours[nodes, ports], nodes)
-    depth = _depth(topology.neighbours, ports, trees.roots, np.ones_like(topology.neighbours))
+    depth = _depth_cycles(
+        topology.neighbours, ports, trees.roots, np.ones_like(topology.neighbours)
+    )
     # Cycles of a link beyond the register of the out-port.
     longer = topology.cycles_of_arc[nodes, ports] - PASS
     height, rank = np.zeros((2, *parent.shape), int)
@@ -237,5 +241,5 @@ def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _
     first = int(read.min())
     stays = (trees.down < 0).all()
     above, cycles = topology.upstream[0], topology.cycles_of_arc[topology.upstream]
-    down = np.zeros_like(depth) if stays else _depth(above, trees.down, trees.roots, cycles)
-    return _Times(read - first, sent - first, after, last, -first, down)
+    down = np.zeros_like(depth) if stays else _depth_cycles(above, trees.down, trees.roots, cycles)
+    return _TreeTimes(read - first, sent - first, after, last, -first, down)

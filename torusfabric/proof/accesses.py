@@ -1,7 +1,7 @@
 """Access to nodes from outside: writes of messages before a run, reads of received words after.
 
 In each step every node is written, or read, at the same time, each with inputs of its own. The
-inputs depend on the interface of the fabric, so each interface has a subclass of `Access`.
+inputs depend on the interface of the fabric, so each interface has a subclass of `NodeAccess`.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ import numpy as np
 
 from ..rtl.netlist import Role
 from ..topology import IntArray
-from .messages import Locations, Run, in_beats, sent_words
+from .messages import Locations, Run, group_by_beats, sent_words
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from .machine import Machine, Override
+    from .machine import Override, SymbolicMachine
     from .snapshot import Snapshot
 
-__all__ = ["CHOICES", "Access", "Steps", "of_runs", "side_by_side"]
+__all__ = ["RUN_CHOICES", "NodeAccess", "AccessSteps", "stack_runs", "reads_in_one_step"]
 
 #: Inputs that the fabric samples at the start.
-CHOICES = ("mode", "length", "root", "operation")
+RUN_CHOICES = ("mode", "length", "root", "operation")
 
 
 @dataclass(frozen=True)
-class Steps:
-    """Values of node inputs, step by step, for several runs.
+class AccessSteps:
+    """Values at the input ports of nodes, step by step (one step a cycle), for several runs.
 
     Parameters
     ----------
     count : int
         Number of steps.
     numbers : dict of str to ndarray of int, shape (steps, nodes, runs)
-        By port: numbers; -1 for unknown.
+        Port, such as an address -> its value in each step; -1 for unknown.
     words : dict of str to ndarray of int, shape (steps, beat, nodes, runs)
-        By port: symbolic bits of words.
+        Port that takes words -> the symbolic bit of each word (see `symbols`).
     always : dict of str to ndarray of int, shape (nodes,)
-        By port: a number for each node, the same in all steps.
+        Port -> its value at each node, the same in all steps.
     otherwise : dict of str to int
-        By port: the number for all nodes before the first step and after the last.
+        Port, such as an enable -> its value at all nodes before the first step and after the last.
     """
 
     count: int
@@ -53,23 +53,35 @@ class Steps:
     otherwise: Mapping[str, int] = field(default_factory=dict)
 
 
-def side_by_side(steps: Steps, first: int, count: int) -> Steps:
-    """Return one step that makes `count` reads at once, each in a run of its own.
+def reads_in_one_step(steps: AccessSteps, first: int, count: int) -> AccessSteps:
+    """Return reads that are made one after another as a single step of more runs.
 
-    The reads of one original run are adjacent.
+    Why: reads do not affect each other, so the machine can execute them side by side. Run r and
+    read ``first + k`` become run ``r * count + k`` of the result. With two runs and reads 4 to 6::
+
+        run of the result    0   1   2   3   4   5
+        original run         0   0   0   1   1   1
+        read                 4   5   6   4   5   6
+
+    Parameters
+    ----------
+    steps : AccessSteps
+        Reads, one in each step.
+    first, count : int
+        First read, and number of reads.
     """
 
-    def columns(values: IntArray) -> IntArray:
+    def runs_from_steps(values: IntArray) -> IntArray:
         return np.moveaxis(values[first : first + count], 0, -1).reshape(1, values.shape[1], -1)
 
     return replace(
         steps,
         count=1,
-        numbers={port: columns(values) for port, values in steps.numbers.items()},
+        numbers={port: runs_from_steps(values) for port, values in steps.numbers.items()},
     )
 
 
-class Access:
+class NodeAccess:
     """The interface through which the nodes of a fabric are written and read.
 
     Attributes
@@ -99,7 +111,7 @@ class Access:
     follows = 0
     unshown = 0
 
-    def __init__(self, fabric: Fabric, machine: Machine) -> None:
+    def __init__(self, fabric: Fabric, machine: SymbolicMachine) -> None:
         self.program, self.machine = fabric.program, machine
         self.beat, self._width = fabric.beat, fabric.width
         roles, prefix = fabric.netlist.roles, fabric.prefix
@@ -109,41 +121,54 @@ class Access:
             if roles.get(module.removeprefix(prefix)) is Role.ENDPOINT
         }
 
-    def net(self, name: str) -> str:
-        """Return the net of the top for an input or output of the run port."""
+    def top_net(self, name: str) -> str:
+        """Return the name of the top's net for a port of the sequencer, such as ``start``."""
         return name
 
     @property
-    def shown(self) -> Mapping[str, list[int]]:
-        """The nodes of each module that shows words."""
+    def nodes_by_module(self) -> Mapping[str, list[int]]:
+        """Module with the output `port`, at which words are read -> nodes of its instances."""
         return self.nodes
 
-    def asked(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the numbers that the fabric samples at the start, by input."""
-        return {name: np.array([getattr(run, name) for run in runs]) for name in CHOICES}
+    def sampled_choices(self, runs: Sequence[Run]) -> dict[str, IntArray]:
+        """Return the choices of runs as the fabric samples them at the start.
 
-    def writes(self, runs: Sequence[Run]) -> Steps:
-        """Return the writes of messages, which all end in the same step; none without memories."""
+        Returns
+        -------
+        dict of str to ndarray of int, shape (runs,)
+            Input (one of `RUN_CHOICES`) -> its value in each run.
+        """
+        return {name: np.array([getattr(run, name) for run in runs]) for name in RUN_CHOICES}
+
+    def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
+        """Return the steps that write the messages of runs into the nodes.
+
+        Runs with fewer writes begin later, so that the last write of all runs is in the last step.
+        A core without memories has no writes.
+        """
         del runs
-        return Steps(0, {})
+        return AccessSteps(0, {})
 
-    def reads(self, runs: Sequence[Run]) -> Steps:
-        """Return the reads of received words, in order; none without memories."""
+    def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
+        """Return the steps that read the received words of runs, beat k in step k.
+
+        A core without memories has no reads.
+        """
         del runs
-        return Steps(0, {})
+        return AccessSteps(0, {})
 
-    def idle(self) -> dict[str, IntArray]:
+    def idle_access_nets(self) -> dict[str, IntArray]:
         """Return the values of the write and read nets of the top while there is no access."""
         return {}
 
-    def settling(self, now: int) -> dict[str, IntArray]:
+    def settling_net(self, now: int) -> dict[str, IntArray]:
         """Return the value of the net that delays a run while writes are in progress, if any."""
         return {"settling": np.array([[now]])} if self.hold else {}
 
-    def given(self, *, rst: int = 0, start: int | IntArray = 0) -> dict[str, IntArray]:
+    def idle_inputs(self, *, rst: int = 0, start: int | IntArray = 0) -> dict[str, IntArray]:
         """Return the values of the inputs of the top while there is no access."""
         pulse = np.broadcast_to(np.asarray(start), (1, self.machine.runs))
-        given = {"rst": np.array([[rst]]), self.net("start"): pulse} | self.idle()
+        given = {"rst": np.array([[rst]]), self.top_net("start"): pulse} | self.idle_access_nets()
         if "reset_run" in self.machine.text.nets:
             given["reset_run"] = np.array([[0]])
         return given
@@ -157,48 +182,70 @@ class Access:
         """Check that a write for another node leaves a node unchanged."""
         del begin
 
-    def at(self, steps: Steps, step: int) -> dict[str, Override]:
-        """Return the inputs of all endpoint modules in one step."""
-        return {module: self._of(steps, module, step) for module in self.nodes}
+    def endpoint_inputs(self, steps: AccessSteps, step: int) -> dict[str, Override]:
+        """Return the inputs of all endpoints in one step, for `SymbolicMachine.settle_nets`.
 
-    def _of(self, steps: Steps, module: str, step: int) -> Override:
-        """Return the inputs of the nodes of one module in one step."""
+        `step` may lie before the first step or after the last one; see `AccessSteps.otherwise`.
+        """
+        return {module: self._module_inputs(steps, module, step) for module in self.nodes}
+
+    def _module_inputs(self, steps: AccessSteps, module: str, step: int) -> Override:
+        """Return the part of `endpoint_inputs` for the endpoints of one module."""
         nodes = self.nodes[module]
-        given = {p: self.bits(module, p, v[nodes][:, None]) for p, v in steps.always.items()}
+        given = {p: self.port_bits(module, p, v[nodes][:, None]) for p, v in steps.always.items()}
         if not 0 <= step < steps.count:
             for port, value in steps.otherwise.items():
-                given[port] = self.bits(module, port, np.full((1, 1), value))
+                given[port] = self.port_bits(module, port, np.full((1, 1), value))
             return given
         for port, values in steps.numbers.items():
-            given[port] = self.bits(module, port, values[step][nodes])
+            given[port] = self.port_bits(module, port, values[step][nodes])
         inputs = self.machine.groups[module].program.inputs
         for port, words in steps.words.items():
             of_beat = np.array(inputs.get(port, []), int) // self._width
             given[port] = words[step][of_beat][:, nodes]
         return given
 
-    def bits(self, module: str, port: str, values: IntArray) -> IntArray:
-        """Return numbers as the relevant bits of a port; -1 becomes unknown bits."""
+    def port_bits(self, module: str, port: str, values: IntArray) -> IntArray:
+        """Convert values of a port, shape (nodes, runs), into its relevant bits.
+
+        Returns
+        -------
+        ndarray of int, shape (relevant bits, nodes, runs)
+            Symbolic bits; those of the value -1 are unknown.
+        """
         bits = self.machine.groups[module].program.inputs.get(port, [])
         shifts = np.array(bits, int)[:, None, None]
         return np.where(values[None] < 0, UNKNOWN, values[None] >> shifts & 1)
 
-    def located(
+    def locate_beats(
         self, runs: Sequence[Run], find: Callable[[Run], Locations], *, ends_at_once: bool = False
     ) -> tuple[IntArray, IntArray]:
-        """Return memory and address of each beat of some runs, each shape (steps, nodes, runs)."""
-        found = [find(run).of_beats(run.length, self.beat) for run in runs]
-        memory = of_runs([places.memory for places in found], ends_at_once=ends_at_once)
-        return memory, of_runs([places.address for places in found], ends_at_once=ends_at_once)
+        """Return where the nodes store the beats of some runs.
 
-    def sent(self, runs: Sequence[Run]) -> IntArray:
-        """Return the symbolic bits of messages, shape (steps, beat, nodes, runs)."""
-        words = [in_beats(sent_words(self.program, run), run.length, self.beat)
+        Parameters
+        ----------
+        find : function of Run -> Locations
+            Returns the locations of the sent, or of the received, words of a run.
+        ends_at_once : bool
+            Alignment of runs with different numbers of beats; see `stack_runs`.
+
+        Returns
+        -------
+        memory, address : ndarray of int, shape (steps, nodes, runs)
+            Number of the memory, and address of the beat; -1 for no beat.
+        """
+        found = [find(run).first_of_beats(run.length, self.beat) for run in runs]
+        memory = stack_runs([places.memory for places in found], ends_at_once=ends_at_once)
+        return memory, stack_runs([places.address for places in found], ends_at_once=ends_at_once)
+
+    def message_bits(self, runs: Sequence[Run]) -> IntArray:
+        """Return the words that nodes send, as `AccessSteps.words` for `message_writes`."""
+        words = [group_by_beats(sent_words(self.program, run), run.length, self.beat)
                  for run in runs]  # fmt: skip
-        return of_runs(words, ends_at_once=True)
+        return stack_runs(words, ends_at_once=True)
 
 
-def of_runs(values: Sequence[IntArray], *, ends_at_once: bool = False) -> IntArray:
+def stack_runs(values: Sequence[IntArray], *, ends_at_once: bool = False) -> IntArray:
     """Stack arrays of several runs with different numbers of steps, shape (steps, .., nodes, runs).
 
     Parameters
@@ -210,7 +257,7 @@ def of_runs(values: Sequence[IntArray], *, ends_at_once: bool = False) -> IntArr
 
     Examples
     --------
-    >>> of_runs([np.array([[5, 6]]), np.array([[7]])], ends_at_once=True)[:, 0].tolist()
+    >>> stack_runs([np.array([[5, 6]]), np.array([[7]])], ends_at_once=True)[:, 0].tolist()
     [[5, -1], [6, 7]]
     """
     count = max(of_run.shape[1] for of_run in values)

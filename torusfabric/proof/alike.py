@@ -16,19 +16,19 @@ from dataclasses import replace
 from graphlib import TopologicalSorter
 from typing import TypeAlias
 
-from .gates import Bit, GateModule, cone
-from .report import refuted
+from .gates import Bit, GateModule, cone_of_influence
+from .report import make_refutation
 
-__all__ = ["alike"]
+__all__ = ["check_alike"]
 
 #: Number of a class of bits that no comparison has separated so far.
 Colour: TypeAlias = int
 
 
-def alike(
+def check_alike(
     module: GateModule, words: Collection[str], width: int, positions: Collection[int]
 ) -> int:
-    """Check that a module treats bits of words alike; returns the number of comparisons.
+    """Check that a module treats some bit positions of words alike.
 
     Parameters
     ----------
@@ -41,6 +41,11 @@ def alike(
     positions : collection of int
         Positions within each word that must be alike.
 
+    Returns
+    -------
+    int
+        Number of comparisons of output bits.
+
     Raises
     ------
     Refuted
@@ -49,12 +54,12 @@ def alike(
     # ALIKE gates compare with bits of other classes. Whole runs check those, so here they are cut.
     gates = [gate._replace(b="0") if gate.kind == "ALIKE" else gate for gate in module.gates]
     module = replace(module, gates=gates)
-    slices = [_Slice(module, words, width, position) for position in positions]
+    slices = [_BitSlice(module, words, width, position) for position in positions]
     known: dict[object, Colour] = {}
     before = 0
     while True:
         for each in slices:
-            each.refine(known)
+            each.refine_colours(known)
         count = len({colour for each in slices for colour in each.kept.values()})
         if count == before:
             break
@@ -67,12 +72,12 @@ def alike(
                     f"Bit {each.position} of words of {port} of {module.name} must be as bit "
                     f"{slices[0].position} is"
                 )
-                raise refuted(module.name, port, message)
+                raise make_refutation(module.name, port, message)
             compared += 1
     return compared
 
 
-class _Slice:
+class _BitSlice:
     """The gates, registers and memory bits that the output bits at one position depend on.
 
     Attributes
@@ -80,9 +85,10 @@ class _Slice:
     ports : list of str
         Port of each output bit.
     kept : dict of object to Colour
-        Colour of each register, and of each memory with a position in its word.
+        Colours of the state: output bit of a register, or (number of a memory, position within its
+        words) -> colour.
     shown : list of Colour
-        Colour of each output bit.
+        Colour of each output bit, in the order of `ports`.
     """
 
     def __init__(
@@ -97,20 +103,21 @@ class _Slice:
         ]
         self.ports = [port for port, _ in outputs]
         self._bits = [bit for _, bit in outputs]
-        live = cone(module, self._bits)
+        live = cone_of_influence(module, self._bits)
         self._module, self._live = module, live
-        self._leaves = self._inputs(words, width)
+        self._leaves = self._input_keys(words, width)
         self._flops = [flop for flop in module.flops if flop.q in live.bits]
-        before = {bit: module.before(bit) for bit in live.bits}
+        before = {bit: module.operands_of(bit) for bit in live.bits}
         self._order = [*TopologicalSorter(before).static_order()]
         self.kept: dict[object, Colour] = dict.fromkeys((flop.q for flop in self._flops), -1)
         self.kept |= {(n, k): -1 for n, bits in live.rams.items() for k in bits}
         self.shown: list[Colour] = []
 
-    def _inputs(self, words: Collection[str], width: int) -> dict[Bit, object]:
-        """Return a key for each input bit.
+    def _input_keys(self, words: Collection[str], width: int) -> dict[Bit, object]:
+        """Return a key for each input bit; bits with equal keys get equal colours.
 
-        A bit of a word at this position has a key without the position, so that slices can agree.
+        Bits of words at the position of the slice have keys without that position. So the bits of
+        one word have equal keys in two slices, each at its own position.
         """
         found: dict[Bit, object] = {}
         for port, bits in self._module.inputs.items():
@@ -120,12 +127,21 @@ class _Slice:
                 found[bit] = ("word", port, word) if here else ("bit", port, k)
         return found
 
-    def refine(self, known: dict[object, Colour]) -> None:
-        """Recolour all bits once; `known` numbers the colours for all slices together."""
+    def refine_colours(self, known: dict[object, Colour]) -> None:
+        """Recolour all bits once, from the present colours of registers and memories.
+
+        Parameters
+        ----------
+        known : dict of object to Colour
+            Key -> colour, shared by all slices, so that equal keys get equal colours. New keys are
+            added.
+        """
         number = lambda what: known.setdefault(what, len(known))
         of: dict[Bit, Colour] = {bit: number(bit) for bit in "01xz"}
         for bit in self._order:
-            of[bit] = number(self._form(bit, [of[each] for each in self._module.before(bit)]))
+            of[bit] = number(
+                self._bit_key(bit, [of[each] for each in self._module.operands_of(bit)])
+            )
         self.shown = [of[bit] for bit in self._bits]
         later: dict[object, Colour] = {}
         for flop in self._flops:
@@ -139,13 +155,13 @@ class _Slice:
                 later[ram, k] = number(("memory", self.kept[ram, k], writes))
         self.kept = later
 
-    def _form(self, bit: Bit, needs: list[Colour]) -> object:
+    def _bit_key(self, bit: Bit, needs: list[Colour]) -> object:
         """Return the key of a bit, given its operand colours; equal keys get equal colours."""
         gate = self._module.gate_of.get(bit)
         if gate is not None:
             if gate.kind == "SUM" and gate.s != str(self.position):
                 message = f"Operators of {self._module.name} must combine bits of one position"
-                raise refuted(self._module.name, "result", message)
+                raise make_refutation(self._module.name, "result", message)
             return gate.kind, *needs
         if bit in self._module.read_of:
             number, _, k = self._module.read_of[bit]

@@ -1,8 +1,15 @@
 """Gate programs: symbolic execution of the gates of a module, for many instances at once.
 
-A gate program contains only the gates that the requested outputs depend on. Gates of equal kind and
-depth form a batch, which is one numpy operation over all instances. Each cycle has two phases:
-`begin` computes bits that depend on registers only, and `finish` computes the others from inputs.
+A gate program contains only the gates, registers and memory bits that the requested outputs depend
+on: the *relevant* ones. The symbolic values of all relevant bits in one cycle are an array::
+
+    row 0, 1, 2     the constants 0, 1 and unknown
+    other rows      one relevant bit of the module each
+    columns         instances (or instances and runs: the runs of one instance side by side)
+
+Gates of equal kind and depth form a batch, which is one numpy operation over all instances. Each
+cycle has two phases: `begin_cycle` computes bits that depend on registers only, and `finish_cycle`
+computes the others from inputs.
 """
 
 from __future__ import annotations
@@ -16,28 +23,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..topology import BoolArray, IntArray
-from .gates import NEUTRAL, Bit, Gate, GateModule, Ram, cone
+from .gates import NEUTRAL, Bit, Gate, GateModule, Ram, cone_of_influence
 from .sums import Sums
-from .symbols import UNKNOWN, both, either, multiplexed, negated, number_of, parity
+from .symbols import UNKNOWN, and_bits, invert_bits, mux_bits, number_of_bits, or_bits, xor_bits
 
-__all__ = ["GateProgram", "State"]
+__all__ = ["GateProgram", "ModuleState"]
 
 #: Rows of the constant bits.
 CONSTANTS: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
 
 
 @dataclass(frozen=True)
-class Memory:
-    """The relevant bits of a memory; its ports are rows of bits of the module.
+class GateMemory:
+    """The relevant bits of a memory, with ports given as rows of the array of values.
 
     Parameters
     ----------
     size : int
         Number of words.
     reads : list of (ndarray, ndarray)
-        Address bits and data bits of each read port.
+        Rows of the address bits and of the data bits of each read port.
     writes : list of (ndarray, ndarray, ndarray)
-        Address bits, data bits and enable bits of each write port.
+        Rows of the address bits, data bits and enable bits of each write port.
     contents : ndarray of int, shape (words, bits, instances or 1), or None
         Contents of a ROM; None for a memory that is written.
     collides : bool
@@ -50,17 +57,20 @@ class Memory:
     contents: IntArray | None
     collides: bool
 
-    def unknown(self, instances: int) -> IntArray:
-        """Return the words, shape (words, bits, instances): those of a ROM, otherwise unknown."""
+    def unknown_words(self, instances: int) -> IntArray:
+        """Return the initial words, shape (words, bits, instances).
+
+        They are the contents of a ROM; a memory that is written begins unknown.
+        """
         if self.contents is not None:
             return self.contents
         width = len(self.reads[0][1])
         return np.full((self.size, width, instances), UNKNOWN, np.int32)
 
-    def read(self, values: IntArray, words: IntArray) -> None:
-        """Compute the data bits of all read ports, in place."""
+    def execute_reads(self, values: IntArray, words: IntArray) -> None:
+        """Write the data bits of all read ports into `values`; unknown for an unknown address."""
         for address, data in self.reads:
-            at = number_of(values[address])
+            at = number_of_bits(values[address])
             known = (at >= 0) & (at < self.size)
             # Columns are instances times runs, with the runs of an instance side by side.
             columns = np.arange(values.shape[1]) * words.shape[2] // values.shape[1]
@@ -68,40 +78,40 @@ class Memory:
             for into, _, enable in self.writes if self.collides else ():
                 writing = (values[enable] != 0).any(axis=0)
                 if writing.any():
-                    known &= ~(writing & _may_meet(values, address, into))
+                    known &= ~(writing & _may_be_equal(values, address, into))
             values[data] = np.where(known, read, UNKNOWN)
 
-    def write(self, values: IntArray, words: IntArray) -> None:
-        """Apply all write ports to the words, in place."""
+    def execute_writes(self, values: IntArray, words: IntArray) -> None:
+        """Apply all write ports, with the bits in `values`, to `words` in place."""
         for address, data, enable in self.writes:
-            _write(words, values[address], values[data], values[enable])
+            _execute_write(words, values[address], values[data], values[enable])
 
 
-def _memory_of(
+def _relevant_memory(
     ram: Ram,
     bits: Collection[int],
     places: Callable[[Collection[Bit]], IntArray],
     roms: Sequence[str],
-) -> Memory:
+) -> GateMemory:
     """Return the relevant part of a memory.
 
     Parameters
     ----------
     bits : collection of int
         Relevant positions within a word.
-    places : function of bits -> ndarray of int
-        Rows of bits.
+    places : function of (collection of Bit) -> ndarray of int
+        Returns the rows of bits.
     roms : sequence of str
-        Contents of each instance, for a ROM.
+        Contents of each instance, for a ROM whose instances differ.
     """
     chosen = sorted(bits)
     pick = lambda row: places([row[k] for k in chosen])
     contents = None
     if not ram.writes:
-        rows = [_rows(ram, text)[:, chosen] for text in roms or [ram.initial]]
+        rows = [_rom_words(ram, text)[:, chosen] for text in roms or [ram.initial]]
         contents = np.stack(rows, axis=-1)
         contents.flags.writeable = False
-    return Memory(
+    return GateMemory(
         ram.size,
         [(places(address), pick(data)) for address, data in ram.reads],
         [(places(at), pick(data), pick(enable)) for at, data, enable in ram.writes],
@@ -110,12 +120,12 @@ def _memory_of(
     )
 
 
-def _write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray) -> None:
+def _execute_write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray) -> None:
     """Apply one write port, in place; an unknown address makes every word it could name unknown."""
     active = (enable != 0).any(axis=0)
     if not active.any():
         return
-    at = number_of(address)
+    at = number_of_bits(address)
     open_ = np.nonzero(active & (at < 0))[0]
     if len(open_):
         # Group the columns by the known bits of their addresses, then overwrite all matching words.
@@ -132,10 +142,10 @@ def _write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray)
     columns = np.nonzero(active & (at >= 0) & (at < len(words)))[0]
     if len(columns):
         old, e, new = words[at[columns], :, columns].T, enable[:, columns], data[:, columns]
-        words[at[columns], :, columns] = multiplexed(e, old, new).T
+        words[at[columns], :, columns] = mux_bits(e, old, new).T
 
 
-def _may_meet(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
+def _may_be_equal(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
     """Return True where two addresses may be equal, judged by their known bits."""
     common = min(len(a), len(b))
     apart = (values[a[:common]] ^ values[b[:common]]) == 1
@@ -145,7 +155,7 @@ def _may_meet(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
     return may_meet
 
 
-def _rows(ram: Ram, text: str) -> IntArray:
+def _rom_words(ram: Ram, text: str) -> IntArray:
     """Return the bits of each word of a ROM, given all bits as text, the last bit first."""
     bits = np.frombuffer(text[::-1].ljust(ram.size * ram.width, "x").encode(), np.uint8)
     found = bits.astype(np.int32) - ord("0")
@@ -153,8 +163,8 @@ def _rows(ram: Ram, text: str) -> IntArray:
     return found.reshape(ram.size, ram.width)
 
 
-class State(NamedTuple):
-    """State of all instances of a module.
+class ModuleState(NamedTuple):
+    """State of all instances of a module: only its relevant registers and memory bits.
 
     Parameters
     ----------
@@ -179,14 +189,14 @@ class _Batch(NamedTuple):
 
 
 class GateProgram:
-    """The gates of a module that some outputs depend on.
+    """The relevant gates of a module in the order of execution.
 
     Parameters
     ----------
     outputs : dict of str to (list of int)
         Requested bits of each output.
     kept_as : type
-        Numpy type of symbolic bits; a narrow one suffices without words.
+        Numpy type of symbolic bits. If all bits are 0, 1 or unknown, a narrow type suffices.
     sums : Sums, optional
         Numbering of sums, for a module with operators.
     contents : sequence of str
@@ -210,7 +220,7 @@ class GateProgram:
         self._type, self._sums, self._roms = kept_as, sums, contents
         self.module, self.outputs = module, dict(outputs)
         wanted = [module.outputs[name][k] for name, bits in outputs.items() for k in bits]
-        live = cone(module, wanted)
+        live = cone_of_influence(module, wanted)
         self._live = live
         self._number = dict(CONSTANTS)
         self.inputs = {
@@ -219,35 +229,44 @@ class GateProgram:
         }
         for name, bits in self.inputs.items():
             for k in bits:
-                self._add(module.inputs[name][k])
+                self._add_row(module.inputs[name][k])
         flops = [flop for flop in module.flops if flop.q in live.bits]
         for flop in flops:
-            self._add(flop.q)
+            self._add_row(flop.q)
         self.names = [module.names.get(flop.q, "") for flop in flops]
         self._asked: set[Bit] = {bit for bits in module.inputs.values() for bit in bits}
-        steps = [*self._ordered()]
+        steps = [*self._execution_order()]
         self._first, self._last = ([s for s, waits in steps if waits == late]
                                    for late in (False, True))  # fmt: skip
         self.bits = max(self._number.values()) + 1
-        self._q, self._d = (self._of([flop[k] for flop in flops]) for k in (0, 1))
-        self._in = {n: self._of([module.inputs[n][k] for k in b]) for n, b in self.inputs.items()}
-        self._out = {n: self._of([module.outputs[n][k] for k in b]) for n, b in outputs.items()}
+        self._q, self._d = (self._rows_of([flop[k] for flop in flops]) for k in (0, 1))
+        self._in = {
+            n: self._rows_of([module.inputs[n][k] for k in b]) for n, b in self.inputs.items()
+        }
+        self._out = {
+            n: self._rows_of([module.outputs[n][k] for k in b]) for n, b in outputs.items()
+        }
         self._kept: BoolArray = np.ones(self.bits, bool)
-        self._kept[2], self._kept[self._of(self._asked)] = False, False
+        self._kept[2], self._kept[self._rows_of(self._asked)] = False, False
 
-    def _add(self, bit: Bit) -> None:
-        """Assign the next row to a bit."""
+    def _add_row(self, bit: Bit) -> None:
+        """Assign the next row of the array of values to a bit, unless it has one."""
         if bit not in self._number:
             self._number[bit] = 3 + len(self._number) - len(CONSTANTS)
 
-    def _of(self, bits: Collection[Bit]) -> IntArray:
+    def _rows_of(self, bits: Collection[Bit]) -> IntArray:
         """Return the rows of bits; bits outside this program are unknown."""
         return np.array([self._number.get(bit, 2) for bit in bits], np.intp)
 
-    def _ordered(self) -> Iterator[tuple[_Batch | int, bool]]:
-        """Yield batches of gates and numbers of memories in execution order.
+    def _execution_order(self) -> Iterator[tuple[_Batch | int, bool]]:
+        """Yield the steps of a cycle in order, and assign rows to the bits that they compute.
 
-        Each comes with True if it depends on an input; those that do not come first.
+        Yields
+        ------
+        step : _Batch or int
+            A batch of gates, or the number of a memory whose reads are executed.
+        waits : bool
+            True if the step depends on an input. Steps that do not come first.
         """
         module, live = self.module, self._live
         needs: dict[Gate | int, list[Bit]] = {}
@@ -263,13 +282,15 @@ class GateProgram:
                 b for b in watched if b in live.bits
             ]
             gives[number] = [data[k] for _, data in ram.reads for k in sorted(live.rams[number])]
-        level = self._levels(needs, gives)
+        level = self._execution_levels(needs, gives)
         ordered = sorted(level, key=level.__getitem__)
         for item in ordered:
             for bit in gives[item]:
-                self._add(bit)
+                self._add_row(bit)
         self._memories = {
-            number: _memory_of(module.rams[number], live.rams[number], self._of, self._roms)
+            number: _relevant_memory(
+                module.rams[number], live.rams[number], self._rows_of, self._roms
+            )
             for number in self.rams
         }
         for (waits, _, kind), group in groupby(ordered, key=level.__getitem__):
@@ -279,12 +300,20 @@ class GateProgram:
             else:
                 gates = (gate[1:] for gate in batch if isinstance(gate, Gate))
                 columns = zip(*gates, strict=True)
-                yield _Batch(kind, *(self._of(column) for column in columns)), waits
+                yield _Batch(kind, *(self._rows_of(column) for column in columns)), waits
 
-    def _levels(
+    def _execution_levels(
         self, needs: dict[Gate | int, list[Bit]], gives: dict[Gate | int, list[int]]
     ) -> dict[Gate | int, tuple[bool, int, str]]:
-        """Return (depends on inputs, depth, kind) of each gate and memory."""
+        """Return the sort key of each gate and memory: (depends on inputs, depth, kind).
+
+        Parameters
+        ----------
+        needs : dict of (Gate or int) to (list of Bit)
+            Bits that a gate, or the reads of a memory, depend on.
+        gives : dict of (Gate or int) to (list of int)
+            Bits that it computes.
+        """
         maker = {bit: item for item, bits in gives.items() for bit in bits}
         below = {item: [maker[bit] for bit in bits if bit in maker] for item, bits in needs.items()}
         level: dict[Gate | int, tuple[bool, int, str]] = {}
@@ -299,23 +328,23 @@ class GateProgram:
             raise ValueError(f"Module {self.module.name} must be free of loops") from None
         return level
 
-    def unknown(self, instances: int) -> State:
+    def unknown_state(self, instances: int) -> ModuleState:
         """Return a state in which all registers and writable memories are unknown."""
         flops = np.full((len(self._q), instances), UNKNOWN, self._type)
-        return State(flops, [self._memories[n].unknown(instances) for n in self.rams])
+        return ModuleState(flops, [self._memories[n].unknown_words(instances) for n in self.rams])
 
-    def values(self, state: State, inputs: Mapping[str, IntArray]) -> IntArray:
-        """Return all bits in a cycle.
+    def cycle_bits(self, state: ModuleState, inputs: Mapping[str, IntArray]) -> IntArray:
+        """Return the values of all relevant bits in a cycle, shape (rows, instances).
 
         Parameters
         ----------
         inputs : dict of str to ndarray of int, shape (relevant bits, instances)
             Values of inputs; missing inputs are unknown.
         """
-        return self.finish(self.begin(state), state, inputs)
+        return self.finish_cycle(self.begin_cycle(state), state, inputs)
 
-    def begin(self, state: State, instances: int | None = None) -> IntArray:
-        """Return the bits of a cycle with those computed that depend on no input.
+    def begin_cycle(self, state: ModuleState, instances: int | None = None) -> IntArray:
+        """Return the array of values for a cycle, with the rows that depend on no input computed.
 
         Parameters
         ----------
@@ -326,60 +355,73 @@ class GateProgram:
         v[0], v[1], v[2] = 0, 1, UNKNOWN
         if len(self._q):
             v[self._q] = state.flops
-        self._carry_out(self._first, v, state)
+        self._execute(self._first, v, state)
         return v
 
-    def finish(self, v: IntArray, state: State, inputs: Mapping[str, IntArray]) -> IntArray:
-        """Compute the remaining bits of a cycle in place; see `values`."""
+    def finish_cycle(
+        self, v: IntArray, state: ModuleState, inputs: Mapping[str, IntArray]
+    ) -> IntArray:
+        """Compute the remaining rows of an array that `begin_cycle` made, and return the array.
+
+        Parameters
+        ----------
+        v : ndarray of int, shape (rows, instances)
+            Values of the cycle, changed in place.
+        inputs : dict of str to ndarray
+            Values of inputs, as for `cycle_bits`.
+        """
         for name, numbers in self._in.items():
             if len(numbers):
                 v[numbers] = inputs.get(name, UNKNOWN)
-        self._carry_out(self._last, v, state)
+        self._execute(self._last, v, state)
         return v
 
-    def _carry_out(self, steps: Iterable[_Batch | int], v: IntArray, state: State) -> None:
+    def _execute(self, steps: Iterable[_Batch | int], v: IntArray, state: ModuleState) -> None:
         """Execute batches and memory reads, in place."""
         for step in steps:
             if isinstance(step, int):
-                self._memories[step].read(v, state.rams[self.rams.index(step)])
+                self._memories[step].execute_reads(v, state.rams[self.rams.index(step)])
             else:
-                v[step.y] = self._carried_out(step, v)
+                v[step.y] = self._gate_outputs(step, v)
 
-    def _carried_out(self, step: _Batch, v: IntArray) -> IntArray:
+    def _gate_outputs(self, step: _Batch, v: IntArray) -> IntArray:
         """Return the outputs of a batch of gates."""
         a = v[step.a]
         match step.kind:
             case "NOT":
-                return negated(a)
+                return invert_bits(a)
             case "AND":
-                return both(a, v[step.b])
+                return and_bits(a, v[step.b])
             case "OR":
-                return either(a, v[step.b])
+                return or_bits(a, v[step.b])
             case "XOR":
-                return parity(a, v[step.b])
+                return xor_bits(a, v[step.b])
             case "SUM":
                 assert self._sums is not None
-                return self._sums.added_bits(a, v[step.b])
+                return self._sums.add_bits(a, v[step.b])
             case "ALIKE":
                 return np.where(a == v[step.b], a, UNKNOWN)
             case "SAME":
                 return np.where((v[step.b] == v[step.s]) & (v[step.b] >> 1 == 0), a, UNKNOWN)
             case kind if kind.startswith(NEUTRAL):
                 assert self._sums is not None
-                return self._sums.marked(a, int(kind.removeprefix(NEUTRAL)))
-        return multiplexed(v[step.s], a, v[step.b])
+                return self._sums.mark_identity(a, int(kind.removeprefix(NEUTRAL)))
+        return mux_bits(v[step.s], a, v[step.b])
 
     def outputs_of(self, v: IntArray, name: str) -> IntArray:
-        """Return the relevant bits of an output."""
+        """Return the values of the requested bits of an output, shape (bits, instances)."""
         return v[self._out[name]]
 
-    def is_kept(self, name: str) -> BoolArray:
-        """Return True for the bits of an output that depend on no input."""
+    def is_independent_of_inputs(self, name: str) -> BoolArray:
+        """Return an array with True for each requested bit of an output that depends on no input.
+
+        Such a bit depends on registers only, so that it is known after `begin_cycle`.
+        """
         kept: BoolArray = self._kept[self._out[name]]
         return kept
 
-    def after(self, v: IntArray, state: State) -> State:
+    def next_state(self, v: IntArray, state: ModuleState) -> ModuleState:
         """Return the state after the next edge; memories are changed in place."""
         for number, words in zip(self.rams, state.rams, strict=True):
-            self._memories[number].write(v, words)
-        return State(v[self._d], state.rams)
+            self._memories[number].execute_writes(v, words)
+        return ModuleState(v[self._d], state.rams)

@@ -18,17 +18,17 @@ from ..rtl.netlist import Role
 from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
-from ..verilog.design import Design, member_name
-from .report import refuted
+from ..verilog.design import Design, translate_path
+from .report import make_refutation
 
-__all__ = ["CHOSEN", "NEUTRAL", "WORDS", "WORDS_IN", "WORDS_OUT", "Bit", "Flop",
-           "Gate", "GateModule", "GateText", "Operators", "Ram", "TopInstance",
-           "TopInstances", "as_module", "cone", "read_gates"]  # fmt: skip
+__all__ = ["OPERATOR_INPUT", "NEUTRAL", "WORDS", "WORDS_IN", "WORDS_OUT", "Bit", "Flop",
+           "Gate", "GateModule", "GateText", "FabricOperators", "Ram", "TopInstance",
+           "TopInstances", "parse_module", "cone_of_influence", "read_gates"]  # fmt: skip
 
 #: Yosys script from processes to gates, registers and memories. Sums in combiners stay adders. The
 #: first techmap pass may turn a product into adders, hence two passes. Large cases become tables,
 #: with 0 in entries that no case selects, so that a choice among zeros is 0.
-TO_GATES = """\
+GATES_SCRIPT = """\
 flatten
 memory_collect
 opt_expr
@@ -62,19 +62,19 @@ WORDS_OUT = frozenset({"tx", "inject", "read_data", "arrived", "result", "made",
 WORDS = WORDS_IN | WORDS_OUT
 
 #: Roles whose modules have proofs of their own; only their ports are read.
-PORTS_ALONE = {Role.STREAM, Role.BUFFER}
+PORT_ONLY_ROLES = {Role.STREAM, Role.BUFFER}
 
 #: Bit numbers from here on are added by this module; Yosys uses lower ones.
-FRESH = 1 << 32
+FIRST_ADDED_BIT = 1 << 32
 
 #: Prefix of the kind of gate that marks neutral words; the number of the class of bits follows.
 NEUTRAL = "NEUTRAL "
 
 #: Prefix of added inputs with the control bits of the operator that the run chooses.
-CHOSEN = "chosen operator "
+OPERATOR_INPUT = "chosen operator "
 
 
-class Operators(NamedTuple):
+class FabricOperators(NamedTuple):
     """The operators of a fabric.
 
     Parameters
@@ -89,7 +89,7 @@ class Operators(NamedTuple):
     classes: list[list[int]]
 
 
-NO_OPERATORS = Operators([], [])
+NO_OPERATORS = FabricOperators([], [])
 
 
 class Gate(NamedTuple):
@@ -177,15 +177,15 @@ class GateModule:
 
     @cached_property
     def gate_of(self) -> dict[Bit, Gate]:
-        """The gate that drives each bit."""
+        """Bit -> the gate that drives it."""
         return {gate.y: gate for gate in self.gates}
 
     @cached_property
     def flop_of(self) -> dict[Bit, Bit]:
-        """The input bit of each register, by its output bit."""
+        """Output bit of a register -> its input bit."""
         return {flop.q: flop.d for flop in self.flops}
 
-    def before(self, bit: Bit) -> list[Bit]:
+    def operands_of(self, bit: Bit) -> list[Bit]:
         """Return the operands of a bit: inputs of its gate, or the address of its memory read."""
         if bit in self.gate_of:
             gate = self.gate_of[bit]
@@ -228,12 +228,24 @@ class TopInstances(dict[str, TopInstance]):
     """Instances in the top by name; an instance that Yosys has removed as unused is refuted."""
 
     def __missing__(self, name: str) -> TopInstance:
-        raise refuted("wiring", name, f"Instance {name} must drive what something reads")
+        raise make_refutation("wiring", name, f"Instance {name} must drive what something reads")
 
 
 @dataclass(frozen=True)
 class GateText:
-    """The whole Verilog as gates: modules, and the ports, instances and named nets of the top."""
+    """The whole Verilog of a fabric as gates.
+
+    Parameters
+    ----------
+    modules : dict of str to GateModule
+        All modules except the top. ROMs of one shape are one module.
+    inputs, outputs : dict of str to (list of Bit)
+        Bits of each port of the top.
+    instances : TopInstances
+        Instances in the top, by their names in the netlist.
+    nets : dict of str to (list of Bit)
+        Bits of each net of the top, by its name in the netlist.
+    """
 
     modules: dict[str, GateModule]
     inputs: dict[str, list[Bit]]
@@ -247,7 +259,7 @@ def read_gates(
     roles: Mapping[str, Role],
     cache: Cache | None = None,
     *,
-    operators: Operators = NO_OPERATORS,
+    operators: FabricOperators = NO_OPERATORS,
 ) -> GateText:
     """Convert the Verilog of a fabric to gates.
 
@@ -255,19 +267,24 @@ def read_gates(
     ----------
     roles : dict of str to Role
         Role of each module that the top instantiates, except ROMs. Modules with a role in
-        `PORTS_ALONE` are read as ports only.
+        `PORT_ONLY_ROLES` are read as ports only.
+    operators : FabricOperators
+        Operator module, which becomes symbolic sums.
     """
     kept = " ".join([*roles, *operators.modules])
-    script = SCRIPT.format(top=design.top, rom=design.rom, kept=kept)
+    script = SCRIPT.format(top=design.top, rom=design.rom_module, kept=kept)
     for name, role in roles.items():
         if role is Role.COMBINER:
             script += f"setattr -mod -set combines 1 {name}\n"
-    script += TO_GATES
-    return _parse(_converted(script, design.text, cache), design, roles, operators)
+    script += GATES_SCRIPT
+    return _parse_gates(_run_yosys(script, design.text, cache), design, roles, operators)
 
 
-def _converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
-    """Run Yosys on the Verilog; returns its JSON, possibly from the cache."""
+def _run_yosys(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
+    """Run a Yosys script on Verilog; returns the netlist, as Yosys writes it in JSON.
+
+    A result in the cache is used.
+    """
     key = digest("gates", script, text, tools.version("yosys"))
     if kept := cache and cache.get(key):
         return dict(kept)
@@ -282,43 +299,43 @@ def _converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
     return found
 
 
-def _parse(
-    found: dict[str, Any], design: Design, roles: Mapping[str, Role], operators: Operators
+def _parse_gates(
+    found: dict[str, Any], design: Design, roles: Mapping[str, Role], operators: FabricOperators
 ) -> GateText:
-    """Return the gates from the JSON of Yosys."""
+    """Convert the netlist of a whole fabric from the JSON of Yosys."""
     top, modules = found["modules"][design.top], dict[str, GateModule]()
     # ROMs of one shape become one module, whose instances hold the contents.
     shapes: dict[str, tuple[str, str]] = {}
     for name, entry in found["modules"].items():
-        if entry["attributes"].get("hdlname") == design.rom:
-            module = as_module(name, entry)
+        if entry["attributes"].get("hdlname") == design.rom_module:
+            module = parse_module(name, entry)
             (ram,) = module.rams
-            shape = f"{design.rom} of {ram.size} rows of {ram.width} bits"
+            shape = f"{design.rom_module} of {ram.size} rows of {ram.width} bits"
             shapes[name] = shape, ram.initial
             bare = replace(module, name=shape, rams=[replace(ram, initial="")], names={})
             if modules.setdefault(shape, bare) != bare:
                 raise ValueError(f"ROMs of {shape} must be alike but for what they hold")
-        elif roles.get(name) in PORTS_ALONE:
-            modules[name] = GateModule(name, *_ports(entry["ports"]))
+        elif roles.get(name) in PORT_ONLY_ROLES:
+            modules[name] = GateModule(name, *_parse_ports(entry["ports"]))
         elif name != design.top:
-            modules[name] = as_module(name, entry, operators)
+            modules[name] = parse_module(name, entry, operators)
     instances = TopInstances()
     for name, cell in top["cells"].items():
         kind = cell["type"]
         if kind in shapes or not kind.startswith("$"):
             kind, rom = shapes.get(kind, (kind, ""))
-            known = member_name(name, design.instance_names) or name
+            known = translate_path(name, design.instance_names) or name
             instances[known] = TopInstance(kind, cell["connections"], rom)
     ports = top["ports"]
     nets = {
-        member_name(name, design.net_names) or name: entry["bits"]
+        translate_path(name, design.net_names) or name: entry["bits"]
         for name, entry in top["netnames"].items()
     }
-    return GateText(modules, *_ports(ports), instances, nets)
+    return GateText(modules, *_parse_ports(ports), instances, nets)
 
 
-def _ports(ports: dict[str, Any]) -> tuple[dict[str, list[Bit]], dict[str, list[Bit]]]:
-    """Return the inputs and the outputs."""
+def _parse_ports(ports: dict[str, Any]) -> tuple[dict[str, list[Bit]], dict[str, list[Bit]]]:
+    """Return the bits of each input, and of each output, from the JSON of Yosys."""
     by = {
         direction: {n: p["bits"] for n, p in ports.items() if p["direction"] == direction}
         for direction in ("input", "output")
@@ -326,13 +343,23 @@ def _ports(ports: dict[str, Any]) -> tuple[dict[str, list[Bit]], dict[str, list[
     return by["input"], by["output"]
 
 
-def _number(value: Any) -> int:
+def _parse_number(value: Any) -> int:
     return int(value.replace("x", "0"), 2) if isinstance(value, str) else int(value)
 
 
-def as_module(name: str, entry: dict[str, Any], operators: Operators = NO_OPERATORS) -> GateModule:
-    """Return a module from the JSON of Yosys, with operators replaced by symbolic gates."""
-    inputs, outputs = _ports(entry["ports"])
+def parse_module(
+    name: str, entry: dict[str, Any], operators: FabricOperators = NO_OPERATORS
+) -> GateModule:
+    """Convert a module from the JSON of Yosys; operators become symbolic gates (see `Gate`).
+
+    Parameters
+    ----------
+    entry : dict
+        Entry of ``modules`` in the JSON.
+    operators : FabricOperators
+        Operator module, and classes of bit positions.
+    """
+    inputs, outputs = _parse_ports(entry["ports"])
     module = GateModule(name, inputs, outputs)
     for net, facts in entry["netnames"].items():
         for k, bit in enumerate(facts["bits"]):
@@ -343,7 +370,7 @@ def as_module(name: str, entry: dict[str, Any], operators: Operators = NO_OPERAT
         if kind == "$_DFF_P_":
             module.flops.append(Flop(pins["Q"][0], pins["D"][0]))
         elif kind == "$mem_v2":
-            module.rams.append(_ram(cell))
+            module.rams.append(_parse_memory(cell))
         elif kind in ("$_AND_", "$_OR_", "$_XOR_", "$_NOT_", "$_MUX_"):
             bits = {pin.lower(): pins[pin][0] for pin in "ABS" if pin in pins}
             module.gates.append(Gate(kind.strip("$_"), pins["Y"][0], **bits))
@@ -358,7 +385,7 @@ def as_module(name: str, entry: dict[str, Any], operators: Operators = NO_OPERAT
     # other input matters only while nothing is written.
     gate_of: dict[Bit, Gate] = {gate.y: gate for gate in module.gates if gate.kind == "MUX"}
 
-    def chosen(bit: Bit, enables: set[Bit]) -> Bit:
+    def bypass_multiplexer(bit: Bit, enables: set[Bit]) -> Bit:
         gate = gate_of.get(bit)
         return gate.b if gate and enables <= {gate.s, "0"} else bit
 
@@ -367,8 +394,8 @@ def as_module(name: str, entry: dict[str, Any], operators: Operators = NO_OPERAT
         writes = []
         for address, data, enable in ram.writes:
             enables = set(enable)
-            writes.append(([chosen(bit, enables) for bit in address],
-                           [chosen(bit, enables) for bit in data], enable))  # fmt: skip
+            writes.append(([bypass_multiplexer(bit, enables) for bit in address],
+                           [bypass_multiplexer(bit, enables) for bit in data], enable))  # fmt: skip
         found.append(replace(ram, writes=writes))
     module.rams[:] = found
     return module
@@ -377,41 +404,47 @@ def as_module(name: str, entry: dict[str, Any], operators: Operators = NO_OPERAT
 def _add_operator(
     module: GateModule, pins: dict[str, list[Bit]], classes: Sequence[Sequence[int]]
 ) -> None:
-    """Add the gates of an operator.
+    """Add the gates that replace an operator: each result bit is a symbolic sum, or unknown.
 
-    The result is a symbolic sum if three conditions hold, otherwise unknown. Both operands are
-    words of which the first bits of all classes are the same symbol, or all neutral. The control
-    bits are those of the operator that the run chooses.
+    The result bit at a position is the symbolic sum of operands a and b, at that position, if all
+    of these hold:
+
+    - In operand a, the bit at that position and the first bits of all other classes are bits of one
+      word (the same symbol), or all neutral (gates NEUTRAL and ALIKE).
+    - The same holds for operand b.
+    - The control bits ``code`` are those of the operator that the run chooses (gates SAME).
     """
-    code, new = pins.get("code", []), count(FRESH + 2 * len(module.gates))
+    code, new = pins.get("code", []), count(FIRST_ADDED_BIT + 2 * len(module.gates))
 
-    def add(kind: str, a: Bit, b: Bit = "0", s: Bit = "0", y: int | None = None) -> int:
+    def add_gate(kind: str, a: Bit, b: Bit = "0", s: Bit = "0", y: int | None = None) -> int:
         module.gates.append(Gate(kind, next(new) if y is None else y, a, b, s))
         return module.gates[-1].y
 
-    right = [module.inputs.setdefault(f"{CHOSEN}{k}", [next(new)])[0] for k in range(len(code))]
+    right = [
+        module.inputs.setdefault(f"{OPERATOR_INPUT}{k}", [next(new)])[0] for k in range(len(code))
+    ]
     class_of = {position: k for k, each in enumerate(classes) for position in each}
     first = [
-        {port: add(f"{NEUTRAL}{k}", pins[port][each[0]]) for port in "ab"}
+        {port: add_gate(f"{NEUTRAL}{k}", pins[port][each[0]]) for port in "ab"}
         for k, each in enumerate(classes)
     ]
     for position, bit in enumerate(pins["result"]):
         operands = {}
         for port in "ab":
-            own = add(f"{NEUTRAL}{class_of[position]}", pins[port][position])
+            own = add_gate(f"{NEUTRAL}{class_of[position]}", pins[port][position])
             for k, others in enumerate(first):
                 if k != class_of[position]:
-                    own = add("ALIKE", own, others[port])
+                    own = add_gate("ALIKE", own, others[port])
             operands[port] = own
-        made = add("SUM", operands["a"], operands["b"], str(position))
+        made = add_gate("SUM", operands["a"], operands["b"], str(position))
         for k, control in enumerate(code):
-            made = add("SAME", made, control, right[k])
-        add("OR", made, y=int(bit))
+            made = add_gate("SAME", made, control, right[k])
+        add_gate("OR", made, y=int(bit))
 
 
-def _ram(cell: dict[str, Any]) -> Ram:
+def _parse_memory(cell: dict[str, Any]) -> Ram:
     """Return a memory from the JSON of Yosys."""
-    number = lambda name: _number(cell["parameters"][name])
+    number = lambda name: _parse_number(cell["parameters"][name])
     pins, width, bits = cell["connections"], number("WIDTH"), number("ABITS")
     if number("RD_CLK_ENABLE") or number("OFFSET"):
         raise ValueError("Memory must be read without a clock, from address 0 on")
@@ -429,7 +462,7 @@ def _ram(cell: dict[str, Any]) -> Ram:
 
 
 class Cone(NamedTuple):
-    """The bits that some bits depend on (their cone of influence).
+    """The bits of a module that given bits depend on (the cone of influence of these).
 
     Parameters
     ----------
@@ -443,11 +476,15 @@ class Cone(NamedTuple):
     rams: dict[int, set[int]]
 
 
-def cone(module: GateModule, wanted: Collection[Bit], *, through_flops: bool = True) -> Cone:
-    """Return the cone of influence of some bits.
+def cone_of_influence(
+    module: GateModule, wanted: Collection[Bit], *, through_flops: bool = True
+) -> Cone:
+    """Return the cone of influence of some bits of a module.
 
     Parameters
     ----------
+    wanted : collection of Bit
+        The bits whose cone is computed; they are part of it.
     through_flops : bool
         True to continue through registers and memories to earlier cycles; False to end there.
     """
@@ -458,7 +495,7 @@ def cone(module: GateModule, wanted: Collection[Bit], *, through_flops: bool = T
         if isinstance(bit, str) or bit in found.bits:
             continue
         found.bits.add(bit)
-        left += module.before(bit)
+        left += module.operands_of(bit)
         if bit in flop_of:
             left.append(flop_of[bit])
         elif bit in read_of:

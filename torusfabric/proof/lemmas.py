@@ -1,7 +1,8 @@
-"""The claims about a fabric, and `Steps`, which proves claims in turn with a cache.
+"""The claims about a fabric, and `ClaimProver`, which proves claims in turn with a cache.
 
-These claims hold for every interface. Claims about buses and node ports come from
-`torusfabric.adapters`.
+A *claim* is a statement with a function that checks it by comparison or symbolic execution. (A
+*harness*, in contrast, is proved by an SMT solver; see `solver`.) The claims of this module are
+made for every interface. Claims about buses and node ports come from `torusfabric.adapters`.
 """
 
 from __future__ import annotations
@@ -14,24 +15,24 @@ from typing import TYPE_CHECKING
 from ..contract.claims import Claim
 from ..rtl.netlist import Role
 from ..toolchain.cache import Cache, digest, source_digest
-from ..toolchain.processes import parallel
-from .alike import alike
+from ..toolchain.processes import map_in_threads
+from .alike import check_alike
 from .gates import WORDS, GateModule, GateText
 from .report import ModuleProof, Refuted
 from .roms import check_roms
 from .routers import check_routers
-from .solver import Harness, solve
+from .solver import Harness, prove_harness
 from .units import bit_classes
-from .whole import Whole
-from .wiring import Wires, check_arrivals, check_words, compared
+from .whole import AllRunsProof
+from .wiring import Wires, check_arrivals, check_words, compare_wires
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..toolchain.progress import Progress
     from ..verilog.design import Design
 
-__all__ = ["STRUCTURE", "Steps", "of_modules", "of_words",
-           "whole_runs", "wired"]  # fmt: skip
+__all__ = ["STRUCTURE_METHOD", "ClaimProver", "module_claims", "word_claim",
+           "whole_runs_claim", "wiring_claim"]  # fmt: skip
 
 #: Packages whose code defines the expected words and wires; a change there invalidates the cache.
 ROOMS = (
@@ -47,16 +48,26 @@ ROOMS = (
 )
 
 #: Method of the claim that a module treats all bits of a word alike.
-STRUCTURE = "comparison of structure"
+STRUCTURE_METHOD = "comparison of structure"
 
 
-def wired(name: str, says: str, text: GateText, wires: Wires) -> Claim:
-    """Return the claim that wires are as planned."""
-    return Claim(name, "comparison", says, partial(compared, text, wires, name))
+def wiring_claim(name: str, says: str, text: GateText, wires: Wires) -> Claim:
+    """Return the claim that wires in the Verilog are as planned.
+
+    Parameters
+    ----------
+    name : str
+        Name of the claim.
+    says : str
+        The statement, in one line.
+    wires : Wires
+        Wires as found and as planned, from `planned_wires`.
+    """
+    return Claim(name, "comparison", says, partial(compare_wires, text, wires, name))
 
 
-def of_words(fabric: Fabric, text: GateText) -> Claim:
-    """Return the claim that words stay whole, and that each in-port has the word of its arc."""
+def word_claim(fabric: Fabric, text: GateText) -> Claim:
+    """Return the claim of `check_words` and `check_arrivals` about the wires that carry words."""
     says = (
         "each in-port receives the word that its neighbour sends by the opposite out-port, and "
         "the bits of a word stay together and in order on every wire"
@@ -65,8 +76,8 @@ def of_words(fabric: Fabric, text: GateText) -> Claim:
     return Claim("wiring", "comparison", says, check)
 
 
-def of_modules(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """Yield claims about ROMs, selections of routers, and bits of words in modules."""
+def module_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
+    """Yield the claims of `check_roms`, `check_routers`, and of `check_alike` for each module."""
     says = "every ROM holds the contents of the netlist in every row"
     yield Claim("rom", "comparison", says, partial(check_roms, fabric, text))
     says = "each out-port sends the word that its select bits choose, or keeps its last word"
@@ -74,24 +85,30 @@ def of_modules(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     for name, role in fabric.netlist.roles.items():
         if role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT, Role.OUTLET):
             module = text.modules[fabric.prefix + name]
-            yield Claim(name, STRUCTURE, "the module treats all bits of a word alike",
-                        partial(_alike, module, fabric))  # fmt: skip
+            yield Claim(name, STRUCTURE_METHOD, "the module treats all bits of a word alike",
+                        partial(_check_bits_alike, module, fabric))  # fmt: skip
 
 
-def _alike(module: GateModule, fabric: Fabric) -> int:
+def _check_bits_alike(module: GateModule, fabric: Fabric) -> int:
     """Check that a module treats the bits of each class alike; returns the comparisons."""
     classes = bit_classes(fabric)
-    return sum(alike(module, WORDS, fabric.width, positions) for positions in classes)
+    return sum(check_alike(module, WORDS, fabric.width, positions) for positions in classes)
 
 
-def whole_runs(whole: Whole, progress: Progress) -> Claim:
-    """Return the claim that all runs end in the forecast cycle with the expected words."""
-    return Claim("whole runs", "symbolic execution to the end", whole.says,
+def whole_runs_claim(whole: AllRunsProof, progress: Progress) -> Claim:
+    """Return the claim of `AllRunsProof`: each run ends when forecast, with the expected words."""
+    return Claim("whole runs", "symbolic execution to the end", whole.statement,
                  partial(whole.prove, progress))  # fmt: skip
 
 
-class Steps:
-    """Prover of claims and harnesses; a claim in the cache is not proved again."""
+class ClaimProver:
+    """Prover of the claims and harnesses of a fabric; those in the cache are not proved again.
+
+    Parameters
+    ----------
+    progress : function of (done, total, step)
+        Called as each step begins or ends.
+    """
 
     def __init__(
         self, fabric: Fabric, design: Design, cache: Cache | None, progress: Progress
@@ -99,7 +116,7 @@ class Steps:
         self._fabric, self._design, self._cache = fabric, design, cache
         self._progress = progress
 
-    def known(self, lemma: Claim) -> ModuleProof:
+    def prove_claim(self, lemma: Claim) -> ModuleProof:
         """Prove a claim, or take its proof from the cache."""
         self._progress(0, 0, lemma.name)
         program = self._fabric.program
@@ -113,16 +130,16 @@ class Steps:
             known = {"properties": lemma.check(), "seconds": round(time.monotonic() - began, 2)}
             if self._cache:
                 self._cache.put(key, known)
-        return ModuleProof(lemma.name, lemma.method, says=lemma.says, **known)
+        return ModuleProof(lemma.name, lemma.method, says=lemma.statement, **known)
 
-    def solved(self, todo: Sequence[Harness]) -> Iterator[ModuleProof]:
+    def prove_harnesses(self, todo: Sequence[Harness]) -> Iterator[ModuleProof]:
         """Prove harnesses by induction, in parallel; yields the proofs in order."""
-        solved = parallel(lambda harness: solve(harness, self._cache), todo)
+        solved = map_in_threads(lambda harness: prove_harness(harness, self._cache), todo)
         for number, (harness, result) in enumerate(zip(todo, solved, strict=True)):
             if result.failed:
                 raise Refuted(result.failed)
             self._progress(number + 1, len(todo), "what is proved by induction")
             yield ModuleProof(
                 harness.name, "induction over time", harness.properties, result.seconds,
-                harness.says,
+                harness.statement,
             )  # fmt: skip

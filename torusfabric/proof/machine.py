@@ -19,31 +19,39 @@ import numpy as np
 from ..rtl.netlist import Role
 from ..topology import IntArray
 from .gate_program import GateProgram
-from .gates import CHOSEN, WORDS_OUT, Bit, GateModule, GateText
+from .gates import OPERATOR_INPUT, WORDS_OUT, Bit, GateModule, GateText
 from .snapshot import Snapshot
 from .symbols import UNKNOWN
-from .units import bit_classes, line_module, neutral_bits, registers_of_links
+from .units import bit_classes, delay_line_module, link_registers, neutral_bits
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from .sums import Sums
 
-__all__ = ["Machine", "Override"]
+__all__ = ["SymbolicMachine", "Override"]
 
 #: Values that replace the nets at inputs of the instances of a module: by port, of shape (relevant
 #: bits, instances, runs).
 Override = Mapping[str, IntArray]
 
 #: Outputs that carry words between nodes, and from operators.
-CARRIED = frozenset({"tx", "arrived", "result"})
+WORD_OUTPUTS = frozenset({"tx", "arrived", "result"})
 
 #: Roles that are left out of the execution; they have proofs of their own.
-APART = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
+SEPARATE_ROLES = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
 
 
 @dataclass
-class _Group:
-    """All instances of a module, with its gate program and the net of each port bit."""
+class _ModuleGroup:
+    """All instances of a module, with its gate program.
+
+    Parameters
+    ----------
+    names : list of str
+        Names of the instances.
+    inputs, outputs : dict of str to ndarray of int, shape (bits, instances)
+        Port -> row in `SymbolicMachine.nets` of each relevant bit in each instance.
+    """
 
     names: list[str]
     program: GateProgram
@@ -51,11 +59,13 @@ class _Group:
     outputs: dict[str, IntArray]
 
 
-class Machine:
+class SymbolicMachine:
     """Symbolic simulator of a fabric.
 
     Parameters
     ----------
+    text : GateText
+        The emitted Verilog as gates.
     sums : Sums
         Numbering of words and sums.
 
@@ -81,39 +91,45 @@ class Machine:
         self.numbers: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
         self.sums = sums
         roles = fabric.netlist.roles
-        left_out = {fabric.prefix + name for name, role in roles.items() if role in APART}
-        self.groups: dict[str, _Group] = {}
+        left_out = {fabric.prefix + name for name, role in roles.items() if role in SEPARATE_ROLES}
+        self.groups: dict[str, _ModuleGroup] = {}
         members: dict[str, list[str]] = {}
         for name, instance in text.instances.items():
             if instance.module not in left_out:
                 members.setdefault(instance.module, []).append(name)
-        links = {fabric.prefix + n: count for n, count in registers_of_links(fabric).items()}
+        links = {fabric.prefix + n: count for n, count in link_registers(fabric).items()}
         for module, names in members.items():
             found = text.modules[module]
             if module in links:
-                found = line_module(module, self._width, links[module])
+                found = delay_line_module(module, self._width, links[module])
             self._add_group(found, names)
-        self._order = self._in_order()
+        self._order = self._execution_order()
         self._active = self._order
         self.values: dict[str, IntArray] = {}
         self.watch: Callable[[IntArray], None] | None = None
-        self.prepare(1)
+        self.prepare_runs(1)
 
-    def prepare(self, runs: int) -> None:
-        """Reset the nets, and set the number of runs."""
+    def prepare_runs(self, runs: int) -> None:
+        """Set the number of runs; all nets become unknown, and no operator is chosen."""
         self.runs = runs
         self.nets: IntArray = np.full((len(set(self.numbers.values())), runs), UNKNOWN, np.int32)
         self.nets[0], self.nets[1] = 0, 1
         self._code = self.sums.neutral = None
 
-    def choose(self, operations: Sequence[int]) -> None:
-        """Choose the operator of each run."""
+    def choose_operators(self, operations: Sequence[int]) -> None:
+        """Choose the operator of each run; no effect on a fabric without operators.
+
+        Parameters
+        ----------
+        operations : sequence of int
+            For each run, the number of its operator.
+        """
         if unit := self._fabric.operator_unit:
-            self._code = np.array([unit.codes[number] for number in operations])
+            self._code = np.array([unit.operator_codes[number] for number in operations])
             bits = [neutral_bits(self._fabric, position) for position in self.positions]
             self.sums.neutral = np.array(bits)[:, list(operations)]
 
-    def _net(self, bit: Bit) -> int:
+    def _net_row(self, bit: Bit) -> int:
         """Return the row of a bit of the top; a new bit gets the next row."""
         return self.numbers.setdefault(bit, len(self.numbers) - 1)
 
@@ -131,24 +147,24 @@ class Machine:
         program = GateProgram(module, wanted, sums=self.sums, contents=roms)
         pins = [each.pins for each in instances]
 
-        def places(ports: Mapping[str, list[int]]) -> dict[str, IntArray]:
+        def net_rows(ports: Mapping[str, list[int]]) -> dict[str, IntArray]:
             return {
-                port: np.array([[self._net(p[port][k]) for p in pins] for k in bits], np.intp)
+                port: np.array([[self._net_row(p[port][k]) for p in pins] for k in bits], np.intp)
                 for port, bits in ports.items()
                 if bits and port in pins[0] and port != "clk"
             }
 
-        self.groups[module.name] = _Group(
-            names, program, places(program.inputs), places(program.outputs)
+        self.groups[module.name] = _ModuleGroup(
+            names, program, net_rows(program.inputs), net_rows(program.outputs)
         )
 
-    def _in_order(self) -> list[str]:
+    def _execution_order(self) -> list[str]:
         """Return the modules in an order in which combinational outputs precede their readers."""
         driver = {
             int(net): module
             for module, group in self.groups.items()
             for port, numbers in group.outputs.items()
-            for net in numbers[~group.program.is_kept(port)].ravel()
+            for net in numbers[~group.program.is_independent_of_inputs(port)].ravel()
         }
         needs = {
             module: {
@@ -163,14 +179,16 @@ class Machine:
 
     # States
 
-    def unknown(self) -> Snapshot:
+    def unknown_state(self) -> Snapshot:
         """Return a state in which all registers and memories are unknown."""
-        states = {m: g.program.unknown(len(g.names) * self.runs) for m, g in self.groups.items()}
+        states = {
+            m: g.program.unknown_state(len(g.names) * self.runs) for m, g in self.groups.items()
+        }
         return Snapshot(states)
 
     # Cycles
 
-    def settle(
+    def settle_nets(
         self,
         now: Snapshot,
         driven: Mapping[str, IntArray],
@@ -178,38 +196,45 @@ class Machine:
         *,
         only: Collection[str] | None = None,
     ) -> None:
-        """Compute all nets of a cycle.
+        """Compute all nets of a cycle from the state and the inputs; the state is not changed.
 
         Parameters
         ----------
         now : Snapshot
             State of registers and memories.
         driven : dict of str to ndarray of int, shape (bits, runs) or (bits, 1)
-            Values of inputs of the top, and of nets whose drivers are left out.
+            Values of inputs of the top, and of nets whose drivers are not executed, such as those
+            of the host port. Other such nets are unknown.
         overrides : dict of str to Override
-            Values of inputs of instances, by module.
+            Module -> values at input ports of its instances, in place of those of the nets.
         only : collection of str, optional
-            Modules to execute; all other nets keep their values.
+            Modules to execute. All other nets keep their values of the last call, and `driven` has
+            no effect. By default all modules are executed.
+
+        Raises
+        ------
+        ValueError
+            If, with `only`, an output that carries no words would change.
         """
         self._active = [m for m in self._order if only is None or m in only]
         if only is None:
-            self._show(driven)
+            self._drive_inputs(driven)
         for module in self._active:
             # Registered outputs first, since other modules may read them.
             group = self.groups[module]
-            v = self.values[module] = group.program.begin(
+            v = self.values[module] = group.program.begin_cycle(
                 now.states[module], len(group.names) * self.runs
             )
             for port, numbers in group.outputs.items():
-                here = group.program.is_kept(port)
+                here = group.program.is_independent_of_inputs(port)
                 if here.any():
-                    self._drive(numbers[here], group.program.outputs_of(v, port)[here])
+                    self._set_nets(numbers[here], group.program.outputs_of(v, port)[here])
         for module in self._active:
-            self._carry_out(module, now, overrides.get(module, {}))
+            self._execute_module(module, now, overrides.get(module, {}))
         if self.watch is not None:
             self.watch(self.nets)
 
-    def _show(self, driven: Mapping[str, IntArray]) -> None:
+    def _drive_inputs(self, driven: Mapping[str, IntArray]) -> None:
         """Make all nets unknown, and set those that are driven from outside."""
         nets = self.nets
         nets[3:] = UNKNOWN
@@ -220,7 +245,7 @@ class Machine:
                 at, to = zip(*known, strict=True)
                 nets[list(to)] = np.broadcast_to(value, (len(bits), self.runs))[list(at)]
 
-    def _carry_out(self, module: str, now: Snapshot, override: Override) -> None:
+    def _execute_module(self, module: str, now: Snapshot, override: Override) -> None:
         """Execute the gates of a module, and set the nets of its outputs."""
         group, given = self.groups[module], {}
         for port, numbers in group.inputs.items():
@@ -231,41 +256,41 @@ class Machine:
             given[port] = values.reshape(len(numbers), -1)
         if self._code is not None:
             for port in group.program.inputs:
-                if port.startswith(CHOSEN):
-                    bits = self._code >> int(port.removeprefix(CHOSEN)) & 1
+                if port.startswith(OPERATOR_INPUT):
+                    bits = self._code >> int(port.removeprefix(OPERATOR_INPUT)) & 1
                     given[port] = np.tile(bits, len(group.names))[None]
-        v = group.program.finish(self.values[module], now.states[module], given)
+        v = group.program.finish_cycle(self.values[module], now.states[module], given)
         for port, numbers in group.outputs.items():
             shown = group.program.outputs_of(v, port)
             steady = len(self._active) < len(self._order) and port not in WORDS_OUT
             if steady and (self.nets[numbers].reshape(shown.shape) != shown).any():
                 raise ValueError(f"Output {port} of {module} must stay while all else is at rest")
-            self._drive(numbers, shown)
+            self._set_nets(numbers, shown)
 
     def forget_words(self) -> None:
-        """Make the words on links unknown."""
+        """Make the words on the links between nodes unknown, and the results of operators."""
         for group in self.groups.values():
-            for port in CARRIED & group.outputs.keys():
+            for port in WORD_OUTPUTS & group.outputs.keys():
                 self.nets[group.outputs[port]] = UNKNOWN
 
-    def _drive(self, numbers: IntArray, values: IntArray) -> None:
+    def _set_nets(self, numbers: IntArray, values: IntArray) -> None:
         self.nets[numbers] = values.reshape(*numbers.shape, -1)
 
-    def after(self, now: Snapshot) -> Snapshot:
-        """Return the state after the next edge; modules that were not executed keep their state.
+    def next_state(self, now: Snapshot) -> Snapshot:
+        """Return the state after the clock edge that ends the cycle of the last `settle_nets`.
 
-        Memories are changed in place.
+        Modules that were not executed there keep their state. Memories are changed in place.
         """
         states = dict(now.states)
         for module in self._active:
             program = self.groups[module].program
-            states[module] = program.after(self.values[module], now.states[module])
+            states[module] = program.next_state(self.values[module], now.states[module])
         return Snapshot(states)
 
-    def shown(self, name: str) -> IntArray:
-        """Return a net of the top, shape (bits, runs)."""
+    def net_values(self, name: str) -> IntArray:
+        """Return the symbolic bits of a net of the top, shape (bits, runs)."""
         return self.nets[[self.numbers.get(bit, 2) for bit in self.text.nets[name]]]
 
-    def output(self, module: str, port: str) -> IntArray:
-        """Return an output of all instances of a module, shape (relevant bits, instances, runs)."""
+    def output_values(self, module: str, port: str) -> IntArray:
+        """Return an output of all instances of a module: shape (executed bits, instances, runs)."""
         return self.nets[self.groups[module].outputs[port]]

@@ -9,14 +9,23 @@ import numpy as np
 
 from ..program.timing import WRITE
 from ..topology import IntArray
-from .accesses import side_by_side
-from .messages import Run, expected_bits, in_beats
-from .runs import AT_ONCE, Meanwhile, Runs, Variant, run_refuted
-from .snapshot import Snapshot, arrays, of_all, repeated, same, spread, unchanged, with_arrays
-from .symbols import UNKNOWN, named, one_word
+from .accesses import reads_in_one_step
+from .messages import Run, expected_bits, group_by_beats
+from .runs import MOST_NODE_RUNS, Environment, Runs, StartTiming, make_run_refutation
+from .snapshot import (
+    Snapshot,
+    copy_to_runs,
+    cover_runs,
+    forget_changes,
+    has_same_registers,
+    register_arrays,
+    repeat_runs,
+    with_register_arrays,
+)
+from .symbols import UNKNOWN, bit_of_word, bit_text
 
 if TYPE_CHECKING:
-    from .accesses import Access, Steps
+    from .accesses import AccessSteps, NodeAccess
 
 __all__ = ["MemoryRuns"]
 
@@ -29,102 +38,138 @@ class MemoryRuns(Runs):
     =======  =================================================================================
     0        at any time after all writes have taken effect
     1        the earliest start that the fabric executes without delay
-    2        the cycle after the last write; the fabric delays the run by `Access.hold` cycles
+    2        the cycle after the last write; the fabric delays the run by `NodeAccess.hold` cycles
     =======  =================================================================================
 
     Variant 2 exists only for fabrics that can delay a run.
     """
 
-    variants: tuple[Variant, ...] = (Variant(0, every=True), Variant(1, every=False))
+    variants: tuple[StartTiming, ...] = (StartTiming(0, every=True), StartTiming(1, every=False))
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: NodeAccess) -> None:
         super().__init__(access)
         if access.hold:
-            self.variants += (Variant(2, every=False),)
+            self.variants += (StartTiming(2, every=False),)
 
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
         """Execute runs in a variant, and compare the words; see `Runs.prove`."""
-        cycles = self.prepare(runs)
-        access, begin = self.access, spread(rest, len(runs))
-        writes, held = access.writes(runs), access.hold * (variant == 2)
+        cycles = self.prepare_machine(runs)
+        access, begin = self.access, copy_to_runs(rest, len(runs))
+        writes, held = access.message_writes(runs), access.hold * (variant == 2)
         # Index of the write step in the cycle of the start.
         first = writes.count + (-access.overlap - held if variant else WRITE)
-        begin = self.written(begin, writes, first)
+        begin = self.write_messages(begin, writes, first)
         if not variant:
-            begin = self.settled(spread(rest, len(runs)), begin)
+            begin = self.rest_with_messages(copy_to_runs(rest, len(runs)), begin)
             access.check_others(begin)
-        meanwhile = Meanwhile(
-            driven=lambda cycle: access.settling(cycle + 1 < held),
-            overrides=lambda cycle: access.at(writes, first + 1 + cycle),
+        meanwhile = Environment(
+            driven=lambda cycle: access.settling_net(cycle + 1 < held),
+            overrides=lambda cycle: access.endpoint_inputs(writes, first + 1 + cycle),
         )
-        now, left = self.carry_out(runs, cycles, begin, meanwhile, held=held)
+        now, left = self.execute_runs(runs, cycles, begin, meanwhile, held=held)
         if compares:
-            self.read(runs, cycles, unchanged(self.rested(now), left))
-        return of_all(left, len(runs))
+            self.read_and_compare(runs, cycles, forget_changes(self.resting_state(now), left))
+        return cover_runs(left, len(runs))
 
-    def written(self, begin: Snapshot, writes: Steps, count: int) -> Snapshot:
-        """Return the state after `count` steps of writes; only the nodes are executed."""
+    def write_messages(self, begin: Snapshot, writes: AccessSteps, count: int) -> Snapshot:
+        """Return the state after the first `count` steps of writes.
+
+        Only endpoints are executed. All other nets keep the values that they have in state `begin`,
+        with unknown words.
+        """
         machine, access = self.machine, self.access
-        machine.settle(begin, self.access.given())
+        machine.settle_nets(begin, self.access.idle_inputs())
         machine.forget_words()
         for step in range(count):
-            machine.settle(begin, self.access.given(), access.at(writes, step), only=access.nodes)
-            begin = machine.after(begin)
+            machine.settle_nets(
+                begin,
+                self.access.idle_inputs(),
+                access.endpoint_inputs(writes, step),
+                only=access.nodes,
+            )
+            begin = machine.next_state(begin)
         return begin
 
-    def settled(self, rest: Snapshot, written: Snapshot) -> Snapshot:
-        """Return the resting state with the written words in the memories.
+    def rest_with_messages(self, rest: Snapshot, written: Snapshot) -> Snapshot:
+        """Return the resting state, with the words that writes have left in the memories.
 
-        A register counts as a memory here if it keeps its word while all else is at rest.
+        Registers that hold a word in state `written` and keep it while the fabric rests, such as
+        memories of one word, keep it here. All other registers are those of `rest`.
+
+        Parameters
+        ----------
+        rest : Snapshot
+            The resting state.
+        written : Snapshot
+            State directly after the writes.
         """
         machine = self.machine
-        now = with_arrays(
+        now = with_register_arrays(
             written,
-            [np.where(w > 1, w, r) for w, r in zip(arrays(written), arrays(rest), strict=True)],
+            [
+                np.where(w > 1, w, r)
+                for w, r in zip(register_arrays(written), register_arrays(rest), strict=True)
+            ],
         )
         while True:
-            machine.settle(now, self.access.given())
-            later = machine.after(now)
+            machine.settle_nets(now, self.access.idle_inputs())
+            later = machine.next_state(now)
             stays = [
                 np.where((a > 1) & (a != b), r, a)
-                for a, b, r in zip(arrays(now), arrays(later), arrays(rest), strict=True)
+                for a, b, r in zip(
+                    register_arrays(now), register_arrays(later), register_arrays(rest), strict=True
+                )
             ]
-            settled = with_arrays(later, stays)
-            if same(settled, now):
+            settled = with_register_arrays(later, stays)
+            if has_same_registers(settled, now):
                 return settled
             now = settled
 
-    def read(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot) -> None:
-        """Read the expected words from the final state, and compare them."""
+    def read_and_compare(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot) -> None:
+        """Read the received words of all nodes in state `now`, and compare them.
+
+        Parameters
+        ----------
+        cycles : ndarray of int, shape (runs,)
+            Forecast cycles of each run, for messages.
+
+        Raises
+        ------
+        Refuted
+            If a word differs from the expected one.
+        """
         machine, access = self.machine, self.access
-        reads: Steps = access.reads(runs)
-        expected = self.expected(runs)
+        reads: AccessSteps = access.message_reads(runs)
+        expected = self.expected_beats(runs)
         # Reads are executed side by side, with unknown reads before and after each.
-        most = max(1, AT_ONCE // (self.program.topology.nodes * len(runs)))
+        most = max(1, MOST_NODE_RUNS // (self.program.topology.nodes * len(runs)))
         for first in range(0, reads.count, most):
             count = min(most, reads.count - first)
-            machine.prepare(len(runs) * count)
-            each, asked = repeated(now, count), side_by_side(reads, first, count)
-            machine.settle(each, self.access.given())
+            machine.prepare_runs(len(runs) * count)
+            each, asked = repeat_runs(now, count), reads_in_one_step(reads, first, count)
+            machine.settle_nets(each, self.access.idle_inputs())
             machine.forget_words()
             for step in range(access.answer + 1):
-                given = access.at(asked, step)
-                machine.settle(each, self.access.given(), given, only=access.nodes)
+                given = access.endpoint_inputs(asked, step)
+                machine.settle_nets(each, self.access.idle_inputs(), given, only=access.nodes)
                 if step < access.answer:
-                    each = machine.after(each)
+                    each = machine.next_state(each)
             for at in range(first, first + count):
                 columns = slice(at - first, None, count)
                 self.compare_step(runs, cycles, expected, at, columns)
 
-    def expected(self, runs: Sequence[Run]) -> list[IntArray]:
-        """Return the expected words of each run by beats; `UNKNOWN` for words without delivery."""
+    def expected_beats(self, runs: Sequence[Run]) -> list[IntArray]:
+        """Return the expected words of each run: ndarrays, shape (nodes, beats, beat).
+
+        Words that the collective does not deliver to the node are `UNKNOWN` and not compared.
+        """
         expected = []
         for run in runs:
             words, receives = expected_bits(self.program, run, self.machine.sums)
             wanted = np.where(receives, words, UNKNOWN)
-            expected.append(in_beats(wanted, run.length, self.access.beat))
+            expected.append(group_by_beats(wanted, run.length, self.access.beat))
         return expected
 
     def compare_step(
@@ -135,22 +180,34 @@ class MemoryRuns(Runs):
         at: int,
         columns: slice = slice(None),
     ) -> None:
-        """Compare beat `at` of each run; `columns` selects the machine columns of the runs."""
+        """Compare beat `at` of each run with the words that the nodes show now.
+
+        Parameters
+        ----------
+        cycles : ndarray of int, shape (runs,)
+            Forecast cycles of each run, for messages.
+        expected : list of ndarray
+            Expected words of each run, as `expected_beats` returns them.
+        columns : slice
+            Columns of the machine that execute this read, one for each run.
+        """
         for k, words in enumerate(expected):
             if at < words.shape[1]:
                 column = range(self.machine.runs)[columns][k]
-                self._compare(runs[k], column, words[:, at], int(cycles[k]), at)
+                self._compare_beat(runs[k], column, words[:, at], int(cycles[k]), at)
 
-    def _compare(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
-        """Compare the expected words of one beat of one run at all nodes."""
-        for module, nodes in self.access.shown.items():
+    def _compare_beat(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
+        """Compare one beat of one run at all nodes; `k` is the column of the machine."""
+        for module, nodes in self.access.nodes_by_module.items():
             expected = wanted[nodes].T
-            bits = self.machine.output(module, self.access.port)[:, :, k]
+            bits = self.machine.output_values(module, self.access.port)[:, :, k]
             shown = bits.reshape(-1, len(self.machine.positions), len(nodes))
-            shown = one_word(shown.swapaxes(0, 1))[: len(expected)]
+            shown = bit_of_word(shown.swapaxes(0, 1))[: len(expected)]
             wrong = (shown != expected) & (expected != UNKNOWN)
             if wrong.any():
                 flit, place = np.argwhere(wrong)[0].tolist()
-                what = [named(int(bits[flit, place])) for bits in (expected, shown)]
+                what = [bit_text(int(bits[flit, place])) for bits in (expected, shown)]
                 message, word = f"must be {what[0]}, not {what[1]}", at * len(expected) + flit
-                raise run_refuted(run, cycle, f"received word {word}", message, nodes[place])
+                raise make_run_refutation(
+                    run, cycle, f"received word {word}", message, nodes[place]
+                )

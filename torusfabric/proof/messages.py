@@ -10,13 +10,13 @@ import numpy as np
 from ..collective import ADD
 from ..collective.words import expected_words
 from ..topology import BoolArray, IntArray
-from .symbols import word
+from .symbols import word_bits
 
 if TYPE_CHECKING:
     from ..program import Program
     from .sums import Sums
 
-__all__ = ["Locations", "Run", "expected_bits", "in_beats", "sent_words"]
+__all__ = ["Locations", "Run", "expected_bits", "group_by_beats", "sent_words"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Run:
 
     Parameters
     ----------
+    mode : int
+        Number of the mode, that is, of the collective among those of the fabric.
     length : int
         Flits per message.
     root : int
@@ -38,14 +40,14 @@ class Run:
     root: int = 0
     operation: int = 0
 
-    def form(self, program: Program) -> int:
+    def form_number(self, program: Program) -> int:
         """Return the number of the form, that is, of the schedule that this run uses."""
         return program.form_of(self.mode, self.length, self.root)
 
 
 @dataclass(frozen=True)
 class Locations:
-    """Addresses of words in the memories of nodes.
+    """The memory and the address at which the nodes store each word of their messages.
 
     Parameters
     ----------
@@ -58,32 +60,41 @@ class Locations:
     memory: IntArray
     address: IntArray
 
-    def of_beats(self, flits: int, beat: int) -> Locations:
-        """Return the locations of beats, each that of the first word of the beat."""
+    def first_of_beats(self, flits: int, beat: int) -> Locations:
+        """Return the locations of the beats, which are those of their first words.
+
+        Parameters
+        ----------
+        flits : int
+            Flits per message.
+        beat : int
+            Words per beat.
+        """
         return Locations(
-            *(in_beats(values, flits, beat)[..., 0] for values in (self.memory, self.address))
+            *(group_by_beats(values, flits, beat)[..., 0] for values in (self.memory, self.address))
         )
 
 
-def in_beats(values: IntArray, flits: int, beat: int) -> IntArray:
-    """Group words into beats; beats never span two parts of a message.
+def group_by_beats(values: IntArray, flits: int, beat: int) -> IntArray:
+    """Group the words that a node sends or receives into beats; no beat spans two messages.
 
     Parameters
     ----------
     values : ndarray of int, shape (nodes, words)
+        A number for each word, message after message.
     flits : int
-        Words per part.
+        Words per message.
     beat : int
         Words per beat.
 
     Returns
     -------
     ndarray of int, shape (nodes, beats, beat)
-        Words of each beat; -1 past the end of a part.
+        Numbers of the words of each beat; -1 past the end of a message.
 
     Examples
     --------
-    >>> in_beats(np.arange(6)[None], flits=3, beat=2).tolist()
+    >>> group_by_beats(np.arange(6)[None], flits=3, beat=2).tolist()
     [[[0, 1], [2, -1], [3, 4], [5, -1]]]
     """
     parts = values.reshape(len(values), -1, flits)
@@ -92,9 +103,12 @@ def in_beats(values: IntArray, flits: int, beat: int) -> IntArray:
 
 
 def sent_words(program: Program, run: Run) -> IntArray:
-    """Return the symbolic bits of the words that each node sends, shape (nodes, words)."""
-    count = program.part(run.form(program)).layout.send_words(run.length)
-    return word(np.arange(program.topology.nodes * count).reshape(-1, count))
+    """Return the symbolic bits of the words that each node sends, shape (nodes, words).
+
+    Word k of node n has the word number ``n * words + k``; see `symbols`.
+    """
+    count = program.part(run.form_number(program)).layout.send_words(run.length)
+    return word_bits(np.arange(program.topology.nodes * count).reshape(-1, count))
 
 
 def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolArray]:
@@ -103,16 +117,17 @@ def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, Boo
     Returns
     -------
     words : ndarray of int, shape (nodes, words)
+        Symbolic bits of words, or of sums in a reduction, in the order of the received words.
     receives : ndarray of bool, shape (nodes, words)
         True for words that the collective delivers to the node.
     """
-    part = program.part(run.form(program))
+    part = program.part(run.form_number(program))
     root = run.root if program.modes[run.mode].any_root else None
     count = part.layout.send_words(run.length)
     if not part.schedule.collective.reducing:
         numbers = np.arange(program.topology.nodes * count).reshape(-1, count)
         words, receives = expected_words(part.layout, numbers, root=root)
-        return word(words), receives
+        return word_bits(words), receives
     # The first node of each group sends word numbers and the others zeros, so that each sum under
     # ADD is the number of the summed words.
     groups = part.layout.blocks.groups
@@ -121,6 +136,9 @@ def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, Boo
     index, receives = expected_words(part.layout, numbers, operator=ADD, root=root)
     members = groups.members.tolist()
     sum_of = np.array(
-        [[sums.of([n * count + k for n in nodes]) for k in range(count)] for nodes in members]
+        [
+            [sums.number_of_sum([n * count + k for n in nodes]) for k in range(count)]
+            for nodes in members
+        ]
     )
-    return word(sum_of[groups.group[:, None], index.astype(int)]), receives
+    return word_bits(sum_of[groups.group_of_node[:, None], index.astype(int)]), receives

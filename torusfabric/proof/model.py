@@ -1,4 +1,4 @@
-"""`Model`: builder of a harness that compares a module with registers of a behavioural model.
+"""`HarnessBuilder`: builder of a harness that compares a module with a behavioural model.
 
 The harness is a Verilog module around the module under proof::
 
@@ -27,31 +27,31 @@ from .solver import Harness
 if TYPE_CHECKING:
     from ..verilog.design import Design
 
-__all__ = ["Model", "by_value", "earlier", "stays", "within"]
+__all__ = ["HarnessBuilder", "select_by_value", "earlier_value", "is_stable", "vector_field"]
 
 #: Start of an expression for a value one cycle earlier.
 PAST = "$past("
 
 #: A name in an expression; excludes system functions such as $past, and letters in numbers.
-NAME = r"(?<![$'\w])[A-Za-z_]\w*"
+NAME_PATTERN = r"(?<![$'\w])[A-Za-z_]\w*"
 
 #: Cycles after a reset that are searched for a counterexample.
-DEPTH = 20
+SEARCH_DEPTH = 20
 
 #: `past` is 1 from the second cycle on; `steady` is 1 if the previous cycle had no reset.
-STEADY = ["reg past = 0, steady = 0;",
+STEADY_LINES = ["reg past = 0, steady = 0;",
           "always @(posedge clk) begin past <= 1; steady <= !rst; end"]  # fmt: skip
 
 #: Least width of the cycle counter `age`.
 AGE_BITS = 4
 
 
-def by_value(values: Iterable[int], chosen: str) -> str:
+def select_by_value(values: Iterable[int], chosen: str) -> str:
     """Return a Verilog expression that selects a constant by the value of an expression.
 
     Examples
     --------
-    >>> by_value([3, 3], "mode"), by_value([1, 2, 4], "mode")
+    >>> select_by_value([3, 3], "mode"), select_by_value([1, 2, 4], "mode")
     ('3', '(mode == 0 ? 1 : mode == 1 ? 2 : 4)')
     """
     *others, last = map(int, values)
@@ -61,35 +61,52 @@ def by_value(values: Iterable[int], chosen: str) -> str:
     return f"({' : '.join([*cases, str(last)])})"
 
 
-def within(name: str, number: str, bits: int) -> str:
-    """Return the Verilog for field `number` of a vector of fields of `bits` bits."""
+def vector_field(name: str, number: str, bits: int) -> str:
+    """Return the Verilog for a field of a vector whose fields lie side by side.
+
+    Parameters
+    ----------
+    name : str
+        Name of the vector.
+    number : str
+        Expression of the number of the field.
+    bits : int
+        Bits of a field.
+    """
     return f"{name}[({number}) * {bits} +: {bits}]"
 
 
-def earlier(value: str, cycles: int = 1) -> str:
+def earlier_value(value: str, cycles: int = 1) -> str:
     """Return the Verilog for a value some cycles earlier.
 
     Examples
     --------
-    >>> earlier("rst", 2), earlier("rst", 0)
+    >>> earlier_value("rst", 2), earlier_value("rst", 0)
     ('$past($past(rst))', 'rst')
     """
     return PAST * cycles + value + ")" * cycles
 
 
-def stays(value: str, while_: str) -> str:
+def is_stable(value: str, while_: str) -> str:
     """Return the Verilog condition that a value keeps its previous value if `while_` held then.
 
     Examples
     --------
-    >>> stays("tlast", "tvalid && !tready")
+    >>> is_stable("tlast", "tvalid && !tready")
     '!steady || !$past(tvalid && !tready) || tlast == $past(tlast)'
     """
     return f"!steady || !$past({while_}) || {value} == $past({value})"
 
 
-class Model:
+class HarnessBuilder:
     """Builder of a harness for one module.
+
+    A proof adds model registers, wires, assumptions and claims, and then makes the harness::
+
+        model = HarnessBuilder(design, "counter")
+        model.add_register("pulses", "pulses + enable", 8)      # the behaviour, restated
+        model.claim("counts_pulses", "count == pulses")         # the module agrees
+        harness = model.make_harness("the counter counts the cycles with enable")
 
     Parameters
     ----------
@@ -129,102 +146,125 @@ class Model:
         self._ports, self._signals = [*made.ports], [*made.signals]
         self._constants = set(constants)
 
-    def has(self, name: str) -> bool:
+    def has_name(self, name: str) -> bool:
         """Return True if the module has a port or a register with this name."""
         return name in self.widths
 
-    def width(self, name: str) -> int:
+    def port_width(self, name: str) -> int:
         """Return the bits of a port or register of the module; 0 if there is none."""
         return self.widths.get(name, 0)
 
-    def free(self, name: str, width: int = 1) -> str:
+    def add_free_value(self, name: str, width: int = 1) -> str:
         """Define a value that may be different in every cycle; returns its name."""
-        return self._define(name, f"(* anyseq *) wire {_range(width)}{name};")
+        return self._define_name(name, f"(* anyseq *) wire {_bit_range(width)}{name};")
 
-    def fixed(self, name: str, width: int = 1) -> str:
+    def add_constant_value(self, name: str, width: int = 1) -> str:
         """Define a value that is arbitrary but constant over time; returns its name."""
-        return self._define(name, f"(* anyconst *) wire {_range(width)}{name};")
+        return self._define_name(name, f"(* anyconst *) wire {_bit_range(width)}{name};")
 
-    def drive(self, port: str, value: str) -> None:
+    def drive_input(self, port: str, value: str) -> None:
         """Drive an input of the module with an expression."""
-        self._driven[port] = self._held(value)
+        self._driven[port] = self._replace_past(value)
 
-    def wire(self, name: str, value: str, width: int = 1, *, signed: bool = False) -> str:
-        """Define a name for an expression; returns the name."""
-        value = self._held(value)
-        self._ages[name] = self._age(value)
-        return self._define(name, f"wire {'signed ' * signed}{_range(width)}{name} = {value};")
+    def add_wire(self, name: str, value: str, width: int = 1, *, signed: bool = False) -> str:
+        """Define a wire with the value of an expression; returns its name."""
+        value = self._replace_past(value)
+        self._ages[name] = self._look_back_cycles(value)
+        return self._define_name(
+            name, f"wire {'signed ' * signed}{_bit_range(width)}{name} = {value};"
+        )
 
-    def register(self, name: str, following: str, width: int = 1, *, signed: bool = False) -> str:
-        """Define a model register with the expression for its next value; returns its name."""
-        following = f"always @(posedge clk) {name} <= rst ? 0 : {self._held(following)};"
-        return self._define(name, f"reg {'signed ' * signed}{_range(width)}{name};", following)
+    def add_register(
+        self, name: str, following: str, width: int = 1, *, signed: bool = False
+    ) -> str:
+        """Define a model register; returns its name.
 
-    def _define(self, name: str, *lines: str) -> str:
+        Parameters
+        ----------
+        following : str
+            Expression of the value after the next clock edge; a reset sets the register to 0.
+        """
+        following = f"always @(posedge clk) {name} <= rst ? 0 : {self._replace_past(following)};"
+        return self._define_name(
+            name, f"reg {'signed ' * signed}{_bit_range(width)}{name};", following
+        )
+
+    def _define_name(self, name: str, *lines: str) -> str:
         """Append the lines that define a name; returns the name."""
         self._defined.add(name)
         self._lines += lines
         return name
 
-    def _held(self, text: str) -> str:
+    def _replace_past(self, text: str) -> str:
         """Return an expression with a register in place of each ``$past(..)``, innermost first."""
-        self._named.update(re.findall(NAME, text))
+        self._named.update(re.findall(NAME_PATTERN, text))
         while (at := text.rfind(PAST)) >= 0:
             first = end = at + len(PAST)
             depth = 1
             while depth:
                 depth += {"(": 1, ")": -1}.get(text[end], 0)
                 end += 1
-            text = text[:at] + self._past(text[first : end - 1]) + text[end:]
+            text = text[:at] + self._past_register(text[first : end - 1]) + text[end:]
         return text
 
-    def _past(self, value: str) -> str:
+    def _past_register(self, value: str) -> str:
         """Return the register that holds a value for one cycle."""
         if value not in self._pasts:
             self._pasts[value] = name = f"past_{len(self._pasts)}"
-            self._ages[name] = self._age(value) + 1
+            self._ages[name] = self._look_back_cycles(value) + 1
             self._lines.append(f"reg [$bits({{{value}}})-1:0] {name};")
             self._lines.append(f"always @(posedge clk) {name} <= {value};")
         return self._pasts[value]
 
-    def _age(self, text: str) -> int:
+    def _look_back_cycles(self, text: str) -> int:
         """Return the number of cycles that an expression looks back."""
         return max((self._ages.get(name, 0) for name in re.findall(r"\w+", text)), default=0)
 
-    def parts(self, name: str, count: int, width: int) -> Iterator[tuple[int, str, str]]:
-        """Yield the fields of a vector: number, expression now, and one cycle earlier."""
+    def vector_fields(self, name: str, count: int, width: int) -> Iterator[tuple[int, str, str]]:
+        """Yield each of `count` fields of a vector, `width` bits each.
+
+        Yields
+        ------
+        number : int
+            Number of the field.
+        now, before : str
+            Expressions of the field in this cycle, and one cycle earlier.
+        """
         for k in range(count):
-            now = within(name, str(k), width)
+            now = vector_field(name, str(k), width)
             yield k, now, f"$past({now})"
 
-    def word(self, port: str, number: int, width: int, *, ago: int = 0) -> str:
-        """Return the Verilog for a word of a port, `ago` cycles earlier."""
-        word = port if self.width(port) == 1 else f"{port}[{number * width} +: {width}]"
-        return earlier(word, ago)
+    def port_word(self, port: str, number: int, width: int, *, ago: int = 0) -> str:
+        """Return the Verilog for word `number` of a port, `ago` cycles earlier.
+
+        The words of the port have `width` bits each and lie side by side.
+        """
+        word = port if self.port_width(port) == 1 else f"{port}[{number * width} +: {width}]"
+        return earlier_value(word, ago)
 
     def assume(self, condition: str) -> None:
         """Assume a condition on the inputs in all cycles outside resets."""
-        self._claims.append(f"if (!rst) assume ({self._held(condition)});")
+        self._claims.append(f"if (!rst) assume ({self._replace_past(condition)});")
 
     def claim(self, name: str, condition: str, *, ago: int = 0) -> None:
-        """Assert a condition in every cycle.
+        """Claim that a condition holds in every cycle that is not a reset.
 
         Without resets, the assertion starts in the first cycle that is late enough to look back: at
         least `ago` cycles, and as many as the condition needs.
         """
-        condition, known = self._held(condition), "past && !rst"
+        condition, known = self._replace_past(condition), "past && !rst"
         if not self._resets:
-            age = max(self._age(condition), ago)
+            age = max(self._look_back_cycles(condition), ago)
             self._looks_back, known = max(self._looks_back, age), f"age >= {age}"
         self._claims.append(f"if ({known}) {name}: assert ({condition});")
         self._properties += 1
 
-    def claims(self, claims: Mapping[str, str]) -> None:
+    def claim_all(self, claims: Mapping[str, str]) -> None:
         """Assert several conditions by name."""
         for name, condition in claims.items():
             self.claim(name, condition)
 
-    def harness(self, says: str, *, cycles: int | None = None) -> Harness:
+    def make_harness(self, says: str, *, cycles: int | None = None) -> Harness:
         """Return the harness.
 
         Parameters
@@ -243,32 +283,32 @@ class Model:
         shown = [name for name in self._signals if name in inner]
         return Harness(
             self._name,
-            self._text([*self._ports, *shown]),
+            self._harness_text([*self._ports, *shown]),
             "\n".join(self._design.modules[each] for each in names),
             self._properties,
             cycles or self._looks_back + 1,
             says,
             shown=tuple(f"{self._module}/{each}" for each in shown),
-            depth=DEPTH * self._resets,
+            depth=SEARCH_DEPTH * self._resets,
         )
 
-    def _text(self, pins: list[str]) -> str:
+    def _harness_text(self, pins: list[str]) -> str:
         """Return the Verilog of the harness; `pins` are the connected ports and registers."""
         free = [n for n in self._inputs if n not in self._constants and n not in self._driven]
         # The model needs clk and rst even around a module without registers.
         head = [f"input {name}" for name in ("clk", "rst") if name not in self._ports]
-        head += [f"input {_range(self.widths[name])}{name}" for name in free]
+        head += [f"input {_bit_range(self.widths[name])}{name}" for name in free]
         rest = [name for name in pins if name not in free]
         # With this directive a misspelt name is an error; otherwise it would be a free wire.
         lines = ["`default_nettype none", f"module harness({', '.join(head)});"]
         lines += [
-            f"{'(* anyconst *) ' * (name in self._constants)}wire {_range(self.widths[name])}"
+            f"{'(* anyconst *) ' * (name in self._constants)}wire {_bit_range(self.widths[name])}"
             f"{name};"
             for name in rest
         ]
         lines += [
             f"{self._module} dut ({', '.join(f'.{name}({name})' for name in pins)});",
-            *(STEADY if self._resets else _age(self._looks_back)),
+            *(STEADY_LINES if self._resets else _age_counter(self._looks_back)),
             *self._lines,
             *(f"assign {name} = {value};" for name, value in self._driven.items()),
             "always @* begin",
@@ -280,11 +320,11 @@ class Model:
         return "\n".join([*lines, ""])
 
 
-def _age(most: int) -> list[str]:
+def _age_counter(most: int) -> list[str]:
     """Return the counter of past cycles, which saturates at or above `most`."""
     bits = max(AGE_BITS, most.bit_length())
     return [f"reg [{bits - 1}:0] age = 0;", "always @(posedge clk) age <= age + !(&age);"]
 
 
-def _range(width: int) -> str:
+def _bit_range(width: int) -> str:
     return f"[{width - 1}:0] " if width > 1 else ""

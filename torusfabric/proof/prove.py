@@ -1,7 +1,7 @@
 """The proof of a whole fabric: its steps in order, its assumptions, and its conclusion.
 
 Users call `prove`. Proofs of systems of several fabrics also use `check_provable` and
-`as_far_as_it_holds`.
+`collect_proofs`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from ..toolchain.cache import Cache
 from ..toolchain.public import public
 from ..verilog import emit
 from .gates import read_gates
-from .lemmas import Steps, of_modules, of_words, whole_runs
+from .lemmas import ClaimProver, module_claims, whole_runs_claim, word_claim
 from .report import ModuleProof, Proof, Refuted
 from .solver import Harness
-from .units import link_harnesses, operator_harnesses, operators_of
-from .whole import Whole
+from .units import find_operators, link_harnesses, operator_harnesses
+from .whole import AllRunsProof
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..toolchain.progress import Progress
     from ..verilog.design import Design
 
-__all__ = ["ASSUMPTIONS", "as_far_as_it_holds", "check_provable", "prove"]
+__all__ = ["ASSUMPTIONS", "collect_proofs", "check_provable", "prove"]
 
 #: Assumptions of the proof of every fabric.
 ASSUMPTIONS = (
@@ -51,9 +51,11 @@ def prove(
     Parameters
     ----------
     fabric : Fabric
-        The fabric; its operators must be associative and state a proof.
+        The fabric. Its operators must be associative, without registers, and state a proof, that
+        is, a formula for the solver.
     design : Design, optional
-        The Verilog to prove; by default the emitted Verilog of the fabric.
+        The Verilog to prove; by default the emitted Verilog of the fabric, with constant tables in
+        place of loaded ones.
     cache : Cache, optional
         Store of steps that were proved before.
     progress : function of (done, total, step), optional
@@ -79,13 +81,13 @@ def prove(
     True
     """
     check_provable(fabric)
-    held = fabric.tables.proofs.held(fabric) if fabric.tables else fabric
-    proved = _steps(held, design or emit(held), cache, progress, written=fabric)
-    return as_far_as_it_holds(proved, _assumptions(fabric), _conclusion(fabric))
+    held = fabric.tables.proofs.with_constant_tables(fabric) if fabric.tables else fabric
+    proved = _prove_steps(held, design or emit(held), cache, progress, written=fabric)
+    return collect_proofs(proved, _list_assumptions(fabric), _conclusion_text(fabric))
 
 
 def check_provable(fabric: Fabric) -> None:
-    """Raise the errors of `prove` for a fabric: an operator without a proof, or a missing tool."""
+    """Raise the errors of `prove` that are known beforehand: an operator, or a missing tool."""
     if fabric.tables:
         fabric.tables.proofs.check_provable(fabric)
     for operator in fabric.operator_unit.operators if fabric.operator_unit else ():
@@ -98,10 +100,21 @@ def check_provable(fabric: Fabric) -> None:
         tools.require(tool)
 
 
-def as_far_as_it_holds(
+def collect_proofs(
     proofs: Iterable[ModuleProof], assumptions: Iterable[str], conclusion: str
 ) -> Proof:
-    """Return a proof of the steps before the first failure, and its counterexample."""
+    """Return the report of a proof, given its steps.
+
+    Parameters
+    ----------
+    proofs : iterable of ModuleProof
+        The steps, proved one by one as the iterable yields them. If one of them raises `Refuted`,
+        the report has the steps before it and the counterexample.
+    assumptions : iterable of str
+        Unproved preconditions, each a sentence.
+    conclusion : str
+        The statement about the fabric that the steps prove together.
+    """
     found: list[ModuleProof] = []
     wrong = None
     try:
@@ -111,7 +124,7 @@ def as_far_as_it_holds(
     return Proof(tuple(found), tuple(assumptions), conclusion, wrong)
 
 
-def _steps(
+def _prove_steps(
     fabric: Fabric, design: Design, cache: Cache | None, progress: Progress, *, written: Fabric
 ) -> Iterator[ModuleProof]:
     """Yield the proofs of all steps; the longest step, whole runs, comes last.
@@ -125,38 +138,38 @@ def _steps(
         The fabric as emitted.
     """
     roles = {fabric.prefix + name: role for name, role in fabric.netlist.roles.items()}
-    text = read_gates(design, roles, cache, operators=operators_of(fabric, design))
-    steps = Steps(fabric, design, cache, progress)
-    whole = Whole(fabric, text)
-    yield steps.known(of_words(fabric, text))
+    text = read_gates(design, roles, cache, operators=find_operators(fabric, design))
+    steps = ClaimProver(fabric, design, cache, progress)
+    whole = AllRunsProof(fabric, text)
+    yield steps.prove_claim(word_claim(fabric, text))
     if fabric.tables:
-        yield from map(steps.known, fabric.tables.proofs.claims(written, design, text))
-    yield from map(steps.known, fabric.interface.claims(fabric, text))
-    yield from map(steps.known, of_modules(fabric, text))
-    yield from steps.solved([*_by_induction(fabric, design, written)])
-    yield steps.known(whole_runs(whole, progress))
+        yield from map(steps.prove_claim, fabric.tables.proofs.claims(written, design, text))
+    yield from map(steps.prove_claim, fabric.interface.wiring_claims(fabric, text))
+    yield from map(steps.prove_claim, module_claims(fabric, text))
+    yield from steps.prove_harnesses([*_induction_harnesses(fabric, design, written)])
+    yield steps.prove_claim(whole_runs_claim(whole, progress))
 
 
-def _by_induction(fabric: Fabric, design: Design, written: Fabric) -> Iterator[Harness]:
-    """Yield the harnesses that the solver proves."""
+def _induction_harnesses(fabric: Fabric, design: Design, written: Fabric) -> Iterator[Harness]:
+    """Yield all harnesses of a fabric, which the solver proves by induction over time."""
     yield from operator_harnesses(fabric, design)
     yield from link_harnesses(fabric, design)
-    yield from fabric.interface.harnesses(fabric, design)
+    yield from fabric.interface.proof_harnesses(fabric, design)
     if fabric.tables:
         yield from fabric.tables.proofs.harnesses(written)
 
 
-def _assumptions(fabric: Fabric) -> Iterator[str]:
+def _list_assumptions(fabric: Fabric) -> Iterator[str]:
     """Yield the assumptions, those of tables and of the interface included."""
     yield from ASSUMPTIONS
     if fabric.tables:
         yield from fabric.tables.proofs.assumptions(fabric)
-    if "reset_run" in fabric.netlist.single_nets:
+    if "reset_run" in fabric.netlist.single_net_widths:
         yield "No run is ended early."
     yield from fabric.interface.assumptions()
 
 
-def _conclusion(fabric: Fabric) -> str:
+def _conclusion_text(fabric: Fabric) -> str:
     """Return the conclusion as a sentence."""
     chosen = ", whichever mode, length, root and operator it is with," * fabric.program.any_length
     begins = " from when words written before are there" * (fabric.hold > 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import WorkFailed
 
-__all__ = ["Counterexample", "ModuleProof", "Proof", "Refuted", "refuted"]
+__all__ = ["Counterexample", "ModuleProof", "Proof", "Refuted", "make_refutation"]
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class ModuleProof:
     Parameters
     ----------
     name : str
-        Module of the text, or the name of the step.
+        Name of the module in the Verilog, or of the step if it is about several modules.
     method : str
         Method of the proof, such as ``induction over time``.
     properties : int
@@ -120,6 +120,9 @@ class Refuted(Exception):
         self.counterexample, self.run = counterexample, run
 
 
-def refuted(module: str, signal: str, message: str, *, cycle: int = 0) -> Refuted:
-    """Return the exception for a property that fails, without a run."""
+def make_refutation(module: str, signal: str, message: str, *, cycle: int = 0) -> Refuted:
+    """Return the exception for a property that fails and is about no particular run.
+
+    The parameters are fields of `Counterexample`.
+    """
     return Refuted(Counterexample(module, signal, cycle, message))

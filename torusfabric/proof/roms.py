@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ..rtl.netlist import Role
 from .gates import GateModule
-from .report import refuted
+from .report import make_refutation
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -36,44 +36,48 @@ def _rows_of_text(bits: str, width: int) -> _Rows:
 
 
 def _wrong_rows(found: _Rows, wanted: _Rows) -> list[int]:
-    """Return the numbers of rows that differ; past its end, a ROM repeats the last wanted row."""
+    """Return the numbers of the rows of a ROM that are wrong.
+
+    If one of the lists is shorter, it is continued with the last wanted row. Further rows in the
+    Verilog must therefore equal that row.
+    """
     every = zip_longest(found, wanted, fillvalue=wanted[-1])
     return [number for number, (row, right) in enumerate(every) if row != right]
 
 
-def _compared(found: _Rows, wanted: _Rows, name: str) -> int:
+def _compare_rows(found: _Rows, wanted: _Rows, name: str) -> int:
     """Return the number of rows, or raise `Refuted` if a row differs."""
     for row in _wrong_rows(found, wanted):
         right = wanted[min(row, len(wanted) - 1)]
         message = f"Row {row} of the ROM {name} must be {right}, not {found[row]}"
-        raise refuted("rom", f"{name}, row {row}", message)
+        raise make_refutation("rom", f"{name}, row {row}", message)
     return len(found)
 
 
 def check_roms(fabric: Fabric, text: GateText) -> int:
     """Check the rows of all ROMs, those of nodes and those inside modules; returns their number.
 
-    Modules that are read as ports only (`gates.PORTS_ALONE`) have no rows to check here.
+    Modules that are read as ports only (`gates.PORT_ONLY_ROLES`) have no rows to check here.
     """
     count = 0
-    for instance in fabric.netlist.having(Role.ROM):
+    for instance in fabric.netlist.instances_with_role(Role.ROM):
         if instance.name in text.instances:
             found = _rows_of_text(text.instances[instance.name].rom, instance.width)
             wanted = _rows_of_numbers(instance.contents, instance.width)
-            count += _compared(found, wanted, instance.name)
+            count += _compare_rows(found, wanted, instance.name)
     for name, make in fabric.netlist.modules.items():
         module = text.modules.get(fabric.prefix + name)
         if module and module.rams:
-            count += _check_inside(module, make().memories(), name)
+            count += _check_module_roms(module, make().memory_shapes(), name)
     return count
 
 
-def _check_inside(module: GateModule, memories: Sequence[MemoryShape], name: str) -> int:
+def _check_module_roms(module: GateModule, memories: Sequence[MemoryShape], name: str) -> int:
     """Check the ROMs inside a module.
 
     Yosys may rename ROMs, so each is compared with the most similar unused one of its shape.
     """
-    left = [_rows_of_numbers(each.rows, each.width) for each in memories if not each.written]
+    left = [_rows_of_numbers(each.rows, each.width) for each in memories if not each.is_ram]
     count = 0
     for ram in module.rams:
         if ram.writes or not ram.name:  # Yosys gives cases that become tables no name
@@ -84,8 +88,8 @@ def _check_inside(module: GateModule, memories: Sequence[MemoryShape], name: str
             message = (
                 f"{name} must not have {ram.name}, a ROM of {ram.size} rows of {ram.width} bits"
             )
-            raise refuted("rom", name, message)
+            raise make_refutation("rom", name, message)
         wanted = min(alike, key=lambda rows: len(_wrong_rows(found, rows)))
         left.remove(wanted)
-        count += _compared(found, wanted, f"{ram.name} of {name}")
+        count += _compare_rows(found, wanted, f"{ram.name} of {name}")
     return count

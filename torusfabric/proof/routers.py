@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..rtl.core.part import NEUTRAL_WORD, Choice
-from ..rtl.core.places import Place
+from ..rtl.core.node_module import IDENTITY_WORD, NodeMultiplexer
+from ..rtl.core.places import BitPlace
 from ..rtl.core.router import Router
 from ..rtl.netlist import Role
 from .gate_program import GateProgram
-from .report import refuted
-from .symbols import UNKNOWN, word
+from .report import make_refutation
+from .symbols import UNKNOWN, word_bits
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -30,20 +30,21 @@ InputBits: TypeAlias = dict[tuple[str, int], int]
 
 
 class _Selection(NamedTuple):
-    """A word that an out-port can select.
+    """A word that an out-port can select, and the inputs that select it.
 
     Parameters
     ----------
     port : int
         The out-port.
     source : str
-        Text for messages.
+        Name of the word in messages.
     bits : dict of (str, int) to int
-        Select bits for this word, by port and position.
+        Value of each select bit: (input port of the router module, position) -> 0 or 1.
     word : (str, int) or None
         Input port and position of the word; None for the neutral word.
     late : bool
-        True for the word that arrived one cycle earlier, and is held in a register.
+        True if the word passes a register of the router first, so that it arrives one cycle before
+        other words.
     """
 
     port: int
@@ -62,34 +63,38 @@ def check_routers(fabric: Fabric, text: GateText) -> int:
         if fabric.netlist.roles.get(name) is Role.ROUTER and module is not None:
             router = make()
             assert isinstance(router, Router)
-            count += _check_selections(fabric, module, [*_selections(router)])
+            count += _check_selections(fabric, module, [*_list_selections(router)])
     return count
 
 
-def _selections(router: Router) -> Iterator[_Selection]:
+def _list_selections(router: Router) -> Iterator[_Selection]:
     """Yield the words that the out-ports of a router can select."""
     ports = router.word_count("rx")
     for port, choice in enumerate(router.choices):
         if choice is None:
             continue
-        for number, chosen in enumerate(choice.words + (NEUTRAL_WORD,) * choice.idles):
-            bits = _bits_of_choice(choice, number)
+        for number, chosen in enumerate(choice.words + (IDENTITY_WORD,) * choice.idles):
+            bits = _select_bits(choice, number)
             if bits is not None:
                 arrives = chosen.position < ports
                 place = ("rx" if arrives else "inject", chosen.position - ports * (not arrives))
-                source = None if chosen == NEUTRAL_WORD else place
+                source = None if chosen == IDENTITY_WORD else place
                 yield _Selection(port, f"{number} of its words", bits, source, chosen.late)
 
 
-def _bits_of_choice(choice: Choice, number: int) -> InputBits | None:
-    """Return the select bits for a multiplexer input; None if no table can contain them."""
+def _select_bits(choice: NodeMultiplexer, number: int) -> InputBits | None:
+    """Return the select bits for multiplexer input `number`; None if no table can select it.
+
+    Some select bits are constants, and some are the same input. An input that needs other values
+    than these can never be selected.
+    """
     found: InputBits = {}
-    for bit, value in zip(choice.bits, choice.code(number), strict=True):
-        if bit.place is Place.CONSTANT:
+    for bit, value in zip(choice.bits, choice.bits_for_input(number), strict=True):
+        if bit.place is BitPlace.CONSTANT:
             if bit.number != value:
                 return None
             continue
-        name = "columns" if bit.place is Place.COLUMN else f"table_{bit.table}"
+        name = "columns" if bit.place is BitPlace.COLUMN else f"table_{bit.table}"
         if found.setdefault((name, bit.number), value) != value:
             return None
     return found
@@ -98,8 +103,9 @@ def _bits_of_choice(choice: Choice, number: int) -> InputBits | None:
 def _check_selections(fabric: Fabric, module: GateModule, selections: list[_Selection]) -> int:
     """Check that each out-port shows the word for its select bits; returns the number of cases.
 
-    All cases are executed side by side, with unknown values for inputs that the word must not
-    depend on:
+    A case is a selection with one of the fabric's operators, because the neutral word depends on
+    the operator. All cases are executed side by side. Inputs that the word must not depend on are
+    unknown:
 
     =====  =====================================================================
     cycle  known inputs
@@ -111,7 +117,7 @@ def _check_selections(fabric: Fabric, module: GateModule, selections: list[_Sele
     =====  =====================================================================
     """
     width, unit = fabric.width, fabric.operator_unit
-    codes = dict(zip(unit.codes, unit.operators, strict=True)) if unit else {0: None}
+    codes = dict(zip(unit.operator_codes, unit.operators, strict=True)) if unit else {0: None}
     cases = [(selection, code) for selection in selections for code in codes]
     program = GateProgram(module, {"tx": [*range(len(module.outputs["tx"]))]})
     given = [
@@ -120,7 +126,7 @@ def _check_selections(fabric: Fabric, module: GateModule, selections: list[_Sele
         for _ in range(3)
     ]  # fmt: skip
     _, early, now = given
-    letters = word(np.arange(width, dtype=np.int32))
+    letters = word_bits(np.arange(width, dtype=np.int32))
     wanted = np.tile(letters[:, None], len(cases))
     for k, (selection, code) in enumerate(cases):
         for (name, row), bit in selection.bits.items():
@@ -134,16 +140,16 @@ def _check_selections(fabric: Fabric, module: GateModule, selections: list[_Sele
             continue
         name, place = selection.word
         (early if selection.late else now)[name][place * width :][:width, k] = letters
-    state = program.unknown(len(cases))
+    state = program.unknown_state(len(cases))
     for inputs in given:
         live = {name: values[program.inputs[name]] for name, values in inputs.items()}
-        state = program.after(program.values(state, live), state)
-    shown = program.outputs_of(program.values(state, {}), "tx")
+        state = program.next_state(program.cycle_bits(state, live), state)
+    shown = program.outputs_of(program.cycle_bits(state, {}), "tx")
     for k, (selection, _) in enumerate(cases):
         port = selection.port
         if (shown[port * width :][:width, k] != wanted[:, k]).any():
             message = (
                 f"Out-port {port} of {module.name} must select word {selection.source} in its cycle"
             )
-            raise refuted(module.name, f"tx[{port}]", message)
+            raise make_refutation(module.name, f"tx[{port}]", message)
     return len(cases)

@@ -15,37 +15,47 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..topology import BoolArray, IntArray
-from .report import Counterexample, Refuted, refuted
-from .snapshot import Snapshot, picked, same, without_moving_words
+from .report import Counterexample, Refuted, make_refutation
+from .snapshot import Snapshot, forget_moving_words, has_same_registers, select_runs
 from .starts import Starts
-from .symbols import UNKNOWN, named
+from .symbols import UNKNOWN, bit_text
 
 if TYPE_CHECKING:
-    from .accesses import Access
+    from .accesses import NodeAccess
     from .machine import Override
     from .messages import Run
 
-__all__ = ["AT_ONCE", "Meanwhile", "Runs", "Variant", "run_refuted"]
+__all__ = ["MOST_NODE_RUNS", "Environment", "Runs", "StartTiming", "make_run_refutation"]
 
 #: Nodes times runs that are executed at once.
-AT_ONCE = 4096
+MOST_NODE_RUNS = 4096
 
 #: Cycles after a run within which the fabric must be stable, and cycles after which words that
 #: still move are taken to circulate.
 RESTING, CIRCLING = 100, 50
 
 
-def run_refuted(
+def make_run_refutation(
     run: Run, cycle: int, signal: str, message: str, node: int | None = None
 ) -> Refuted:
-    """Return the exception for a run with a wrong value."""
+    """Return the exception for a run in which a signal has a wrong value.
+
+    Parameters
+    ----------
+    message : str
+        Verb phrase that follows the signal in the message, such as "must be 1, not 0".
+    node : int, optional
+        Node of the signal.
+    """
     at = "" if node is None else f" of node {node}"
     text = f"{signal[:1].upper()}{signal[1:]}{at} {message} (cycle {cycle} of {run})"
     return Refuted(Counterexample("whole runs", signal + at, cycle, text), run)
 
 
-class Variant(NamedTuple):
-    """A timing of starts relative to the writes of messages.
+class StartTiming(NamedTuple):
+    """A variant of the proof of runs: when a run is started after the writes of its messages.
+
+    The variants of fabrics with memories are listed in `memory_runs.MemoryRuns`.
 
     Parameters
     ----------
@@ -60,7 +70,7 @@ class Variant(NamedTuple):
     every: bool
 
 
-class Meanwhile(NamedTuple):
+class Environment(NamedTuple):
     """The environment of a fabric during a run; cycles count from 0, and the start is in cycle -1.
 
     Parameters
@@ -81,12 +91,12 @@ class Meanwhile(NamedTuple):
 class Runs(ABC):
     """Symbolic execution of several runs at once; each interface has a subclass."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: NodeAccess) -> None:
         self.machine, self.program = access.machine, access.program
         self.starts, self.access = Starts(access), access
 
     #: The variants of starts.
-    variants: tuple[Variant, ...] = (Variant(0, every=True),)
+    variants: tuple[StartTiming, ...] = (StartTiming(0, every=True),)
 
     @abstractmethod
     def prove(
@@ -112,61 +122,76 @@ class Runs(ABC):
             If a run shows a wrong value.
         """
 
-    def prepare(self, runs: Sequence[Run]) -> IntArray:
-        """Prepare the machine for runs; returns the forecast cycles of each."""
-        self.machine.prepare(len(runs))
-        self.machine.choose([run.operation for run in runs])
+    def prepare_machine(self, runs: Sequence[Run]) -> IntArray:
+        """Set the number of runs and their operators in the machine.
+
+        Returns
+        -------
+        ndarray of int, shape (runs,)
+            Forecast cycles of each run, from the program.
+        """
+        self.machine.prepare_runs(len(runs))
+        self.machine.choose_operators([run.operation for run in runs])
         return np.array([self.program.cycles(run.length, mode=run.mode) for run in runs])
 
-    def carry_out(
+    def execute_runs(
         self,
         runs: Sequence[Run],
         cycles: IntArray,
         now: Snapshot,
-        meanwhile: Meanwhile,
+        meanwhile: Environment,
         *,
         held: int = 0,
     ) -> tuple[Snapshot, Snapshot]:
-        """Execute runs until all are done, and check busy, done, cycles and error in every cycle.
+        """Execute runs until all are done, and check the outputs of the sequencer.
+
+        Outputs busy and done are checked in every cycle, error in the first cycle, and cycles (the
+        cycle counter) at the end of each run.
 
         Parameters
         ----------
         cycles : ndarray of int, shape (runs,)
             Forecast cycles of each run.
+        now : Snapshot
+            State in the cycle of the start.
+        meanwhile : Environment
+            Values at the other inputs of the fabric during the runs.
         held : int
-            Cycles by which each run is delayed after its start.
+            Cycles by which the fabric delays each run after its start.
 
         Returns
         -------
-        tuple of (Snapshot, Snapshot)
-            State after the last run, and the states of the runs each at its own end.
+        now : Snapshot
+            State of all runs after the end of the longest run.
+        left : Snapshot
+            State of each run in the cycle in which it ends, the first one with done high.
         """
         machine, cycles = self.machine, cycles + held
-        given = self.starts.of(runs) | meanwhile.driven(-1)
-        machine.settle(now, given, meanwhile.overrides(-1))
+        given = self.starts.start_inputs(runs) | meanwhile.driven(-1)
+        machine.settle_nets(now, given, meanwhile.overrides(-1))
         meanwhile.look(-1)
-        now = left = machine.after(now)
+        now = left = machine.next_state(now)
         for edge in range(int(cycles.max()) + 1):
             under_way: BoolArray = edge < cycles
             # The start input is unknown during a run, because the fabric ignores it.
             ignored = edge < cycles - self.access.follows
-            given = self.access.given(start=np.where(ignored, UNKNOWN, 0))
-            machine.settle(now, given | meanwhile.driven(edge), meanwhile.overrides(edge))
+            given = self.access.idle_inputs(start=np.where(ignored, UNKNOWN, 0))
+            machine.settle_nets(now, given | meanwhile.driven(edge), meanwhile.overrides(edge))
             meanwhile.look(edge)
             shows = edge >= self.access.unshown
-            self.check(runs, edge, "busy", under_way & shows)
+            self.check_output(runs, edge, "busy", under_way & shows)
             if shows:
-                self.check(runs, edge, "done", ~under_way)
+                self.check_output(runs, edge, "done", ~under_way)
             if not edge and self.starts.chosen and self.access.refuses:
-                self.check(runs, edge, "error", 0)
+                self.check_output(runs, edge, "error", 0)
             ending: BoolArray = np.equal(cycles, edge)
             if ending.any():
-                left = picked(ending, now, left, len(runs))
-                self.check(runs, edge, "cycles", edge - held, there=ending)
-            now = machine.after(now)
+                left = select_runs(ending, now, left, len(runs))
+                self.check_output(runs, edge, "cycles", edge - held, there=ending)
+            now = machine.next_state(now)
         return now, left
 
-    def check(
+    def check_output(
         self,
         runs: Sequence[Run],
         edge: int,
@@ -175,24 +200,30 @@ class Runs(ABC):
         *,
         there: BoolArray | bool = True,
     ) -> None:
-        """Check an output of the top in the runs `there`.
+        """Check an output of the top.
 
         Parameters
         ----------
+        edge : int
+            Cycle of the run, for messages.
         wanted : ndarray of bool, shape (runs,), or int
-            Bit of each run, repeated for each block; or a number for all runs.
+            Expected value. An array has the bit of each run; every bit of the output must have this
+            value, because in a system of several fabrics each of them has a bit of its own. An int
+            is the value of the whole output in all runs.
+        there : ndarray of bool, shape (runs,), or True
+            Runs in which the output is checked.
         """
-        for k, shown in enumerate(self.machine.shown(self.access.net(signal))):
+        for k, shown in enumerate(self.machine.net_values(self.access.top_net(signal))):
             bits, name = wanted, signal
             if isinstance(wanted, int):
                 bits, name = np.full(len(shown), wanted >> k & 1), f"{signal}[{k}]"
             wrong = (shown != bits) & there
             if wrong.any():
                 at = int(wrong.argmax())
-                message = f"must be {int(np.asarray(bits)[at])}, not {named(int(shown[at]))}"
-                raise run_refuted(runs[at], edge, name, message)
+                message = f"must be {int(np.asarray(bits)[at])}, not {bit_text(int(shown[at]))}"
+                raise make_run_refutation(runs[at], edge, name, message)
 
-    def rested(self, now: Snapshot) -> Snapshot:
+    def resting_state(self, now: Snapshot) -> Snapshot:
         """Return the state once nothing changes outside the nodes.
 
         Words on links become unknown. So do words that circulate in routers at rest; they are
@@ -200,11 +231,11 @@ class Runs(ABC):
         """
         machine = self.machine
         for cycle in range(RESTING):
-            machine.settle(now, self.access.given())
-            shown, later = machine.nets.copy(), machine.after(now)
-            machine.settle(later, self.access.given())
-            if (shown == machine.nets).all() and same(now, later):
+            machine.settle_nets(now, self.access.idle_inputs())
+            shown, later = machine.nets.copy(), machine.next_state(now)
+            machine.settle_nets(later, self.access.idle_inputs())
+            if (shown == machine.nets).all() and has_same_registers(now, later):
                 return later
-            now = without_moving_words(now, later) if cycle >= CIRCLING else later
+            now = forget_moving_words(now, later) if cycle >= CIRCLING else later
         message = f"A fabric that is done must come to rest within {RESTING} cycles, not go on"
-        raise refuted("whole runs", "busy", message)
+        raise make_refutation("whole runs", "busy", message)

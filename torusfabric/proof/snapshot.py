@@ -2,6 +2,9 @@
 
 The last axis of every register array combines instances and runs: the runs of instance 0, then the
 runs of instance 1, and so on. The functions here copy, compare and merge states.
+
+A state *covers* another one if each of its registers is either unknown or equal to the register of
+the other. All that symbolic execution proves about a state holds for the states that it covers.
 """
 
 from __future__ import annotations
@@ -13,12 +16,25 @@ from functools import partial
 import numpy as np
 
 from ..topology import BoolArray, IntArray
-from .gate_program import State
-from .symbols import STANDS, UNKNOWN, joined, word
+from .gate_program import ModuleState
+from .symbols import FIRST_REGISTER_WORD, UNKNOWN, merge_bits, word_bits
 
-__all__ = ["Snapshot", "arrays", "changed_by", "forgetful", "of_all", "picked",
-           "repeated", "same", "spread", "unchanged", "with_arrays", "with_either",
-           "with_numbers", "without_moving_words"]  # fmt: skip
+__all__ = [
+    "Snapshot",
+    "register_arrays",
+    "map_arrays",
+    "forget_memories",
+    "cover_runs",
+    "select_runs",
+    "repeat_runs",
+    "has_same_registers",
+    "copy_to_runs",
+    "forget_changes",
+    "with_register_arrays",
+    "cover_both",
+    "with_symbols",
+    "forget_moving_words",
+]
 
 
 @dataclass(frozen=True)
@@ -27,53 +43,55 @@ class Snapshot:
 
     Parameters
     ----------
-    states : dict of str to State
+    states : dict of str to ModuleState
         State of the instances of each module.
     """
 
-    states: dict[str, State]
+    states: dict[str, ModuleState]
 
 
-def arrays(now: Snapshot) -> Iterator[IntArray]:
-    """Yield the registers of each module that has any."""
+def register_arrays(now: Snapshot) -> Iterator[IntArray]:
+    """Yield the array of registers of each module that has registers, module by module."""
     yield from (state.flops for state in now.states.values() if len(state.flops))
 
 
-def with_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
-    """Return the state with other registers and the same memories."""
+def with_register_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
+    """Return state `now` with other registers; `given` is in the order of `register_arrays`."""
     rest = iter(given)
     states = {
-        module: State(next(rest), state.rams) if len(state.flops) else state
+        module: ModuleState(next(rest), state.rams) if len(state.flops) else state
         for module, state in now.states.items()
     }
     return Snapshot(states)
 
 
-def with_either(a: Snapshot, b: Snapshot) -> Snapshot:
-    """Return the state that covers a and b: shared constants stay known, all else is unknown."""
-    return with_arrays(a, [joined(x, y) for x, y in zip(arrays(a), arrays(b), strict=True)])
+def cover_both(a: Snapshot, b: Snapshot) -> Snapshot:
+    """Return the least state that covers a and b: constants that both share, all else unknown."""
+    return with_register_arrays(
+        a, [merge_bits(x, y) for x, y in zip(register_arrays(a), register_arrays(b), strict=True)]
+    )
 
 
-def with_numbers(now: Snapshot) -> Snapshot:
-    """Return the state with a symbol of its own for each unknown register.
+def with_symbols(now: Snapshot) -> Snapshot:
+    """Return state `now` with a symbol of its own in place of each unknown register bit.
 
     Why: a register that keeps an unknown value can then be distinguished from one that changes.
     """
-    states, count = {}, STANDS
+    states, count = {}, FIRST_REGISTER_WORD
     for module, state in now.states.items():
-        numbers = word(count + np.arange(state.flops.size).reshape(state.flops.shape))
+        numbers = word_bits(count + np.arange(state.flops.size).reshape(state.flops.shape))
         flops = np.where(state.flops == UNKNOWN, numbers, state.flops).astype(np.int32)
-        states[module] = State(flops, state.rams)
+        states[module] = ModuleState(flops, state.rams)
         count += flops.size
     return Snapshot(states)
 
 
-def same(a: Snapshot, b: Snapshot) -> bool:
+def has_same_registers(a: Snapshot, b: Snapshot) -> bool:
     """Return True if all registers are equal."""
-    return all((x == y).all() for x, y in zip(arrays(a), arrays(b), strict=True))
+    return all((x == y).all() for x, y in zip(register_arrays(a), register_arrays(b), strict=True))
 
 
-def forgetful(now: Snapshot) -> Snapshot:
+def forget_memories(now: Snapshot) -> Snapshot:
     """Make the contents of writable memories unknown, in place; returns the state."""
     for state in now.states.values():
         for words in state.rams:
@@ -82,7 +100,7 @@ def forgetful(now: Snapshot) -> Snapshot:
     return now
 
 
-def changed_by(
+def map_arrays(
     registers: Callable[..., IntArray],
     memories: Callable[..., IntArray],
     now: Snapshot,
@@ -96,46 +114,53 @@ def changed_by(
         Compute the registers of a module, or the words of a writable memory, from those of each
         state.
     """
-    given = zip(*map(arrays, (now, *others)), strict=True)
-    found = with_arrays(now, [registers(*values) for values in given])
+    given = zip(*map(register_arrays, (now, *others)), strict=True)
+    found = with_register_arrays(now, [registers(*values) for values in given])
     for module, state in found.states.items():
         rams = zip(state.rams, *(other.states[module].rams for other in others), strict=True)
         made = [memories(*words) if words[0].flags.writeable else words[0] for words in rams]
-        found.states[module] = State(state.flops, made)
+        found.states[module] = ModuleState(state.flops, made)
     return found
 
 
-def spread(rest: Snapshot, runs: int) -> Snapshot:
-    """Return the state of one run copied to `runs` runs, with unknown memories."""
+def copy_to_runs(rest: Snapshot, runs: int) -> Snapshot:
+    """Return `runs` copies of the state of one run, with unknown words in writable memories."""
 
-    def unknown(words: IntArray) -> IntArray:
+    def unknown_words(words: IntArray) -> IntArray:
         return np.full((*words.shape[:2], words.shape[2] * runs), UNKNOWN, np.int32)
 
-    return changed_by(lambda values: np.repeat(values, runs, axis=-1), unknown, rest)
+    return map_arrays(lambda values: np.repeat(values, runs, axis=-1), unknown_words, rest)
 
 
-def repeated(now: Snapshot, count: int) -> Snapshot:
-    """Return the state with each run copied `count` times; the copies are adjacent."""
+def repeat_runs(now: Snapshot, count: int) -> Snapshot:
+    """Return state `now` with `count` copies of each run; copies of one run are adjacent."""
     repeat = partial(np.repeat, repeats=count, axis=-1)
-    return changed_by(repeat, repeat, now)
+    return map_arrays(repeat, repeat, now)
 
 
-def picked(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) -> Snapshot:
-    """Return, for the runs in `which`, the state `now`, and for the others `before`."""
+def select_runs(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) -> Snapshot:
+    """Return a state with the runs in `which` as in `now`, and all other runs as in `before`.
 
-    def pick(new: IntArray, old: IntArray) -> IntArray:
+    Parameters
+    ----------
+    which : ndarray of bool, shape (runs,)
+        True for the runs to take from `now`.
+    """
+
+    def pick_values(new: IntArray, old: IntArray) -> IntArray:
         shape = *new.shape[:-1], -1, runs
         return np.where(which, new.reshape(shape), old.reshape(shape)).reshape(new.shape)
 
-    return changed_by(pick, pick, now, before)
+    return map_arrays(pick_values, pick_values, now, before)
 
 
-def unchanged(now: Snapshot, before: Snapshot) -> Snapshot:
-    """Return `now` with unknown values for new words, and for all memory bits that have changed.
+def forget_changes(now: Snapshot, before: Snapshot) -> Snapshot:
+    """Return `now` without the words that have moved since the earlier state `before`.
 
-    Constants and words that were in the same register before stay known.
+    A register that holds another word than before becomes unknown, and so does every memory bit
+    that has changed. Constants in registers stay known.
     """
-    return changed_by(
+    return map_arrays(
         lambda new, old: np.where((new > 1) & (new != old), UNKNOWN, new),
         lambda new, old: np.where(new == old, new, UNKNOWN),
         now,
@@ -143,25 +168,34 @@ def unchanged(now: Snapshot, before: Snapshot) -> Snapshot:
     )
 
 
-def without_moving_words(before: Snapshot, now: Snapshot) -> Snapshot:
-    """Return `now` with unknown values for registers whose words have changed."""
-    return with_arrays(
+def forget_moving_words(before: Snapshot, now: Snapshot) -> Snapshot:
+    """Return `now` with unknown values in registers that held another word in `before`.
+
+    Registers that change from one constant to another keep the new constant.
+    """
+    return with_register_arrays(
         now,
         [
             np.where((new != old) & ((new > 1) | (old > 1)), UNKNOWN, new)
-            for old, new in zip(arrays(before), arrays(now), strict=True)
+            for old, new in zip(register_arrays(before), register_arrays(now), strict=True)
         ],
     )
 
 
-def of_all(now: Snapshot, runs: int) -> Snapshot:
-    """Return a state of one run that covers all runs; words become unknown."""
+def cover_runs(now: Snapshot, runs: int) -> Snapshot:
+    """Return the state of a single run that covers all runs; words become unknown.
 
-    def known(values: IntArray) -> IntArray:
+    Parameters
+    ----------
+    runs : int
+        Number of runs in `now`.
+    """
+
+    def common_values(values: IntArray) -> IntArray:
         by_run = values.reshape(*values.shape[:-1], -1, runs)
         first = by_run[..., :1]
         alike = (by_run == first).all(axis=-1, keepdims=True) & (first <= 1)
         found = np.where(alike, first, UNKNOWN)
         return found.reshape(*values.shape[:-1], -1)
 
-    return with_arrays(now, [known(values) for values in arrays(now)])
+    return with_register_arrays(now, [common_values(values) for values in register_arrays(now)])

@@ -22,13 +22,13 @@ from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
 from .report import Counterexample
 
-__all__ = ["Harness", "Solved", "solve"]
+__all__ = ["Harness", "HarnessResult", "prove_harness"]
 
 #: The source of this module; it is in the cache key, so a change of method repeats all proofs.
-OWN_TEXT = Path(__file__).read_text(encoding="utf-8")
+SOLVER_SOURCE = Path(__file__).read_text(encoding="utf-8")
 
 #: Yosys script that converts a harness from Verilog to SMT-LIB.
-SCRIPT = """\
+YOSYS_SCRIPT = """\
 read_verilog -sv -formal modules.v
 proc
 {shown}
@@ -53,7 +53,7 @@ write_smt2 -wires harness.smt2
 """
 
 #: Pattern of the line in which smtbmc names a failed assertion.
-FAILED = r"Assert failed in \S+: (?:\S*?[. ])?(\w+)(?: \(|$)"
+FAILED_ASSERTION = r"Assert failed in \S+: (?:\S*?[. ])?(\w+)(?: \(|$)"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Harness:
         Number of assertions.
     cycles : int
         The k of the induction: cycles in which the step assumes the assertions.
-    says : str
+    statement : str
         The proved statement, in one line.
     shown : tuple of str
         Internal registers that become ports for the harness, each as ``module/register``.
@@ -86,19 +86,19 @@ class Harness:
     modules: str
     properties: int
     cycles: int
-    says: str
+    statement: str
     shown: tuple[str, ...] = ()
     depth: int = 0
 
 
-class Solved(NamedTuple):
+class HarnessResult(NamedTuple):
     """Result of a harness: the failed assertion, if any, and the seconds of the original proof."""
 
     failed: Counterexample | None
     seconds: float
 
 
-def solve(harness: Harness, cache: Cache | None = None) -> Solved:
+def prove_harness(harness: Harness, cache: Cache | None = None) -> HarnessResult:
     """Prove or refute the assertions of a harness.
 
     Parameters
@@ -114,48 +114,48 @@ def solve(harness: Harness, cache: Cache | None = None) -> Solved:
         If a tool fails.
     """
     versions = [tools.version(name) for name in ("yosys", "yosys-smtbmc", "z3")]
-    key = digest("proof", OWN_TEXT, _script(harness), harness.text, harness.modules,
+    key = digest("proof", SOLVER_SOURCE, _yosys_script(harness), harness.text, harness.modules,
                  harness.cycles, versions)  # fmt: skip
     if cache and (known := cache.get(key)):
-        return Solved(None, known["seconds"])
+        return HarnessResult(None, known["seconds"])
     began = time.monotonic()
     with work_folder("prove") as folder:
         (folder / "harness.sv").write_text(harness.text, encoding="utf-8")
         (folder / "modules.v").write_text(harness.modules, encoding="utf-8")
-        (folder / "script.ys").write_text(_script(harness), encoding="utf-8")
+        (folder / "script.ys").write_text(_yosys_script(harness), encoding="utf-8")
         tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
                   what=harness.name, makes=["harness.smt2"])  # fmt: skip
-        failed = _refuted(folder, harness)
+        failed = _failed_assertion(folder, harness)
     seconds = round(time.monotonic() - began, 2)
     if cache and failed is None:
         cache.put(key, {"seconds": seconds})
-    return Solved(failed, seconds)
+    return HarnessResult(failed, seconds)
 
 
-def _refuted(folder: Path, harness: Harness) -> Counterexample | None:
+def _failed_assertion(folder: Path, harness: Harness) -> Counterexample | None:
     """Return an assertion that fails, or whose induction step fails; None if all are proved."""
     cycles = harness.cycles
     if not harness.depth:
         at_once = ("--noinit", "-t", f"{cycles - 1}:{cycles}")
-        if _check(folder, harness, at_once) is None:
+        if _run_smtbmc(folder, harness, at_once) is None:
             return None
-    if failed := _check(folder, harness, ("-t", str(cycles + 1))):
+    if failed := _run_smtbmc(folder, harness, ("-t", str(cycles + 1))):
         return failed
     # A failed step refutes nothing if its first state is unreachable; then only say "cannot prove".
     unknown = "cannot be proved by induction" if harness.depth else "does not hold"
-    failed = _check(folder, harness, ("-i", "-t", str(cycles)), unknown)
+    failed = _run_smtbmc(folder, harness, ("-i", "-t", str(cycles)), unknown)
     if failed and harness.depth:
-        failed = _check(folder, harness, ("-t", str(harness.depth))) or failed
+        failed = _run_smtbmc(folder, harness, ("-t", str(harness.depth))) or failed
     return failed
 
 
-def _script(harness: Harness) -> str:
+def _yosys_script(harness: Harness) -> str:
     """Return the Yosys script for a harness."""
     shown = f"expose {' '.join(harness.shown)}" if harness.shown else ""
-    return SCRIPT.format(shown=shown)
+    return YOSYS_SCRIPT.format(shown=shown)
 
 
-def _check(
+def _run_smtbmc(
     folder: Path, harness: Harness, how: Iterable[str], what: str = "does not hold"
 ) -> Counterexample | None:
     """Run smtbmc; returns the failed assertion, or None.
@@ -171,7 +171,7 @@ def _check(
     environ = dict(os.environ)
     environ["PATH"] = os.pathsep.join((str(solver.parent), environ.get("PATH", "")))
     command = [tools.require("yosys-smtbmc"), "-s", "z3", "--dump-vcd", "trace.vcd"]
-    done = tools.call(
+    done = tools.run_command(
         "yosys-smtbmc", [*command, *how, "harness.smt2"], folder=folder, environ=environ
     )
     output = done.stdout + done.stderr
@@ -180,7 +180,7 @@ def _check(
     if "Assert failed" not in output:
         reason = tools.error_line(output, done.returncode)
         raise WorkFailed(f"yosys-smtbmc failed on {harness.name}: {reason}")
-    found, cycles = re.search(FAILED, output, re.M), re.findall(r"in step (\d+)", output)
+    found, cycles = re.search(FAILED_ASSERTION, output, re.M), re.findall(r"in step (\d+)", output)
     name, cycle = found[1] if found else "an assertion", int(cycles[-1]) if cycles else 0
     wave = folder / "trace.vcd"
     return Counterexample(

@@ -14,9 +14,17 @@ import numpy as np
 
 from ..rtl.run_choices import ERROR_BITS
 from ..topology import IntArray
-from .accesses import CHOICES, Access
-from .report import refuted
-from .snapshot import Snapshot, forgetful, of_all, same, spread, with_either, with_numbers
+from .accesses import RUN_CHOICES, NodeAccess
+from .report import make_refutation
+from .snapshot import (
+    Snapshot,
+    copy_to_runs,
+    cover_both,
+    cover_runs,
+    forget_memories,
+    has_same_registers,
+    with_symbols,
+)
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
@@ -26,16 +34,16 @@ if TYPE_CHECKING:
 __all__ = ["Starts", "refused_starts"]
 
 #: Clock edges of a reset.
-RESET = 16
+RESET_EDGES = 16
 
 #: Refused starts that are executed at once.
-STARTS = 256
+MOST_STARTS = 256
 
 #: Error numbers of the fabric, by the choice that is out of range.
 MODE, ROOT, LENGTH, OPERATION = 1, 2, 3, 4
 
 
-class Refused(NamedTuple):
+class RefusedStart(NamedTuple):
     """A start that the fabric refuses.
 
     Parameters
@@ -50,7 +58,7 @@ class Refused(NamedTuple):
     errors: frozenset[int]
 
 
-def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[Refused]:
+def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[RefusedStart]:
     """Yield all starts that the fabric refuses.
 
     Parameters
@@ -67,12 +75,12 @@ def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[Refused]:
     """
     for values in product(*(range(1 << width) for width in bits.values())):
         asked = dict(zip(bits, values, strict=True))
-        errors = frozenset(_errors(program, asked))
+        errors = frozenset(_start_errors(program, asked))
         if errors:
-            yield Refused(asked, errors)
+            yield RefusedStart(asked, errors)
 
 
-def _errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
+def _start_errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
     """Yield the errors of a start; root and operator count only in modes that leave that choice."""
     number = asked.get("mode", 0)
     if number >= len(program.modes):
@@ -80,7 +88,7 @@ def _errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
     if "length" in asked and not 1 <= asked["length"] <= program.flits:
         yield LENGTH
     mode = program.modes[min(number, len(program.modes) - 1)]
-    if mode.any_root and asked.get("root", 0) >= mode.groups.size:
+    if mode.any_root and asked.get("root", 0) >= mode.groups.group_size:
         yield ROOT
     if mode.operators and asked.get("operation", 0) >= len(mode.operators):
         yield OPERATION
@@ -95,45 +103,47 @@ class Starts:
         Inputs that the fabric samples at the start.
     """
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: NodeAccess) -> None:
         self._program, self._access, self._machine = access.program, access, access.machine
         nets = self._machine.text.nets
-        self.chosen = [name for name in CHOICES if name in nets]
+        self.chosen = [name for name in RUN_CHOICES if name in nets]
 
-    def of(self, runs: Sequence[Run]) -> dict[str, IntArray]:
+    def start_inputs(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """Return the input values at the start of some runs."""
-        return self._access.given(start=1) | self.numbers(self._access.asked(runs))
+        return self._access.idle_inputs(start=1) | self.input_bits(
+            self._access.sampled_choices(runs)
+        )
 
-    def numbers(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
+    def input_bits(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
         """Return numbers as bits of the inputs; inputs that the fabric lacks are dropped."""
         nets = self._machine.text.nets
-        values = {self._access.net(name): of_name for name, of_name in values.items()}
+        values = {self._access.top_net(name): of_name for name, of_name in values.items()}
         return {
             name: of_name[None] >> np.arange(len(nets[name]))[:, None] & 1
             for name, of_name in values.items()
             if name in nets
         }
 
-    def rest(self, before: Snapshot | None = None) -> Snapshot:
+    def find_resting_state(self, before: Snapshot | None = None) -> Snapshot:
         """Return the least resting state that covers the state after a reset, and a given state.
 
         The state is widened until it covers its own successor without a start.
         """
         machine = self._machine
-        machine.prepare(1)
-        now = machine.unknown()
-        for _ in range(RESET):
-            machine.settle(now, self._access.given(rst=1, start=UNKNOWN))
-            now = machine.after(now)
-        now = now if before is None else with_either(now, before)
+        machine.prepare_runs(1)
+        now = machine.unknown_state()
+        for _ in range(RESET_EDGES):
+            machine.settle_nets(now, self._access.idle_inputs(rst=1, start=UNKNOWN))
+            now = machine.next_state(now)
+        now = now if before is None else cover_both(now, before)
         while True:
-            machine.settle(now, self._access.given())
-            later = with_either(now, forgetful(machine.after(now)))
-            if same(now, later):
+            machine.settle_nets(now, self._access.idle_inputs())
+            later = cover_both(now, forget_memories(machine.next_state(now)))
+            if has_same_registers(now, later):
                 return now
             now = later
 
-    def refuse(self, rest: Snapshot) -> tuple[int, Snapshot]:
+    def check_refused(self, rest: Snapshot) -> tuple[int, Snapshot]:
         """Execute all refused starts; check that each shows a right error and changes nothing else.
 
         Returns
@@ -145,24 +155,26 @@ class Starts:
         """
         if not self._access.refuses:
             return 0, rest
-        machine, numbered = self._machine, with_numbers(rest)
+        machine, numbered = self._machine, with_symbols(rest)
         bits = {name: len(machine.text.nets[name]) for name in self.chosen}
         count, left, starts = 0, rest, refused_starts(self._program, bits)
-        stays = self._next(numbered, 1)
-        while batch := list(islice(starts, STARTS)):
+        stays = self._next_state(numbered, 1)
+        while batch := list(islice(starts, MOST_STARTS)):
             asked = {n: np.array([start.inputs[n] for start in batch]) for n in bits}
-            now = self._next(numbered, len(batch), start=1, asked=self.numbers(asked))
-            machine.settle(now, self._access.given())
-            if machine.shown("busy").any():
-                raise refuted("whole runs", "busy", "busy must stay low if a start is refused")
+            now = self._next_state(numbered, len(batch), start=1, asked=self.input_bits(asked))
+            machine.settle_nets(now, self._access.idle_inputs())
+            if machine.net_values("busy").any():
+                raise make_refutation(
+                    "whole runs", "busy", "busy must stay low if a start is refused"
+                )
             self._check_errors(batch)
-            if name := self._changed(spread(stays, len(batch)), now):
-                raise refuted("whole runs", name, f"{name} must stay if a start is refused")
-            left = with_either(left, of_all(now, len(batch)))
+            if name := self._changed_register(copy_to_runs(stays, len(batch)), now):
+                raise make_refutation("whole runs", name, f"{name} must stay if a start is refused")
+            left = cover_both(left, cover_runs(now, len(batch)))
             count += len(batch)
         return count, left
 
-    def _next(
+    def _next_state(
         self,
         rest: Snapshot,
         runs: int,
@@ -171,23 +183,23 @@ class Starts:
         asked: Mapping[str, IntArray] = MappingProxyType({}),
     ) -> Snapshot:
         """Return the state after the next edge, for `runs` runs."""
-        self._machine.prepare(runs)
-        now = spread(rest, runs)
-        self._machine.settle(now, self._access.given(start=start) | {**asked})
-        return self._machine.after(now)
+        self._machine.prepare_runs(runs)
+        now = copy_to_runs(rest, runs)
+        self._machine.settle_nets(now, self._access.idle_inputs(start=start) | {**asked})
+        return self._machine.next_state(now)
 
-    def _check_errors(self, batch: list[Refused]) -> None:
+    def _check_errors(self, batch: list[RefusedStart]) -> None:
         """Check that the shown error is one of the errors of each start."""
-        error = self._machine.shown("error")
+        error = self._machine.net_values("error")
         weights = 1 << np.arange(ERROR_BITS)[:, None]
         for first in range(0, len(error), ERROR_BITS):  # of each block
             numbers = (error[first : first + ERROR_BITS] * weights).sum(axis=0).tolist()
             for start, shown in zip(batch, numbers, strict=True):
                 if shown not in start.errors:
                     said = f"one of {sorted(start.errors)} for {start.inputs}, not {shown}"
-                    raise refuted("whole runs", "error", f"error at rest must be {said}")
+                    raise make_refutation("whole runs", "error", f"error at rest must be {said}")
 
-    def _changed(self, stays: Snapshot, now: Snapshot) -> str | None:
+    def _changed_register(self, stays: Snapshot, now: Snapshot) -> str | None:
         """Return a register that refused starts change, other than those of the error, if any."""
         for module, state in stays.states.items():
             if not len(state.flops):

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..topology import IntArray
-from .symbols import STANDS, UNKNOWN
+from .symbols import FIRST_REGISTER_WORD, UNKNOWN
 
 __all__ = ["Sums"]
 
 #: Symbolic bit of a neutral word, which leaves the other operand unchanged.
-NEUTRAL = 2 * STANDS
+NEUTRAL = 2 * FIRST_REGISTER_WORD
 
 
 @dataclass
@@ -36,9 +36,9 @@ class Sums:
     Examples
     --------
     >>> sums = Sums(words=4)
-    >>> sums.of([0, 1]), sums.of([1, 0]), sums.of([2])
+    >>> sums.number_of_sum([0, 1]), sums.number_of_sum([1, 0]), sums.number_of_sum([2])
     (4, 4, 2)
-    >>> sums.added(4, 2) == sums.of([2, 1, 0])
+    >>> sums.add_numbers(4, 2) == sums.number_of_sum([2, 1, 0])
     True
     """
 
@@ -47,7 +47,7 @@ class Sums:
     _parts: list[tuple[int, ...]] = field(default_factory=list)
     _known: dict[tuple[int, ...], int] = field(default_factory=dict)
 
-    def of(self, words: Sequence[int]) -> int:
+    def number_of_sum(self, words: Sequence[int]) -> int:
         """Return the number of the sum of some words; a single word is its own sum."""
         key = tuple(sorted(words))
         if len(key) == 1:
@@ -57,20 +57,23 @@ class Sums:
             self._parts.append(key)
         return self._known[key]
 
-    def parts(self, number: int) -> tuple[int, ...]:
-        """Return the summands of a word or sum, in order."""
+    def summands(self, number: int) -> tuple[int, ...]:
+        """Return the numbers of the words that a sum consists of, in ascending order.
+
+        The result for a word is its own number.
+        """
         return (number,) if number < self.words else self._parts[number - self.words]
 
-    def added(self, a: int, b: int) -> int:
+    def add_numbers(self, a: int, b: int) -> int:
         """Return the number of the sum of two words or sums."""
-        return self.of(self.parts(a) + self.parts(b))
+        return self.number_of_sum(self.summands(a) + self.summands(b))
 
-    def marked(self, bits: IntArray, number: int) -> IntArray:
-        """Return bits of words, with `NEUTRAL` for constants equal to the bit of the neutral word.
+    def mark_identity(self, bits: IntArray, number: int) -> IntArray:
+        """Return bits, with `NEUTRAL` in place of constants that equal the neutral word's bit.
 
-        Why one bit of a class suffices: `alike` shows that all bits of the class have the same
-        origin. The gates ALIKE that `gates` adds before an operator compare the classes with one
-        another.
+        `add_bits` then takes the word for the neutral one, which changes no sum. Why one bit of
+        each class is enough to know this: `alike` shows that all other bits of a class have the
+        same origin, and the gates ALIKE before an operator compare the classes with one another.
 
         Parameters
         ----------
@@ -84,8 +87,11 @@ class Sums:
         neutral = np.tile(self.neutral[number], bits.shape[1] // self.neutral.shape[1])
         return np.where(bits == neutral, NEUTRAL, bits)
 
-    def added_bits(self, a: IntArray, b: IntArray) -> IntArray:
-        """Return the bits of the sums of pairs of words, given one bit of each word."""
+    def add_bits(self, a: IntArray, b: IntArray) -> IntArray:
+        """Return the bits of the sums of pairs of words, given one bit of each word.
+
+        The result is `UNKNOWN` if an operand is neither a word, nor a sum, nor neutral.
+        """
         result = np.where(a == NEUTRAL, b, np.where(b == NEUTRAL, a, UNKNOWN)).astype(np.int32)
         there = (a > 1) & (b > 1) & (a % 2 == 0) & (b % 2 == 0)
         # Numbers beyond all sums stand for register values at rest, which must not be added.
@@ -93,6 +99,8 @@ class Sums:
         pairs = np.stack([a[there], b[there]])
         if pairs.size:
             unique, inverse = np.unique(pairs, axis=1, return_inverse=True)
-            sums = [2 * self.added((x - 2) // 2, (y - 2) // 2) + 2 for x, y in unique.T.tolist()]
+            sums = [
+                2 * self.add_numbers((x - 2) // 2, (y - 2) // 2) + 2 for x, y in unique.T.tolist()
+            ]
             result[there] = np.array(sums, np.int32)[inverse.ravel()]
         return result

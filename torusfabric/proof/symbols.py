@@ -21,50 +21,62 @@ import numpy as np
 
 from ..topology import IntArray
 
-__all__ = ["STANDS", "UNKNOWN", "both", "either", "joined", "multiplexed", "named", "negated",
-           "number_of", "one_word", "parity", "word"]  # fmt: skip
+__all__ = [
+    "FIRST_REGISTER_WORD",
+    "UNKNOWN",
+    "and_bits",
+    "or_bits",
+    "merge_bits",
+    "mux_bits",
+    "bit_text",
+    "invert_bits",
+    "number_of_bits",
+    "bit_of_word",
+    "xor_bits",
+    "word_bits",
+]
 
 #: A bit that may be 0 or 1.
 UNKNOWN = -1
 
 #: Word numbers from here on stand for register values, and belong to no message.
-STANDS = 1 << 24
+FIRST_REGISTER_WORD = 1 << 24
 
 
-def word(number: IntArray) -> IntArray:
+def word_bits(number: IntArray) -> IntArray:
     """Return the symbolic bits of words, given the word numbers."""
     return 2 * number + 2
 
 
-def negated(a: IntArray) -> IntArray:
+def invert_bits(a: IntArray) -> IntArray:
     """Return NOT a.
 
     Examples
     --------
-    >>> negated(np.array([0, 1, 6, -1])).tolist()
+    >>> invert_bits(np.array([0, 1, 6, -1])).tolist()
     [1, 0, 7, -1]
     """
     found: IntArray = np.maximum(a ^ 1, UNKNOWN)
     return found
 
 
-def both(a: IntArray, b: IntArray) -> IntArray:
+def and_bits(a: IntArray, b: IntArray) -> IntArray:
     """Return a AND b.
 
     Examples
     --------
-    >>> both(np.array([0, 1, 6, 6, 6]), np.array([-1, 6, 6, 8, -1])).tolist()
+    >>> and_bits(np.array([0, 1, 6, 6, 6]), np.array([-1, 6, 6, 8, -1])).tolist()
     [0, 6, 6, -1, -1]
     """
-    return _ended_by(0, a, b)
+    return _dominated_by(0, a, b)
 
 
-def either(a: IntArray, b: IntArray) -> IntArray:
+def or_bits(a: IntArray, b: IntArray) -> IntArray:
     """Return a OR b."""
-    return _ended_by(1, a, b)
+    return _dominated_by(1, a, b)
 
 
-def _ended_by(end: int, a: IntArray, b: IntArray) -> IntArray:
+def _dominated_by(end: int, a: IntArray, b: IntArray) -> IntArray:
     """Return a AND b for `end` = 0, and a OR b for `end` = 1; `end` is the dominating constant."""
     found = np.where(a == 1 - end, b, a)
     open_ = a >> 1 != 0
@@ -75,31 +87,31 @@ def _ended_by(end: int, a: IntArray, b: IntArray) -> IntArray:
     return found
 
 
-def parity(a: IntArray, b: IntArray) -> IntArray:
+def xor_bits(a: IntArray, b: IntArray) -> IntArray:
     """Return a XOR b.
 
     Examples
     --------
-    >>> parity(np.array([0, 1, 1, 6, 6, -1]), np.array([6, 6, 0, 6, 8, 0])).tolist()
+    >>> xor_bits(np.array([0, 1, 1, 6, 6, -1]), np.array([6, 6, 0, 6, 8, 0])).tolist()
     [6, 7, 1, 0, -1, -1]
     """
     found: IntArray = a ^ b
     open_ = (a | b) >> 1 != 0
     if open_.any():
         x, y = a[open_], b[open_]
-        known = np.where(y == 0, x, np.where(y == 1, negated(x), UNKNOWN))
-        known = np.where(x == 0, y, np.where(x == 1, negated(y), known))
+        known = np.where(y == 0, x, np.where(y == 1, invert_bits(x), UNKNOWN))
+        known = np.where(x == 0, y, np.where(x == 1, invert_bits(y), known))
         found[open_] = np.where((x == y) & (x > 1), 0, known)
     return found
 
 
-def multiplexed(s: IntArray, a: IntArray, b: IntArray) -> IntArray:
+def mux_bits(s: IntArray, a: IntArray, b: IntArray) -> IntArray:
     """Return b if s is 1, otherwise a.
 
     Examples
     --------
     >>> a, b = np.array([4, 4, 4, 4]), np.array([6, 6, 6, 4])
-    >>> multiplexed(np.array([0, 1, -1, -1]), a, b).tolist()
+    >>> mux_bits(np.array([0, 1, -1, -1]), a, b).tolist()
     [4, 6, -1, 4]
     """
     found = np.where(s == 1, b, a)
@@ -109,42 +121,42 @@ def multiplexed(s: IntArray, a: IntArray, b: IntArray) -> IntArray:
     return found
 
 
-def joined(a: IntArray, b: IntArray) -> IntArray:
-    """Return a if it is a constant and equals b, otherwise `UNKNOWN`, also for equal words."""
+def merge_bits(a: IntArray, b: IntArray) -> IntArray:
+    """Return the constants that a and b share; all other bits, also equal words, are unknown."""
     return np.where((a == b) & (a <= 1), a, UNKNOWN)
 
 
-def one_word(bits: IntArray) -> IntArray:
+def bit_of_word(bits: IntArray) -> IntArray:
     """Return the bit that represents a word, given several of its bits along the first axis.
 
     The result is `UNKNOWN` if the bits belong to different words.
 
     Examples
     --------
-    >>> one_word(np.array([[4, 4], [4, 6]])).tolist()
+    >>> bit_of_word(np.array([[4, 4], [4, 6]])).tolist()
     [4, -1]
     """
     return np.where((bits == bits[0]).all(axis=0), bits[0], UNKNOWN)
 
 
-def number_of(bits: IntArray) -> IntArray:
+def number_of_bits(bits: IntArray) -> IntArray:
     """Return numbers, given their bits along the first axis; -1 if a bit is no constant.
 
     Examples
     --------
-    >>> number_of(np.array([[1, 0, 1], [0, 1, -1]])).tolist()
+    >>> number_of_bits(np.array([[1, 0, 1], [0, 1, -1]])).tolist()
     [1, 2, -1]
     """
     number = np.tensordot(1 << np.arange(len(bits)), bits, 1)
     return np.where((bits >> 1 == 0).all(axis=0), number, -1)
 
 
-def named(bit: int) -> str:
+def bit_text(bit: int) -> str:
     """Return a symbolic bit as text, for messages.
 
     Examples
     --------
-    >>> named(1), named(8), named(-1)
+    >>> bit_text(1), bit_text(8), bit_text(-1)
     ('1', 'word 3', 'unknown')
     """
     if bit == UNKNOWN:

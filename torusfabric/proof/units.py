@@ -4,7 +4,7 @@
 unit       abstraction in symbolic runs        proof by induction, for all words
 =========  ==================================  ==========================================
 operator   symbolic sum (`sums`)               result equals the operator's own formula
-link       delay line (`line_module`)          word leaves `registers` cycles later
+link       delay line (`delay_line_module`)    word leaves `registers` cycles later
 =========  ==================================  ==========================================
 
 Why links: a long link is a memory used as a ring, whose write address at the start of a run is
@@ -21,29 +21,32 @@ import numpy as np
 
 from ..rtl.links import Link
 from ..rtl.netlist import Role
-from ..rtl.operator_unit import operator_pair
-from .gates import Flop, GateModule, Operators
-from .model import Model, earlier
+from ..rtl.operator_unit import make_pair_module
+from .gates import FabricOperators, Flop, GateModule
+from .model import HarnessBuilder, earlier_value
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..verilog.design import Design
     from .solver import Harness
 
-__all__ = ["bit_classes", "line_module", "link_harnesses", "neutral_bits",
-           "operator_harnesses", "operators_of", "registers_of_links"]  # fmt: skip
+__all__ = ["bit_classes", "delay_line_module", "link_harnesses", "neutral_bits",
+           "operator_harnesses", "find_operators", "link_registers"]  # fmt: skip
 
 
-def line_module(name: str, width: int, registers: int) -> GateModule:
-    """Return a link as gates: a delay line of `registers` registers, each `width` bits wide."""
+def delay_line_module(name: str, width: int, registers: int) -> GateModule:
+    """Return the abstraction of a link: a delay line of `registers` registers of `width` bits."""
     bits = np.arange((registers + 1) * width)
     stages: list[list[Any]] = bits.reshape(registers + 1, width).tolist()
     flops = [Flop(q, d) for now, later in pairwise(stages) for d, q in zip(now, later, strict=True)]
     return GateModule(name, {"sent": stages[0]}, {"arrived": stages[-1]}, flops=flops)
 
 
-def registers_of_links(fabric: Fabric) -> dict[str, int]:
-    """Return the delay in cycles of each link module."""
+def link_registers(fabric: Fabric) -> dict[str, int]:
+    """Return the registers in each link module, that is, its delay in cycles.
+
+    The register of the sending router comes on top: an arc of n cycles has n - 1 registers here.
+    """
     found = {}
     for name, role in fabric.netlist.roles.items():
         if role is Role.LINK:
@@ -67,45 +70,45 @@ def bit_classes(fabric: Fabric) -> list[list[int]]:
 
 
 def neutral_bits(fabric: Fabric, position: int) -> tuple[int, ...]:
-    """Return the bit at a position of the neutral word of each operator."""
+    """Return one bit for each operator: that of its neutral word at a bit position."""
     operators = fabric.operator_unit.operators if fabric.operator_unit else ()
     return tuple(operator.identity(fabric.width) >> position & 1 for operator in operators)
 
 
-def operators_of(fabric: Fabric, design: Design) -> Operators:
-    """Return the operator module of a fabric, and the classes of bit positions."""
+def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
+    """Return the operator module of a fabric, if it has one, and the classes of bit positions."""
     modules, unit = [], fabric.operator_unit
     if unit is not None:
-        name = fabric.prefix + operator_pair(unit, fabric.width).name
+        name = fabric.prefix + make_pair_module(unit, fabric.width).name
         modules = [name] * (name in design.modules)
-    return Operators(modules, bit_classes(fabric))
+    return FabricOperators(modules, bit_classes(fabric))
 
 
 def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """Yield the harness that compares each operator module with the formulas of its operators."""
     unit, width = fabric.operator_unit, fabric.width
-    for module in operators_of(fabric, design).modules:
+    for module in find_operators(fabric, design).modules:
         assert unit is not None
-        model = Model(design, module.removeprefix(fabric.prefix), resets=False)
-        for code, operator in zip(unit.codes, unit.operators, strict=True):
+        model = HarnessBuilder(design, module.removeprefix(fabric.prefix), resets=False)
+        for code, operator in zip(unit.operator_codes, unit.operators, strict=True):
             assert operator.proof is not None  # checked by `check_provable`
-            chosen = f"code == {code}" if unit.bits else "1'b1"
+            chosen = f"code == {code}" if unit.n_control_bits else "1'b1"
             wanted = operator.proof("a", "b", width)
             model.claim(f"result_is_{operator.label}", f"!({chosen}) || result == {wanted}")
-        yield model.harness("for all words, the result is that of the chosen operator")
+        yield model.make_harness("for all words, the result is that of the chosen operator")
 
 
 def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """Yield a harness for each link module: a word leaves after the delay of the link."""
-    for name, registers in registers_of_links(fabric).items():
-        model = Model(design, name, resets=False)
-        if model.has("at"):
+    for name, registers in link_registers(fabric).items():
+        model = HarnessBuilder(design, name, resets=False)
+        if model.has_name("at"):
             model.claim("at_is_within_the_line", f"at < {registers}", ago=1)
         # A reset changes the ring address while words are in the link: exclude recent resets.
-        resets = [earlier("rst", k) for k in range(registers + 1) if model.has("rst")]
-        right = " || ".join([*resets, f"arrived == {earlier('sent', registers)}"])
+        resets = [earlier_value("rst", k) for k in range(registers + 1) if model.has_name("rst")]
+        right = " || ".join([*resets, f"arrived == {earlier_value('sent', registers)}"])
         model.claim("words_come_out_in_time", right, ago=registers + 1)
-        yield model.harness(
+        yield model.make_harness(
             f"for all words, at all times, a word leaves the link {registers} cycles after it "
             "entered"
         )

@@ -12,19 +12,19 @@ from vcd import VCDWriter
 
 from ..topology import IntArray
 from .gates import WORDS_OUT, Bit, GateText
-from .machine import Machine
+from .machine import SymbolicMachine
 from .messages import Run, expected_bits
 from .report import Refuted
-from .runs import AT_ONCE, Runs
-from .snapshot import Snapshot, same, with_either
+from .runs import MOST_NODE_RUNS, Runs
+from .snapshot import Snapshot, cover_both, has_same_registers
 from .sums import Sums
-from .symbols import named
+from .symbols import bit_text
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..toolchain.progress import Progress
 
-__all__ = ["Recorder", "Whole", "all_runs"]
+__all__ = ["VcdRecorder", "AllRunsProof", "all_runs"]
 
 
 def all_runs(fabric: Fabric) -> list[Run]:
@@ -32,14 +32,14 @@ def all_runs(fabric: Fabric) -> list[Run]:
     program, found = fabric.program, []
     for number, mode in enumerate(program.modes):
         lengths = range(1, program.flits + 1) if program.any_length else [program.flits]
-        roots = range(mode.groups.size) if mode.any_root else [0]
+        roots = range(mode.groups.group_size) if mode.any_root else [0]
         operations = range(max(len(mode.operators), 1))
         found += [Run(number, *choice) for choice in product(lengths, roots, operations)]
     return sorted(found, key=lambda run: program.cycles(run.length, mode=run.mode))
 
 
-class Whole:
-    """Proof of all runs of a fabric.
+class AllRunsProof:
+    """Proof that every run of a fabric ends in the forecast cycle with the expected words.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Whole:
         The fabric whose program defines the runs.
     text : GateText
         The emitted Verilog as gates.
-    runs : function of (Fabric, Machine) -> Runs
+    runs : function of (Fabric, SymbolicMachine) -> Runs
         Makes the executor of runs; by default that of the fabric's interface.
     """
 
@@ -55,46 +55,48 @@ class Whole:
         self,
         fabric: Fabric,
         text: GateText,
-        runs: Callable[[Fabric, Machine], Runs] | None = None,
+        runs: Callable[[Fabric, SymbolicMachine], Runs] | None = None,
     ) -> None:
         self._fabric, program = fabric, fabric.program
         self._all = all_runs(fabric)
         layouts = [program.part(form).layout for form in range(len(program.forms))]
         most = max(layout.send_words(program.flits) for layout in layouts)
         self._sums = Sums(program.topology.nodes * most)
-        machine = Machine(fabric, text, self._sums)
-        self._runs: Runs = (runs or fabric.interface.runs)(fabric, machine)
+        machine = SymbolicMachine(fabric, text, self._sums)
+        self._runs: Runs = (runs or fabric.interface.symbolic_runs)(fabric, machine)
 
     def _batches(self) -> Iterator[tuple[list[Run], int]]:
         """Yield batches of runs that are executed at once, each with the number of its variant."""
-        size = max(1, AT_ONCE // self._fabric.nodes)
+        size = max(1, MOST_NODE_RUNS // self._fabric.nodes)
         for variant in self._runs.variants:
-            runs = self._all if variant.every else self._extreme
+            runs = self._all if variant.every else self._extreme_runs
             for start in range(0, len(runs), size):
                 yield runs[start : start + size], variant.number
 
     @property
-    def _total(self) -> list[Run]:
-        """The runs of all variants together."""
-        return [r for v in self._runs.variants for r in (self._all if v.every else self._extreme)]
+    def _runs_by_variant(self) -> list[Run]:
+        """All runs to execute, variant after variant; a run is in it once for each variant."""
+        return [
+            r for v in self._runs.variants for r in (self._all if v.every else self._extreme_runs)
+        ]
 
     @property
-    def _extreme(self) -> list[Run]:
+    def _extreme_runs(self) -> list[Run]:
         """The runs with the shortest and the longest messages."""
         ends = (1, self._fabric.program.flits)
         return [run for run in self._all if run.length in ends]
 
     @property
-    def _few(self) -> list[Run]:
-        """A sample of runs, with a few lengths and roots of each mode."""
+    def _sample_runs(self) -> list[Run]:
+        """A sample of runs, small enough to be executed at once: few lengths and roots a mode."""
         flits = self._fabric.program.flits
         lengths = {1, 2, flits // 2, flits - 1, flits}
         last = {run.mode: max(r.root for r in self._all if r.mode == run.mode) for run in self._all}
         few = [r for r in self._all if r.length in lengths and r.root in (0, last[r.mode])]
-        return few[:: -(-len(few) * self._fabric.nodes // AT_ONCE)]
+        return few[:: -(-len(few) * self._fabric.nodes // MOST_NODE_RUNS)]
 
     @property
-    def says(self) -> str:
+    def statement(self) -> str:
         """The proved statement, in one line."""
         count = f"each of {len(self._all)} runs" if len(self._all) > 1 else "the run"
         return (
@@ -108,33 +110,39 @@ class Whole:
         The resting state is widened until it covers the state after every run: first with a sample
         of runs, which is fast and finds nearly all of it, then with all runs.
         """
-        rest = self._runs.starts.rest()
+        rest = self._runs.starts.find_resting_state()
         # Widen the resting state by the sample, without comparison of words.
-        few = [(self._few, variant.number) for variant in self._runs.variants if variant.every]
-        while not same(reached := self._left(few, rest, compares=False), rest):
-            rest = self._runs.starts.rest(reached)
-        while not same(reached := self._left(self._batches(), rest, progress), rest):
-            rest = self._runs.starts.rest(reached)
-        refused, _ = self._runs.starts.refuse(rest)
+        few = [
+            (self._sample_runs, variant.number) for variant in self._runs.variants if variant.every
+        ]
+        while not has_same_registers(
+            reached := self._covering_state(few, rest, compares=False), rest
+        ):
+            rest = self._runs.starts.find_resting_state(reached)
+        while not has_same_registers(
+            reached := self._covering_state(self._batches(), rest, progress), rest
+        ):
+            rest = self._runs.starts.find_resting_state(reached)
+        refused, _ = self._runs.starts.check_refused(rest)
         compared = refused + self._runs.access.check_rest(rest)
-        return compared + sum(map(self._checks, self._total))
+        return compared + sum(map(self._comparison_count, self._runs_by_variant))
 
     def _with_waves(self, error: Refuted, rest: Snapshot, variant: int) -> Refuted:
-        """Execute a failing run again, and return its refutation with waveforms."""
+        """Execute the run of a refutation again, and return the refutation with waveforms."""
         machine, run = self._runs.machine, error.run
         if not isinstance(run, Run):
             return error
-        recorder = Recorder(machine.text, machine.numbers, width=self._fabric.width)
-        machine.watch = recorder.record
+        recorder = VcdRecorder(machine.text, machine.numbers, width=self._fabric.width)
+        machine.watch = recorder.record_cycle
         try:
             self._runs.prove([run], rest, variant)
         except Refuted as again:
             error = again
         finally:
             machine.watch = None
-        return Refuted(replace(error.counterexample, wave=recorder.text()), run)
+        return Refuted(replace(error.counterexample, wave=recorder.vcd_text()), run)
 
-    def _left(
+    def _covering_state(
         self,
         batches: Iterable[tuple[list[Run], int]],
         rest: Snapshot,
@@ -142,20 +150,33 @@ class Whole:
         *,
         compares: bool = True,
     ) -> Snapshot:
-        """Return a state that covers the resting state, refused starts, and the end of each run."""
-        done, total = 0, len(self._total)
-        _, reached = self._runs.starts.refuse(rest)
+        """Execute and check all refused starts and some runs from the resting state.
+
+        Parameters
+        ----------
+        batches : iterable of (list of Run, int)
+            Runs to execute at once, and the number of their variant.
+        compares : bool
+            True to compare the delivered words.
+
+        Returns
+        -------
+        Snapshot
+            State that covers the resting state, and the states after all refused starts and runs.
+        """
+        done, total = 0, len(self._runs_by_variant)
+        _, reached = self._runs.starts.check_refused(rest)
         for runs, variant in batches:
             try:
                 left = self._runs.prove(runs, rest, variant, compares=compares)
             except Refuted as error:
                 raise self._with_waves(error, rest, variant) from None
-            reached = with_either(reached, left)
+            reached = cover_both(reached, left)
             done += len(runs)
             progress(done, total, "whole runs")
         return reached
 
-    def _checks(self, run: Run) -> int:
+    def _comparison_count(self, run: Run) -> int:
         """Return the number of comparisons in a run: busy, done, cycle counter, and words."""
         program = self._fabric.program
         _, receives = expected_bits(program, run, self._sums)
@@ -163,8 +184,8 @@ class Whole:
         return 2 * (cycles + 1) + 32 + int(receives.sum())
 
 
-class Recorder:
-    """Recorder of the nets of the top, as VCD.
+class VcdRecorder:
+    """Recorder of the nets of the top in each cycle of a run, as VCD.
 
     A net that carries words is a string such as ``word_12``, from the first bit of the word. Other
     nets have the values 0, 1 and x.
@@ -172,7 +193,7 @@ class Recorder:
     Parameters
     ----------
     number : dict of Bit to int
-        Index of each bit of the top among the nets.
+        Row of each bit of the top in `SymbolicMachine.nets`.
     width : int
         Bits of a word.
     """
@@ -196,11 +217,11 @@ class Recorder:
             elif any(place > 2 for place in places):
                 self._vectors[name] = places
 
-    def record(self, nets: IntArray) -> None:
+    def record_cycle(self, nets: IntArray) -> None:
         """Record the nets of the first run in one cycle."""
         self._cycles.append(nets[:, 0].copy())
 
-    def text(self) -> str:
+    def vcd_text(self) -> str:
         """Return the VCD file; a cycle takes two time units, and the fault is in the last cycle."""
         stream = io.StringIO()
         with VCDWriter(stream, timescale="1 ns", date="") as writer:
@@ -212,15 +233,15 @@ class Recorder:
             }
             for cycle, nets in enumerate(self._cycles):
                 writer.change(clock, 2 * cycle, 1)
-                for name, value in self._shown(nets):
+                for name, value in self._recorded_values(nets):
                     writer.change((words | vectors)[name], 2 * cycle, value)
                 writer.change(clock, 2 * cycle + 1, 0)
         return stream.getvalue()
 
-    def _shown(self, nets: IntArray) -> Iterator[tuple[str, str]]:
+    def _recorded_values(self, nets: IntArray) -> Iterator[tuple[str, str]]:
         """Yield the name and the value of each recorded net."""
         for name, place in self._words.items():
-            yield name, named(int(nets[place])).replace(" ", "_")
+            yield name, bit_text(int(nets[place])).replace(" ", "_")
         for name, places in self._vectors.items():
             bits = (int(nets[place]) for place in reversed(places))
             yield name, "".join(str(bit) if bit in (0, 1) else "x" for bit in bits)

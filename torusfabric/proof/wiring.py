@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..rtl.netlist import Fixed, Part, Role
+from ..rtl.netlist import Constant, Part, Role
 from .gate_program import GateProgram
 from .gates import WORDS_IN, Bit, GateModule, GateText
-from .report import refuted
-from .symbols import word
-from .units import registers_of_links
+from .report import make_refutation
+from .symbols import word_bits
+from .units import link_registers
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
 
-__all__ = ["Wires", "check_arrivals", "check_words", "compared", "control_tree",
+__all__ = ["Wires", "check_arrivals", "check_words", "compare_wires", "control_tree_inputs",
            "planned_wires"]  # fmt: skip
 
 #: Wires: instance, port, bits wired in the Verilog, and planned bits.
@@ -26,9 +26,14 @@ Wires: TypeAlias = Iterator[tuple[str, str, list[Bit | None], list[Bit]]]
 
 
 def check_words(text: GateText, width: int) -> int:
-    """Check that the bits of each word come from one word, in order; returns the number of words.
+    """Check that no wire mixes bits of words: each word at an input is a whole word of an output.
 
     The origin of a word is then known from the origin of its first bit; see `check_arrivals`.
+
+    Returns
+    -------
+    int
+        Number of words checked.
     """
     driver = {
         bit: (name, port, k)
@@ -53,7 +58,7 @@ def check_words(text: GateText, width: int) -> int:
             wanted = [(*first[:2], first[2] + k) for k in range(width)]
             if found != wanted or first[2] % width:
                 message = f"Word {start // width} of {port} of {name} must be one word"
-                raise refuted("wiring", f"{name}.{port}", message)
+                raise make_refutation("wiring", f"{name}.{port}", message)
             count += 1
     return count
 
@@ -74,16 +79,16 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
         if name.startswith("receive_")
     ]
     for role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT):
-        for instance in fabric.netlist.having(role):
+        for instance in fabric.netlist.instances_with_role(role):
             # Yosys removes instances without used outputs, such as routers at the leaves of a tree.
             if instance.name in text.instances:
                 assert instance.node is not None
                 words: Sequence[int] = in_ports
                 if role is not Role.COMBINER:
-                    words = fabric.core.stored_words(instance.module, instance.node)
+                    words = fabric.core.input_sources(instance.module, instance.node)
                 pins = text.instances[instance.name].pins
                 takers.append((instance.name, instance.node, pins.get("rx", []), words))
-    arriving = _arriving(fabric, text)
+    arriving = _arc_bits(fabric, text)
     for name, node, bits, words in takers:
         for found, source in zip(bits[::width], words, strict=False):
             # Sources beyond the in-ports are results of the node's own operators.
@@ -92,27 +97,30 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
                 if found != wanted:
                     message = (
                         f"In-port {source} of {name} must have the word of arc {arc}, "
-                        f"not {_named(text, found)}"
+                        f"not {_bit_name(text, found)}"
                     )
-                    raise refuted("wiring", f"{name}.rx[{source}]", message)
+                    raise make_refutation("wiring", f"{name}.rx[{source}]", message)
                 count += 1
     return count
 
 
-def _arriving(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None]]]:
+def _arc_bits(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None]]]:
     """Return, for each node and in-port, the name of the arc and the first bit of its word."""
     topology, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
-    registers, behind = registers_of_links(fabric), dict[tuple[Bit, int], Bit]()
-    for link in netlist.having(Role.LINK):
+    registers, behind = link_registers(fabric), dict[tuple[Bit, int], Bit]()
+    for link in netlist.instances_with_role(Role.LINK):
         if link.name in text.instances:
             module, pins, _ = text.instances[link.name]
             late = 1 + registers[module.removeprefix(fabric.prefix)]
             behind[pins["sent"][0], late] = pins["arrived"][0]
-    sent = {i.node: text.instances[i.name].pins["tx"] for i in netlist.having(Role.ROUTER)
-            if i.name in text.instances}  # fmt: skip
+    sent = {
+        i.node: text.instances[i.name].pins["tx"]
+        for i in netlist.instances_with_role(Role.ROUTER)
+        if i.name in text.instances
+    }
     cycles = topology.cycles_of_arc.tolist()
 
-    def word(node: int, port: int) -> tuple[str, Bit | None]:
+    def arc_name_and_bit(node: int, port: int) -> tuple[str, Bit | None]:
         if node not in sent:
             return f"{node}:{topology.port_names[port]}", None
         bit, late = sent[node][port * width], cycles[node][port]
@@ -120,25 +128,36 @@ def _arriving(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None
         return f"{node}:{topology.port_names[port]}", arrives
 
     ends = np.stack(topology.upstream, axis=2).tolist()
-    return [[word(*end) for end in by_port] for by_port in ends]
+    return [[arc_name_and_bit(*end) for end in by_port] for by_port in ends]
 
 
-def compared(text: GateText, wires: Wires, what: str) -> int:
-    """Compare wires; returns their number, or raises `Refuted` if a bit differs."""
+def compare_wires(text: GateText, wires: Wires, what: str) -> int:
+    """Compare wires as found with wires as planned; returns the number of compared ports.
+
+    Parameters
+    ----------
+    what : str
+        Name of the step, for a counterexample.
+
+    Raises
+    ------
+    Refuted
+        If a bit differs.
+    """
     count = 0
     for name, port, found, wanted in wires:
         count += 1
         for k, (bit, right) in enumerate(zip_longest(found, wanted)):
             if bit != right:
                 message = (
-                    f"Bit {k} of {port} of {name} must be wired to {_named(text, right)}, "
-                    f"not to {_named(text, bit)}"
+                    f"Bit {k} of {port} of {name} must be wired to {_bit_name(text, right)}, "
+                    f"not to {_bit_name(text, bit)}"
                 )
-                raise refuted(what, f"{name}.{port}", message)
+                raise make_refutation(what, f"{name}.{port}", message)
     return count
 
 
-def _named(text: GateText, bit: Bit | None) -> str:
+def _bit_name(text: GateText, bit: Bit | None) -> str:
     """Return the name of a bit of the top, for messages."""
     for name, bits in text.nets.items():
         if bit in bits:
@@ -149,49 +168,49 @@ def _named(text: GateText, bit: Bit | None) -> str:
 def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
     """Yield the wires to all instances of some roles, as in the Verilog and as in the netlist."""
 
-    def planned(parts: Sequence[Part | Fixed]) -> Iterator[Bit]:
+    def planned_bits(parts: Sequence[Part | Constant]) -> Iterator[Bit]:
         for part in parts:
-            if isinstance(part, Fixed):
+            if isinstance(part, Constant):
                 yield from (str(part.value >> k & 1) for k in range(part.width))
             else:
                 yield from text.nets[part.net][part.start : part.start + part.width]
 
     for role in roles:
-        for instance in fabric.netlist.having(role):
+        for instance in fabric.netlist.instances_with_role(role):
             pins = text.instances[instance.name].pins
             for port, parts in instance.inputs.items():
-                yield instance.name, port, [*pins[port]], [*planned(parts)]
+                yield instance.name, port, [*pins[port]], [*planned_bits(parts)]
 
 
-def control_tree(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
+def control_tree_inputs(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
     """Return, for each output bit of a control-tree register, the input bit of that register."""
     found: dict[Bit, Bit] = {}
     passed: dict[str, list[tuple[str, int, str, int]]] = {}
-    for instance in fabric.netlist.having(Role.CONTROL):
+    for instance in fabric.netlist.instances_with_role(Role.CONTROL):
         module, pins = (
             text.modules[fabric.prefix + instance.module],
             text.instances[instance.name].pins,
         )
         if module.name not in passed:
-            passed[module.name] = [*_passed_on(module)]
+            passed[module.name] = [*_delayed_bits(module)]
         for port, k, name, number in passed[module.name]:
             found[pins[port][k]] = pins[name][number]
     return found
 
 
-def _passed_on(module: GateModule) -> Iterator[tuple[str, int, str, int]]:
+def _delayed_bits(module: GateModule) -> Iterator[tuple[str, int, str, int]]:
     """Yield output bits that show an input bit one cycle later: port and bit of both.
 
     The module is executed for one edge with a different symbol on each input bit.
     """
     program = GateProgram(module, {name: [*range(len(b))] for name, b in module.outputs.items()})
     places = [(name, k) for name, bits in program.inputs.items() for k in bits if name != "rst"]
-    letters = dict(zip(word(np.arange(len(places))).tolist(), places, strict=True))
+    letters = dict(zip(word_bits(np.arange(len(places))).tolist(), places, strict=True))
     of_place = {place: letter for letter, place in letters.items()}
     given = {name: np.array([[of_place.get((name, k), 0)] for k in bits], np.int32)
              for name, bits in program.inputs.items() if bits}  # fmt: skip
-    state = program.unknown(1)
-    shown = program.values(program.after(program.values(state, given), state), {})
+    state = program.unknown_state(1)
+    shown = program.cycle_bits(program.next_state(program.cycle_bits(state, given), state), {})
     for port in module.outputs:
         for k, letter in enumerate(program.outputs_of(shown, port)[:, 0].tolist()):
             if letter in letters:

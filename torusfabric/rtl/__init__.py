@@ -1,7 +1,7 @@
 """The hardware of a program, as Amaranth modules in a netlist.
 
-The room translates a program into hardware and takes no decision about its schedule. In the order
-of reading:
+This package translates a program into hardware. It takes no decision about the schedule. Its
+modules, in the order of reading:
 
 - `modules`, `netlist`, `arrays`: the pieces that hardware is described with. A `Netlist` has
   instances of `Leaf` modules.

@@ -24,13 +24,23 @@ from amaranth.hdl import _nir as nir
 from amaranth.hdl._ir import PortDirection, _emit_netlist
 from amaranth.hdl._mem import MemoryInstance
 
-__all__ = ["MemoryDescription", "MemoryInstance", "MemoryPort", "assigned_signals", "ast",
-           "describe_memory", "make_netlist", "nir", "no_inferred_names", "tracer"]  # fmt: skip
+__all__ = [
+    "MemoryDescription",
+    "MemoryInstance",
+    "MemoryPortDescription",
+    "assigned_signals",
+    "ast",
+    "describe_memory",
+    "make_netlist",
+    "nir",
+    "no_inferred_names",
+    "tracer",
+]
 
 # ruff: noqa: SLF001  Amaranth has no public way to these attributes.
 
 
-class MemoryPort(NamedTuple):
+class MemoryPortDescription(NamedTuple):
     """A port of a memory. A read port forwards words of the write ports in `transparent`."""
 
     domain: str
@@ -48,16 +58,18 @@ class MemoryDescription(NamedTuple):
     depth: int
     rows: tuple[int, ...]
     attributes: Mapping[str, Any]
-    reads: list[MemoryPort]
-    writes: list[MemoryPort]
+    reads: list[MemoryPortDescription]
+    writes: list[MemoryPortDescription]
 
 
 def describe_memory(memory: MemoryInstance) -> MemoryDescription:
-    """Return the description of a memory."""
+    """Return size, contents, attributes and ports of a memory, read from private attributes."""
     data = memory._data
-    reads = [MemoryPort(p._domain, p._addr, p._data, p._en, p._transparent_for)
+    reads = [MemoryPortDescription(p._domain, p._addr, p._data, p._en, p._transparent_for)
              for p in memory._read_ports]  # fmt: skip
-    writes = [MemoryPort(p._domain, p._addr, p._data, p._en) for p in memory._write_ports]
+    writes = [
+        MemoryPortDescription(p._domain, p._addr, p._data, p._en) for p in memory._write_ports
+    ]
     rows = tuple(data.init)
     return MemoryDescription(data.name, data.shape, data.depth, rows, memory._attrs, reads, writes)
 
@@ -70,7 +82,11 @@ def assigned_signals(target: ast.Statement | Value) -> list[Signal]:
 def make_netlist(
     design: Elaboratable, inputs: Mapping[str, Value], outputs: Mapping[str, Value]
 ) -> nir.Netlist:
-    """Return the netlist of a design, without names and without flows between its modules."""
+    """Return Amaranth's netlist of a design, with the given signals as its ports.
+
+    Later passes of Amaranth are skipped: nets have no names, and it is not computed which nets
+    enter and leave each module.
+    """
     ports = {name: (value, PortDirection.Input) for name, value in inputs.items()}
     ports |= {name: (value, PortDirection.Output) for name, value in outputs.items()}
     netlist = nir.Netlist()
@@ -80,14 +96,17 @@ def make_netlist(
 
 
 #: The blocks of `no_inferred_names` that are open, of all threads, and the lock of this list.
-_open: list[object] = []
-_lock = threading.Lock()
-_infer = tracer.get_var_name
+_open_blocks: list[object] = []
+_open_blocks_lock = threading.Lock()
+_infer_name = tracer.get_var_name
 
 
 def _name_or_default(depth: int = 2, **options: Any) -> Any:
-    """Return the default of a name if there is one, else the inferred name."""
-    return options["default"] if "default" in options else _infer(depth + 1)
+    """Return the default name that the caller passes, or else the name that Amaranth infers.
+
+    It replaces Amaranth's `get_var_name` in a block of `no_inferred_names`.
+    """
+    return options["default"] if "default" in options else _infer_name(depth + 1)
 
 
 @contextlib.contextmanager
@@ -100,13 +119,13 @@ def no_inferred_names() -> Iterator[None]:
     only. Tools that place a design depend on its names, so results would differ by version.
     """
     mark = object()
-    with _lock:
-        _open.append(mark)
+    with _open_blocks_lock:
+        _open_blocks.append(mark)
         tracer.get_var_name = _name_or_default
     try:
         yield
     finally:
-        with _lock:
-            _open.remove(mark)
-            if not _open:
-                tracer.get_var_name = _infer
+        with _open_blocks_lock:
+            _open_blocks.remove(mark)
+            if not _open_blocks:
+                tracer.get_var_name = _infer_name

@@ -8,14 +8,14 @@ Verilog go through. `Array.instances` yields the instances one by one.
 
 An input of an array is driven by a concatenation of *sources*, each of one of four types:
 
-========= ==============================================================
-`Slice`   bits of a net: for instance k, bits of net ``word_{number[k]}``
-`OneOf`   a slice of one of several nets, chosen for each instance
-`Numbers` a constant for each instance
-`Fixed`   one constant for all instances
-========= ==============================================================
+============= ==============================================================
+`Slice`       bits of a net: for instance k, bits of net ``word_{number[k]}``
+`SliceChoice` a slice of one of several nets, chosen for each instance
+`Constants`   a constant for each instance
+`Constant`    one constant for all instances
+============= ==============================================================
 
-The drivers of a single `Instance` are *parts*: `Part` (bits of a net) and `Fixed`.
+The drivers of a single `Instance` are *parts*: `Part` (bits of a net) and `Constant`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,20 @@ import numpy as np
 from ..topology import IntArray
 from .memories import address_width
 
-__all__ = ["Array", "OneOf", "Fixed", "Instance", "NodeGroups", "Numbers", "Part", "Parts", "Role",
-           "Roms", "Slice", "Source"]  # fmt: skip
+__all__ = [
+    "Array",
+    "SliceChoice",
+    "Constant",
+    "Instance",
+    "NodeGroups",
+    "Constants",
+    "Part",
+    "Parts",
+    "Role",
+    "RomContents",
+    "Slice",
+    "Source",
+]
 
 _Node = TypeVar("_Node", int, IntArray)
 
@@ -69,7 +81,7 @@ class Part(NamedTuple):
     width: int
 
 
-class Fixed(NamedTuple):
+class Constant(NamedTuple):
     """A constant of `width` bits."""
 
     value: int
@@ -77,12 +89,12 @@ class Fixed(NamedTuple):
 
 
 #: The drivers of an input of an instance, least significant part first.
-Parts: TypeAlias = tuple[Part | Fixed, ...]
+Parts: TypeAlias = tuple[Part | Constant, ...]
 
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance of a module.
+    """A named instance of a module in a netlist, with the driver of each of its inputs.
 
     Parameters
     ----------
@@ -90,7 +102,7 @@ class Instance:
         The name of the instance, and of its module.
     role : Role
         The role of the module.
-    inputs : dict of str to tuple of (Part or Fixed)
+    inputs : dict of str to tuple of (Part or Constant)
         The drivers of each input, least significant part first.
     outputs : dict of str to str
         The net that each output drives.
@@ -133,20 +145,22 @@ class Slice(NamedTuple):
     start: int | IntArray
     width: int
 
-    def of(self, rows: IntArray) -> Slice:
-        """Return the slice restricted to some instances."""
+    def at_instances(self, rows: IntArray) -> Slice:
+        """Return the slice for some instances only, given their positions in the array."""
         number = None if self.number is None else self.number[rows]
         start = self.start if isinstance(self.start, int) else self.start[rows]
-        return Slice.made(self.net, number, start, self.width)
+        return Slice.from_starts(self.net, number, start, self.width)
 
     @classmethod
-    def made(cls, net: str, number: IntArray | None, start: int | IntArray, width: int) -> Slice:
+    def from_starts(
+        cls, net: str, number: IntArray | None, start: int | IntArray, width: int
+    ) -> Slice:
         """Return a slice; a vector of equal lowest bits becomes one number."""
         if not isinstance(start, int) and (start == start[0]).all():
             start = int(start[0])
         return cls(net, number, start, width)
 
-    def parts(self, count: int) -> Iterator[Part]:
+    def instance_parts(self, count: int) -> Iterator[Part]:
         """Return the part of each of `count` instances."""
         starts = repeat(self.start) if isinstance(self.start, int) else self.start.tolist()
         nets = repeat(self.net, count)
@@ -156,22 +170,22 @@ class Slice(NamedTuple):
         return map(Part, nets, starts, repeat(self.width))
 
 
-class Numbers(NamedTuple):
+class Constants(NamedTuple):
     """A constant of `width` bits for each instance of an array."""
 
     values: IntArray
     width: int
 
-    def of(self, rows: IntArray) -> Numbers:
-        """Return the constants of some instances."""
+    def at_instances(self, rows: IntArray) -> Constants:
+        """Return the constants for some instances only, given their positions in the array."""
         return self._replace(values=self.values[rows])
 
-    def parts(self, count: int) -> Iterator[Fixed]:
+    def instance_parts(self, count: int) -> Iterator[Constant]:
         """Return the constant of each of `count` instances."""
-        return map(Fixed, self.values.tolist(), repeat(self.width))
+        return map(Constant, self.values.tolist(), repeat(self.width))
 
 
-class OneOf(NamedTuple):
+class SliceChoice(NamedTuple):
     """Bits of one of several nets for each instance of an array.
 
     Parameters
@@ -190,29 +204,29 @@ class OneOf(NamedTuple):
         """Bits of each slice."""
         return self.slices[0].width
 
-    def of(self, rows: IntArray) -> OneOf:
-        """Return the choice restricted to some instances."""
-        return OneOf(tuple(each.of(rows) for each in self.slices), self.which[rows])
+    def at_instances(self, rows: IntArray) -> SliceChoice:
+        """Return the choice for some instances only, given their positions in the array."""
+        return SliceChoice(tuple(each.at_instances(rows) for each in self.slices), self.which[rows])
 
-    def each(self) -> Iterator[tuple[IntArray, Slice]]:
+    def used_slices(self) -> Iterator[tuple[IntArray, Slice]]:
         """Yield each slice that is used: the instances that use it, and the slice of these."""
         for number in np.unique(self.which).tolist():
             rows = np.flatnonzero(self.which == number)
-            yield rows, self.slices[number].of(rows)
+            yield rows, self.slices[number].at_instances(rows)
 
-    def parts(self, count: int) -> Iterator[Part]:
+    def instance_parts(self, count: int) -> Iterator[Part]:
         """Return the part of each of `count` instances."""
-        every = [(rows, [*each.parts(len(rows))]) for rows, each in self.each()]
+        every = [(rows, [*each.instance_parts(len(rows))]) for rows, each in self.used_slices()]
         order = np.argsort(np.concatenate([rows for rows, _ in every]))
         parts = [part for _, parts in every for part in parts]
         return (parts[at] for at in order.tolist())
 
 
 #: The driver of some bits of an input, for all instances of an array.
-Source: TypeAlias = Slice | OneOf | Numbers | Fixed
+Source: TypeAlias = Slice | SliceChoice | Constants | Constant
 
 
-class Roms(NamedTuple):
+class RomContents(NamedTuple):
     """The rows of the ROMs of an array.
 
     Parameters
@@ -237,9 +251,9 @@ class Array:
     Parameters
     ----------
     scope : str
-        The unit that has one instance, such as ``node``; empty for a single instance.
+        The things that have one instance each: ``node`` or ``group``; empty for a single instance.
     index : ndarray of int, shape (instances,)
-        The number of the unit of each instance.
+        The number of the node, or group, of each instance.
     name : str
         The name of the instances, with ``{}`` in the place of the number.
     module : str
@@ -252,7 +266,7 @@ class Array:
         The net that each output drives, with ``{}`` for the number, and its width in bits.
     nodes : ndarray of int, shape (instances,), or None
         The node that each instance belongs to, if any.
-    roms : Roms or None
+    roms : RomContents or None
         The contents, if the instances are ROMs.
     """
 
@@ -264,24 +278,26 @@ class Array:
     inputs: Mapping[str, tuple[Source, ...]]
     outputs: Mapping[str, tuple[str, int]]
     nodes: IntArray | None
-    roms: Roms | None = None
+    roms: RomContents | None = None
 
     def __len__(self) -> int:
         return len(self.index)
 
     @classmethod
-    def of(cls, instance: Instance, widths: Mapping[str, int]) -> Array:
+    def from_instance(cls, instance: Instance, widths: Mapping[str, int]) -> Array:
         """Return the array of a single instance, given the widths of the nets that it drives."""
         inputs = {
             port: tuple(
-                part if isinstance(part, Fixed) else Slice(part.net, None, part.start, part.width)
+                part
+                if isinstance(part, Constant)
+                else Slice(part.net, None, part.start, part.width)
                 for part in parts
             )
             for port, parts in instance.inputs.items()
         }
         roms = None
         if instance.role is Role.ROM:
-            roms = Roms((instance.contents,), np.array([0]), instance.width)
+            roms = RomContents((instance.contents,), np.array([0]), instance.width)
         return cls(
             "",
             np.array([instance.node or 0]),
@@ -294,7 +310,7 @@ class Array:
             roms,
         )
 
-    def renamed(self, names: Mapping[str, str]) -> Array:
+    def rename_nets(self, names: Mapping[str, str]) -> Array:
         """Return the array with some nets renamed; names with ``{}`` are renamed as a whole."""
         inputs = {
             port: tuple(
@@ -308,7 +324,7 @@ class Array:
         outputs = {port: (names.get(net, net), bits) for port, (net, bits) in self.outputs.items()}
         return replace(self, inputs=inputs, outputs=outputs)
 
-    def named(self, pattern: str) -> Iterator[str]:
+    def expand_name(self, pattern: str) -> Iterator[str]:
         """Return the name of each instance, or of its net, from a name with ``{}``."""
         before, number, after = pattern.partition("{}")
         if not number:
@@ -319,16 +335,16 @@ class Array:
         """Yield the instances one by one."""
         count = len(self)
         inputs = [
-            zip(*([part] * count if isinstance(part, Fixed) else part.parts(count)
+            zip(*([part] * count if isinstance(part, Constant) else part.instance_parts(count)
                   for part in parts), strict=True)
             for parts in self.inputs.values()
         ]  # fmt: skip
-        outputs = [self.named(net) for net, _ in self.outputs.values()]
+        outputs = [self.expand_name(net) for net, _ in self.outputs.values()]
         nodes = [None] * count if self.nodes is None else self.nodes.tolist()
         roms = self.roms
         rows = map(roms.contents.__getitem__, roms.which) if roms else repeat(())
         for name, given, shown, node, contents in zip(
-            self.named(self.name),
+            self.expand_name(self.name),
             zip(*inputs, strict=True) if inputs else repeat(()),
             zip(*outputs, strict=True) if outputs else repeat(()),
             nodes,
@@ -363,27 +379,27 @@ class NodeGroups:
     Examples
     --------
     >>> groups = NodeGroups(9)
-    >>> groups.size, groups.count, [groups.of(node) for node in (0, 3, 4, 8)]
+    >>> groups.group_size, groups.n_groups, [groups.group_of(node) for node in (0, 3, 4, 8)]
     (4, 3, [0, 0, 1, 2])
     """
 
     nodes: int
 
     @cached_property
-    def size(self) -> int:
+    def group_size(self) -> int:
         """Nodes of a group: the smallest power of two that is at least sqrt(N)."""
         return 1 << ((self.nodes - 1).bit_length() + 1) // 2
 
     @property
-    def count(self) -> int:
+    def n_groups(self) -> int:
         """Number of groups. The last group may have fewer nodes."""
-        return -(-self.nodes // self.size)
+        return -(-self.nodes // self.group_size)
 
     @property
-    def place_bits(self) -> int:
+    def position_bits(self) -> int:
         """Bits of the position of a node within its group: the low bits of its number."""
-        return address_width(self.size)
+        return address_width(self.group_size)
 
-    def of(self, node: _Node) -> _Node:
+    def group_of(self, node: _Node) -> _Node:
         """Return the group of a node, or of each node in an array."""
-        return node // self.size
+        return node // self.group_size

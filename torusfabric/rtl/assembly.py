@@ -10,9 +10,9 @@ from amaranth.hdl import Cat, ClockDomain, Const, DomainRenamer, Module, Signal,
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .memories import address_width, rom_and_port
+from .memories import address_width, make_rom_and_port
 from .modules import Leaf
-from .netlist import Fixed, Instance, Netlist, Part, Role
+from .netlist import Constant, Instance, Netlist, Part, Role
 
 __all__ = ["Assembly"]
 
@@ -39,7 +39,7 @@ class Rom(Leaf):
         bits = address_width(len(contents))
         super().__init__({"address": In(bits), "data": Out(width)})
         rows = [*contents, *[contents[-1]] * ((1 << bits) - len(contents))]
-        self._memory, self._port = rom_and_port("rows", rows, width)
+        self._memory, self._port = make_rom_and_port("rows", rows, width)
         self.data = self._port.data
 
     def elaborate(self, platform: object) -> Module:
@@ -48,7 +48,7 @@ class Rom(Leaf):
         m.submodules.rows = self._memory
         # The address signal of the port is replaced, rather than assigned, so that the simulator
         # has nothing to evaluate.
-        self._port.addr = self.value("address")
+        self._port.addr = self.input_value("address")
         return m
 
 
@@ -86,15 +86,17 @@ class Assembly(wiring.Component):
             self.domains |= {node: ClockDomain(f"node_{node}") for node in nodes}
         self._nets = {name: getattr(self, name) for name in netlist.inputs}
         for instance in netlist.instances:
-            leaf = self.leaves[instance.name] = _leaf(netlist, instance)
+            leaf = self.leaves[instance.name] = _make_leaf(netlist, instance)
             for port, net in instance.outputs.items():
                 self._nets[net] = getattr(leaf, port)
         for instance in netlist.instances:
             for port, parts in instance.inputs.items():
-                self.leaves[instance.name].bind(port, [self._part(part) for part in parts])
+                self.leaves[instance.name].bind_input(
+                    port, [self._part_value(part) for part in parts]
+                )
 
-    def net(self, name: str) -> Signal:
-        """Return the signal of a net."""
+    def signal_of_net(self, name: str) -> Signal:
+        """Return the Amaranth signal that stands for a net: an input, or an output of a leaf."""
         return self._nets[name]
 
     def define_domains(self, m: Module) -> None:
@@ -108,8 +110,8 @@ class Assembly(wiring.Component):
             if node is not None:
                 m.d.comb += domain.rst.eq(self.domains[None].rst)
 
-    def _part(self, part: Part | Fixed) -> Value:
-        if isinstance(part, Fixed):
+    def _part_value(self, part: Part | Constant) -> Value:
+        if isinstance(part, Constant):
             return Const(part.value, part.width)
         net = self._nets[part.net]
         whole = part.start == 0 and part.width == len(net)
@@ -128,12 +130,12 @@ class Assembly(wiring.Component):
             )
         for name in self._netlist.outputs:
             parts = self._netlist.wired.get(name)
-            driver = Cat(*map(self._part, parts)) if parts else self._nets[name]
+            driver = Cat(*map(self._part_value, parts)) if parts else self._nets[name]
             m.d.comb += getattr(self, name).eq(driver)
         return m
 
 
-def _leaf(netlist: Netlist, instance: Instance) -> Leaf:
+def _make_leaf(netlist: Netlist, instance: Instance) -> Leaf:
     """Return the component of an instance."""
     if instance.role is Role.ROM:
         return Rom(instance.contents, instance.width)

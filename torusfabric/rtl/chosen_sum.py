@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Const, Module, Value
 
 from .modules import SharedModule
-from .multiplexer import SLICE, Multiplexer, branch_bits, slice_bounds
+from .multiplexer import SLICE_BITS, Multiplexer, branched_select_bits, slice_bounds
 
 __all__ = ["ChosenSum"]
 
@@ -23,7 +23,7 @@ class ChosenSum:
     Parameters
     ----------
     count : int
-        Number of operands, chosen by the select bits of `branch_bits`.
+        Number of operands, chosen by the select bits of `branched_select_bits`.
     width : int
         Bits of a word.
     idles : bool
@@ -31,7 +31,7 @@ class ChosenSum:
 
     Examples
     --------
-    >>> ChosenSum(4, 16, idles=True).shared.name
+    >>> ChosenSum(4, 16, idles=True).shared_module.name
     'sum_idle_4_16'
     """
 
@@ -40,22 +40,22 @@ class ChosenSum:
     idles: bool
 
     @property
-    def words(self) -> int:
+    def n_inputs(self) -> int:
         """Number of operands that are inputs: all except a constant 0."""
         return self.count - self.idles
 
     @property
     def select_bits(self) -> int:
-        """Number of select bits of a slice."""
-        return len(branch_bits(self.count, 0))
+        """Number of select bits by which a slice chooses its operand."""
+        return len(branched_select_bits(self.count, 0))
 
     @property
-    def slices(self) -> list[tuple[int, int]]:
+    def slice_bounds(self) -> list[tuple[int, int]]:
         """The first bit of each slice, and the bit after its last. Slices have own select bits."""
-        return slice_bounds(self.width, -(-self.width // SLICE))
+        return slice_bounds(self.width, -(-self.width // SLICE_BITS))
 
     @property
-    def shared(self) -> SharedModule:
+    def shared_module(self) -> SharedModule:
         """The shared module, with ports for the word, the operands, the select bits and the sum.
 
         The first operand is in the lowest bits of ``words``. The select bits of the lowest slice
@@ -63,24 +63,24 @@ class ChosenSum:
         """
         return SharedModule(
             f"sum_{'idle_' * self.idles}{self.count}_{self.width}",
-            f"A word plus one of {self.words} others{', or plus nothing' * self.idles}.",
+            f"A word plus one of {self.n_inputs} others{', or plus nothing' * self.idles}.",
             {
                 "word": self.width,
-                "words": self.words * self.width,
-                "select": len(self.slices) * self.select_bits,
+                "words": self.n_inputs * self.width,
+                "select": len(self.slice_bounds) * self.select_bits,
                 "total": self.width,
             },
-            self._fill,
+            self._add_logic,
             self,
         )
 
-    def _fill(self, m: Module, word: Value, words: Value, select: Value, total: Value) -> None:
+    def _add_logic(self, m: Module, word: Value, words: Value, select: Value, total: Value) -> None:
         """Add the logic: a multiplexer for each slice, and one adder."""
         size, nothing = self.select_bits, [Const(0, self.width)] * self.idles
         inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]
         chosen = []
-        for k, (low, high) in enumerate(self.slices):
+        for k, (low, high) in enumerate(self.slice_bounds):
             meant = Multiplexer(self.count, high - low, branched=True)
             cut = [each[low:high] for each in [*inputs, *nothing]]
-            chosen.append(meant.logic(m, cut, [*select[k * size :][:size]]))
+            chosen.append(meant.add_logic(m, cut, [*select[k * size :][:size]]))
         m.d.comb += total.eq(word + Cat(*chosen))

@@ -18,7 +18,7 @@ __all__ = ["core_address_map"]
 
 
 def core_address_map(program: Program) -> dict[str, Any]:
-    """Return the address map of the core of a program.
+    """Return the location of each block of a program at the ports or in the memories of each node.
 
     Block k of a message is chunk ``k % C`` of part ``k // C``, if a part has C chunks. Parts are
     origins, destinations or owners, depending on the collective.
@@ -37,28 +37,29 @@ def core_address_map(program: Program) -> dict[str, Any]:
     """
     form, layout = program.form, program.layout
     if is_direct(program):
-        names = [*map(program.blocks.name, range(program.blocks.count)), None]
+        names = [*map(program.blocks.block_entry, range(program.blocks.n_blocks)), None]
         arrivals = _first_arrivals(program).tolist()
         return {"arrivals": [[[names[k] for k in steps] for steps in node] for node in arrivals]}
     if program.any_root and program.schedule.collective.to_all:
-        # What is received is in the upper half of each memory, which a node addresses by itself.
+        # Received words are in the upper half of each memory. The node adds the address of the half
+        # itself, so block k is at address 0 of memory k for sent and for received words.
         chunks = range(program.schedule.chunks)
         every = [[[chunk, 0] for chunk in chunks]] * program.topology.nodes
         return {"sent": every, "received": every}
     own = next(number for number, memory in enumerate(program.memories) if memory.own)
     return {
-        "sent": _listed(program, form.send_map, layout.send_parts, own),
-        "received": _listed(program, form.receive_map, layout.recv_parts, 0),
+        "sent": _list_addresses(program, form.send_map, layout.send_parts, own),
+        "received": _list_addresses(program, form.receive_map, layout.recv_parts, 0),
     }
 
 
-def _listed(
+def _list_addresses(
     program: Program, mapped: AddressMap, parts: int, first: int
 ) -> list[list[list[int] | None]]:
     """Return [memory, first address] of each block of each node, or None if it has none."""
     chunks = program.layout.part_chunks
     part, chunk = divmod(np.arange(parts * chunks), chunks)
-    nodes = program.groups.position
+    nodes = program.groups.position_of_node
     memory, base = mapped.locate(nodes[:, None], part, chunk)
     rows = np.stack([memory - first, base], axis=-1)
     return [[entry if entry[1] >= 0 else None for entry in row] for row in rows.tolist()]
@@ -73,8 +74,8 @@ def _first_arrivals(program: Program) -> IntArray:
     topology, blocks, nodes = program.topology, program.blocks, np.arange(program.topology.nodes)
     steps = program.schedule.round_count
     arrivals = np.full((len(nodes), topology.ports, steps), -1)
-    had = np.zeros((len(nodes), blocks.count), bool)
-    had[blocks.initial(np.arange(blocks.count))] = True
+    had = np.zeros((len(nodes), blocks.n_blocks), bool)
+    had[blocks.initial_copies(np.arange(blocks.n_blocks))] = True
     for step, transfers in enumerate(program.schedule.rounds()):
         port = transfers.hops[:, 0]
         arrived = np.full((len(nodes), topology.ports), -1)

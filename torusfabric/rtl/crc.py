@@ -1,7 +1,7 @@
 """CRC-32 over words of any width, for frames on links between fabrics and for images.
 
-The CRC is that of zlib and Ethernet, with the low bits of a word first. It starts as `ONES`. The
-usual final inversion is left to the caller.
+The CRC is that of zlib and Ethernet, with the low bits of a word first. It starts as `INITIAL_CRC`.
+The usual final inversion is left to the caller.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from functools import lru_cache
 
 from amaranth.hdl import Cat, Const, Value
 
-__all__ = ["CRC_BITS", "ONES", "POLYNOMIAL", "crc_after", "crc_masks"]
+__all__ = ["CRC_BITS", "INITIAL_CRC", "POLYNOMIAL", "crc_after", "crc_masks"]
 
 #: Bits of the CRC.
 CRC_BITS = 32
 
 #: The CRC before the first word.
-ONES = (1 << CRC_BITS) - 1
+INITIAL_CRC = (1 << CRC_BITS) - 1
 
 #: The polynomial, the least significant bit first.
 POLYNOMIAL = 0xEDB88320
@@ -51,7 +51,7 @@ def crc_masks(width: int) -> tuple[int, ...]:
     --------
     >>> import zlib
     >>> after = sum((mask.bit_count() & 1) << k for k, mask in enumerate(crc_masks(8)))
-    >>> after ^ ONES == zlib.crc32(bytes([255]))
+    >>> after ^ INITIAL_CRC == zlib.crc32(bytes([255]))
     True
     """
     bits = [1 << k for k in range(CRC_BITS)]

@@ -1,7 +1,7 @@
 """Distribution of signals from the sequencer and the host port to all nodes.
 
 Each such signal passes two registers: one for each group of nodes (`ControlStage`) and one at each
-node (`torusfabric.rtl.core.part.NodePart.here`)::
+node (`torusfabric.rtl.core.node_module.NodeModule.node_register`)::
 
     sequencer --+--> control_stage_0 --+--> node 0
                 |                      +--> node 1 ..
@@ -9,7 +9,7 @@ node (`torusfabric.rtl.core.part.NodePart.here`)::
 
 For a net ``X``, the net ``X_near_K`` is the output of the register of group K.
 
-The module also has `Words`, the nets that an input of many nodes is made of.
+The module also has `WordNets`, the nets that an input of many nodes is made of.
 """
 
 from __future__ import annotations
@@ -25,44 +25,45 @@ from amaranth.lib.wiring import In, Out
 
 from ..program.timing import DISTRIBUTION
 from ..topology import IntArray
-from .arrays import NodeGroups, OneOf, Slice
-from .modules import APART, Leaf
+from .arrays import NodeGroups, Slice, SliceChoice
+from .modules import UNMERGED, Leaf
 from .netlist import NetlistBuilder, Part, Parts, Role
 
-__all__ = ["ControlStage", "Distribution", "Words", "is_by_group"]
+__all__ = ["ControlStage", "Distribution", "WordNets", "has_bit_per_group"]
 
 #: Pulses that change a lasting state of nodes. Their registers are cleared by a reset, so that no
 #: pulse arrives after the reset.
 STROBES = frozenset({"run_begins", "run_ends", "load_valid", "message_valid"})
 
 #: Names of the nets that have a bit for each group of nodes. A group is given its own bit only.
-BY_GROUP = re.compile(r"write_enable(_\d+)?")
+BIT_PER_GROUP = re.compile(r"write_enable(_\d+)?")
 
 assert DISTRIBUTION >= 2, "groups of nodes have a register, and nodes have one"
 
 #: The net that resets the nodes. Its registers start as 1, so that nodes start after a reset.
-RESET = "clear"
+RESET_NET = "clear"
 
 
-def is_by_group(net: str) -> bool:
-    """Return True if a net from the host port has a bit for each group of nodes.
+def has_bit_per_group(net: str) -> bool:
+    """Return True if a net has a bit for each group of nodes: a write enable of the host port.
 
     Examples
     --------
-    >>> is_by_group("write_enable_1"), is_by_group("write_node")
+    >>> has_bit_per_group("write_enable_1"), has_bit_per_group("write_node")
     (True, False)
     """
-    return BY_GROUP.fullmatch(net) is not None
+    return BIT_PER_GROUP.fullmatch(net) is not None
 
 
 #: Words that a node of the read tree combines, with one 4-input LUT for each bit.
-RADIX = 4
+READ_TREE_RADIX = 4
 
 
-def merge_levels(nodes: int) -> list[int]:
+def tree_level_sizes(nodes: int) -> list[int]:
     """Return the number of tree nodes on each level of the read tree.
 
-    The read tree combines the words read at all nodes of a fabric into one.
+    The read tree combines the words read at all nodes of a fabric into one. Each tree node combines
+    up to `READ_TREE_RADIX` words of the level below, so each level has a quarter of its size.
 
     Parameters
     ----------
@@ -71,17 +72,17 @@ def merge_levels(nodes: int) -> list[int]:
 
     Examples
     --------
-    >>> merge_levels(64)
+    >>> tree_level_sizes(64)
     [16, 4, 1]
     """
     levels = []
     while nodes > 1:
-        nodes = -(-nodes // RADIX)
+        nodes = -(-nodes // READ_TREE_RADIX)
         levels.append(nodes)
     return levels
 
 
-class Words(NamedTuple):
+class WordNets(NamedTuple):
     """The nets of the words at an input of some nodes; an input is a concatenation of words.
 
     Parameters
@@ -101,13 +102,15 @@ class Words(NamedTuple):
     number: IntArray
     start: IntArray
 
-    def slices(self, width: int) -> list[Slice | OneOf]:
+    def word_slices(self, width: int) -> list[Slice | SliceChoice]:
         """Return the driver of each word of the input, `width` bits wide, for all nodes at once."""
-        found: list[Slice | OneOf] = []
+        found: list[Slice | SliceChoice] = []
         for which, number, start in zip(self.which.T, self.number.T, self.start.T, strict=True):
             used, of_each = np.unique(which, return_inverse=True)
-            slices = tuple(Slice.made(self.nets[k], number, start, width) for k in used.tolist())
-            found.append(slices[0] if len(slices) == 1 else OneOf(slices, of_each.ravel()))
+            slices = tuple(
+                Slice.from_starts(self.nets[k], number, start, width) for k in used.tolist()
+            )
+            found.append(slices[0] if len(slices) == 1 else SliceChoice(slices, of_each.ravel()))
         return found
 
 
@@ -138,17 +141,17 @@ class ControlStage(Leaf):
             near = Signal(
                 width,
                 name=f"{name}_near",
-                init=int(name == RESET),
+                init=int(name == RESET_NET),
                 reset_less=name not in STROBES,
-                attrs=APART,
+                attrs=UNMERGED,
             )
             setattr(self, f"{name}_near", near)
 
     def elaborate(self, platform: object) -> Module:
-        """Build the registers."""
+        """Build one register for each signal."""
         m = Module()
         near = Cat(getattr(self, f"{name}_near") for name in self._names)
-        m.d.sync += near.eq(Cat(self.value(name) for name in self._names))
+        m.d.sync += near.eq(Cat(self.input_value(name) for name in self._names))
         return m
 
 
@@ -162,8 +165,8 @@ class Distribution:
     The write enable of the host port has a bit for each group, decoded in front of the registers.
     A node thus compares only the low bits of the node number, within its group.
 
-    Methods `near`, `near_each` and `one_near` request a signal; `add` then adds the registers of
-    all requested signals.
+    Methods `group_register`, `group_registers` and `group_registers_of_nets` request a signal;
+    `add_registers` then adds the registers of all requested signals.
 
     Parameters
     ----------
@@ -181,11 +184,11 @@ class Distribution:
     --------
     >>> netlist = NetlistBuilder()
     >>> distribution = Distribution(netlist, 16)
-    >>> _ = netlist.add_input("write_enable", distribution.groups.count)
-    >>> distribution.near("write_enable", 5)
+    >>> _ = netlist.add_input("write_enable", distribution.groups.n_groups)
+    >>> distribution.group_register("write_enable", 5)
     (Part(net='write_enable_near_1', start=0, width=1),)
-    >>> distribution.add()
-    >>> netlist.done().instances[1].inputs
+    >>> distribution.add_registers()
+    >>> netlist.make_netlist().instances[1].inputs
     {'write_enable': (Part(net='write_enable', start=1, width=1),)}
     """
 
@@ -193,10 +196,10 @@ class Distribution:
         self._netlist, self.groups = netlist, NodeGroups(nodes)
         self._widths: dict[str, int] = {}
 
-    def near(self, net: str, node: int, width: int | None = None) -> Parts:
+    def group_register(self, net: str, node: int, width: int | None = None) -> Parts:
         """Return the register of a node's group for a net, or the low bits of that register.
 
-        For a net with a bit for each group (`is_by_group`), the register holds the bit of the
+        For a net with a bit for each group (`has_bit_per_group`), the register holds the bit of the
         group.
 
         Parameters
@@ -208,33 +211,35 @@ class Distribution:
         width : int, optional
             The number of low bits; by default all bits.
         """
-        whole = self._whole(net)
-        return (Part(f"{net}_near_{self.groups.of(node)}", 0, width or whole),)
+        whole = self._request_net(net)
+        return (Part(f"{net}_near_{self.groups.group_of(node)}", 0, width or whole),)
 
-    def near_each(self, net: str, nodes: IntArray, width: int | None = None) -> Slice:
-        """Return the register of its group for each of some nodes; see `near`."""
-        return self.one_near([net], nodes, width)[0]
+    def group_registers(self, net: str, nodes: IntArray, width: int | None = None) -> Slice:
+        """Return the register of its group for each of some nodes; see `group_register`."""
+        return self.group_registers_of_nets([net], nodes, width)[0]
 
-    def one_near(
+    def group_registers_of_nets(
         self, nets: Sequence[str], nodes: IntArray, width: int | None = None
     ) -> tuple[Slice, ...]:
-        """Return the register of its group for each of some nodes, for several nets; see `near`."""
-        groups = self.groups.of(nodes)
+        """Return `group_register` of each of some nodes, for several nets."""
+        groups = self.groups.group_of(nodes)
         return tuple(
             Slice(f"{net}_near_{{}}", groups, 0, width or whole)
-            for net, whole in zip(nets, map(self._whole, nets), strict=True)
+            for net, whole in zip(nets, map(self._request_net, nets), strict=True)
         )
 
-    def _whole(self, net: str) -> int:
+    def _request_net(self, net: str) -> int:
         """Request a net, and return the number of bits that a group is given."""
-        return self._widths.setdefault(net, 1 if is_by_group(net) else self._netlist.nets[net])
+        return self._widths.setdefault(
+            net, 1 if has_bit_per_group(net) else self._netlist.nets[net]
+        )
 
-    def add(self) -> None:
+    def add_registers(self) -> None:
         """Add the registers of all requested nets: for each group, `DISTRIBUTION` - 1 in series."""
-        net, widths, groups = self._netlist, self._widths, np.arange(self.groups.count)
+        net, widths, groups = self._netlist, self._widths, np.arange(self.groups.n_groups)
         net.add_module("control_stage", partial(ControlStage, widths), role=Role.CONTROL)
         given = {
-            name: (Slice(name, None, groups if is_by_group(name) else 0, width),)
+            name: (Slice(name, None, groups if has_bit_per_group(name) else 0, width),)
             for name, width in widths.items()
         }
         # The last of the `DISTRIBUTION` registers is in the node.

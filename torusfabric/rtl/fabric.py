@@ -119,16 +119,23 @@ class Fabric(wiring.Component):
         # All forms of a mode have the same addresses, so the layout of the first form serves.
         self.layouts = tuple(self.form_layouts[mode.first] for mode in self.program.modes)
         self.layout = self.layouts[0]
-        build, built = core.build, front.add()
-        self.nodes, self.answer, self.operator_unit = build.nodes, build.answer, build.operator_unit
-        self.hold, self.here = build.hold, build.cut.here if build.cut else [*range(self.nodes)]
+        build, built = core.build, front.add_hardware()
+        self.nodes, self.answer, self.operator_unit = (
+            build.nodes,
+            build.read_cycles,
+            build.operator_unit,
+        )
+        self.hold, self.here = (
+            build.hold,
+            build.cut.built_nodes if build.cut else [*range(self.nodes)],
+        )
         self.router_classes, self.interface, self.read_latency, self._finders = built
         build.declared |= self.interface.ports
-        self.netlist = build.done()
+        self.netlist = build.make_netlist()
         super().__init__(
-            {name: In(bits) for name, bits in self._levels(self.netlist.inputs)}
-            | {name: Out(bits) for name, bits in self._levels(self.netlist.outputs)}
-            | dict(self.interface.members())
+            {name: In(bits) for name, bits in self._ports_outside_members(self.netlist.inputs)}
+            | {name: Out(bits) for name, bits in self._ports_outside_members(self.netlist.outputs)}
+            | dict(self.interface.port_members())
         )
 
     def __copy__(self) -> Fabric:
@@ -137,7 +144,7 @@ class Fabric(wiring.Component):
         return same
 
     def behind(self, bus: str | None) -> Fabric:
-        """Return a fabric with the same program behind another bus.
+        """Return a fabric with the same program, whose host port is behind another bus.
 
         Parameters
         ----------
@@ -150,7 +157,7 @@ class Fabric(wiring.Component):
         """Return a fabric with the same choices that executes another program."""
         raise NotImplementedError
 
-    def _levels(self, ports: Mapping[str, int]) -> list[tuple[str, int]]:
+    def _ports_outside_members(self, ports: Mapping[str, int]) -> list[tuple[str, int]]:
         """Return the ports, with their widths, that are not part of a member of the interface."""
         inside = self.interface.is_in_member
         return [(name, bits) for name, bits in ports.items() if not inside(name)]
@@ -184,7 +191,7 @@ class Fabric(wiring.Component):
 
     @property
     def tables(self) -> Any:
-        """The tables of a fabric whose tables are writable, else None."""
+        """The writable tables of a fabric that programs are loaded into; None if it has none."""
         return self.front.tables
 
     @property
@@ -202,9 +209,9 @@ class Fabric(wiring.Component):
         return self.program.cycles(length, mode=mode)
 
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the words that nodes receive, and a mask of the known ones.
+        """Return the expected words of a run, and a mask of the words that are delivered.
 
-        See `Program.delivered`.
+        Both have the shape (nodes, receive words); see `Program.delivered`.
         """
         return self.program.delivered(words, **chosen, width=self.width)
 
@@ -225,7 +232,7 @@ class Fabric(wiring.Component):
 
     @cached_property
     def origins(self) -> Origins:
-        """The way in which receivers know the origin of a word, and its cost in hardware."""
+        """The method by which receivers know the origin of a word, and its cost in hardware."""
         from .inventory import Origins, tag_cost  # imported here because only reports need it
 
         rom_bits = sum(finder.rom_bits() for finder in self._finders)
@@ -241,15 +248,15 @@ class Fabric(wiring.Component):
         from .assembly import Assembly
 
         m.submodules.assembly = assembly = Assembly(self.netlist)
-        for name, _ in self._levels(self.netlist.inputs):
+        for name, _ in self._ports_outside_members(self.netlist.inputs):
             m.d.comb += getattr(assembly, name).eq(getattr(self, name))
-        for name, _ in self._levels(self.netlist.outputs):
+        for name, _ in self._ports_outside_members(self.netlist.outputs):
             m.d.comb += getattr(self, name).eq(getattr(assembly, name))
-        self.interface.connect(m, self, assembly)
+        self.interface.connect_members(m, self, assembly)
         return m
 
     def address_map(self) -> dict[str, Any]:
-        """Return where each block arrives, or lies, in the memories of a core.
+        """Return the in-port at which each block arrives, or its memory and address, as lists.
 
         See `torusfabric.rtl.core_address_map`.
         """

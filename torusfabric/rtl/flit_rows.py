@@ -8,7 +8,15 @@ flits at successive addresses (pitch 1), the addresses of the flits are::
     0    |      3 |      2 |      1 |      0 |
     1    |      7 |      6 |      5 |      4 |
 
-A row must not hold flits of two blocks, so R must divide the length of blocks; see `beat_fault`.
+With a pitch P, P blocks alternate: block b has the addresses b, b + P, b + 2 P, .. Rows then take
+turns as well. With R = 4 and P = 2, block 0 lies in the even rows and block 1 in the odd ones::
+
+    row  | flit 3 | flit 2 | flit 1 | flit 0 |
+    0    |      6 |      4 |      2 |      0 |
+    1    |      7 |      5 |      3 |      1 |
+
+A row must not hold flits of two blocks, so R must divide the length of blocks; see
+`unsupported_beat_reason`.
 """
 
 from __future__ import annotations
@@ -19,22 +27,32 @@ import numpy as np
 from amaranth.hdl import Cat, Value
 
 from ..errors import InputError
-from ..toolchain.values import natural
+from ..toolchain.values import parse_non_negative_int
 from ..topology import IntArray
-from .memories import WritePort, fitting
+from .memories import WritePort, resize
 
 if TYPE_CHECKING:
     from ..program import Program
     from ..program.address_map import AddressMap, Located
 
-__all__ = ["AUTO", "FlitRows", "beat_fault", "by_beats", "check_beat", "chosen_beat",
-           "locate_blocks", "received_pitch", "too_wide", "whole_beats"]  # fmt: skip
+__all__ = [
+    "AUTO",
+    "FlitRows",
+    "unsupported_beat_reason",
+    "divide_by_beats",
+    "check_beat",
+    "choose_beat",
+    "locate_blocks",
+    "received_pitch",
+    "exceeded_limit",
+    "round_up_to_beats",
+]
 
 #: The value of `beat` that leaves the choice to the fabric.
 AUTO = "auto"
 
 #: The most bits of a word of a port.
-MOST_BITS = 1024
+MOST_WORD_BITS = 1024
 
 
 class FlitRows(NamedTuple):
@@ -51,7 +69,7 @@ class FlitRows(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> row, flit = FlitRows(beat=4, pitch=4).split(np.array([0, 1, 4, 5, 16, 17]))
+    >>> row, flit = FlitRows(beat=4, pitch=4).split_address(np.array([0, 1, 4, 5, 16, 17]))
     >>> row.tolist(), flit.tolist()
     ([0, 1, 0, 1, 4, 5], [0, 0, 1, 1, 0, 0])
     """
@@ -60,35 +78,38 @@ class FlitRows(NamedTuple):
     pitch: int = 1
 
     @property
-    def bits(self) -> int:
-        """Number of bits that select a flit of a row."""
+    def flit_select_bits(self) -> int:
+        """Address bits that select a flit within its row; 0 if rows have one flit."""
         return self.beat.bit_length() - 1
 
-    def depth(self, words: int) -> int:
-        """Return the number of rows of a memory, given its flits."""
+    def n_rows(self, words: int) -> int:
+        """Return the number of rows of a memory of `words` flits, rounded up to whole beats."""
         if self.beat == 1:
             return words
         return -(-words // (self.beat * self.pitch)) * self.pitch
 
-    def split(self, address: IntArray) -> tuple[IntArray, IntArray]:
+    def split_address(self, address: IntArray) -> tuple[IntArray, IntArray]:
         """Return the row of the address of a flit, and the number of the flit in the row."""
         turn, low = address // self.pitch, address % self.pitch
         return turn // self.beat * self.pitch + low, turn % self.beat
 
-    def split_signal(self, address: Value) -> tuple[Value, Value]:
+    def split_address_signal(self, address: Value) -> tuple[Value, Value]:
         """Return the row of an address, and the number of the flit (0 bits if `beat` is 1)."""
         if self.beat == 1:
             return address, address[:0]
         low = self.pitch.bit_length() - 1
-        address = fitting(address, max(len(address), low + self.bits + 1))
-        row = Cat(address[:low], address[low + self.bits :])
-        return row, address[low : low + self.bits]
+        address = resize(address, max(len(address), low + self.flit_select_bits + 1))
+        row = Cat(address[:low], address[low + self.flit_select_bits :])
+        return row, address[low : low + self.flit_select_bits]
 
     def write_flit(self, port: WritePort) -> WritePort:
-        """Return the write port of rows that writes one flit, given the write port of flits."""
+        """Return the port that writes one flit of a row, given address and data of the flit.
+
+        The flit is repeated at all places of the row; a write enable for each place selects one.
+        """
         if self.beat == 1:
             return port
-        row, flit = self.split_signal(port.address)
+        row, flit = self.split_address_signal(port.address)
         enable = Cat(*(port.enable & (flit == k) for k in range(self.beat)))
         return WritePort(row, port.data.replicate(self.beat), enable)
 
@@ -125,13 +146,13 @@ def locate_blocks(
 def received_pitch(program: Program, form: int) -> int:
     """Return the distance of the addresses of successive flits of a received block, in a form."""
     of_form = program.forms[form]
-    stored = of_form.receive_map.memories(np.arange(of_form.groups.size))
+    stored = of_form.receive_map.memories_at(np.arange(of_form.groups.group_size))
     pitches = {of_form.loop.pitch_of(k) for k in stored if not program.memories[k].own} or {1}
     assert len(pitches) == 1, "words of a form lie as far apart in all memories"
     return pitches.pop()
 
 
-def _divisor(program: Program, form: int, pitch: int) -> int:
+def _common_divisor(program: Program, form: int, pitch: int) -> int:
     """Return the greatest common divisor of block lengths and first addresses, in flits.
 
     A beat is possible if it divides this number. The result is 0 if there is a single block, at
@@ -139,13 +160,13 @@ def _divisor(program: Program, form: int, pitch: int) -> int:
     """
     of_form, part = program.forms[form], program.part(form)
     blocks, collective = part.schedule.blocks, part.schedule.collective
-    positions = np.arange(of_form.groups.size)
+    positions = np.arange(of_form.groups.group_size)
     by_root = of_form.any_root and collective.single_origin and collective.personal
     own = np.array([each.own for each in program.memories])
     divisor = part.block_flits if part.schedule.chunks > 1 else 0
     for mapped, parts in (
-        (of_form.send_map, blocks.goals),
-        (of_form.receive_map, len(positions) if by_root else blocks.parts),
+        (of_form.send_map, blocks.messages_per_origin),
+        (of_form.receive_map, len(positions) if by_root else blocks.messages_per_receiver),
     ):
         memory, base = locate_blocks(program, form, mapped, positions, parts)
         flits = np.where(own[memory], base, base // pitch)
@@ -153,7 +174,7 @@ def _divisor(program: Program, form: int, pitch: int) -> int:
     return divisor
 
 
-def beat_fault(program: Program, beat: int) -> str | None:
+def unsupported_beat_reason(program: Program, beat: int) -> str | None:
     """Return the reason why a program does not allow a beat, or None if the program allows it.
 
     Parameters
@@ -167,8 +188,8 @@ def beat_fault(program: Program, beat: int) -> str | None:
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "alltoall"), flits=6)
-    >>> beat_fault(program, 2)
-    >>> print(beat_fault(program, 4))
+    >>> unsupported_beat_reason(program, 2)
+    >>> print(unsupported_beat_reason(program, 4))
     Beat must be at most 2 for 6-flit blocks, not 4. Choose flits that make blocks a multiple \
 of 4, or max_flits.
     """
@@ -188,7 +209,7 @@ of 4, or max_flits.
             f"not {beat}. Choose another algorithm."
         )
     for form in forms:
-        divisor = _divisor(program, form, pitch)
+        divisor = _common_divisor(program, form, pitch)
         if divisor % beat:
             advice = f"Choose flits that make blocks a multiple of {beat}, or max_flits."
             if program.any_length:
@@ -200,7 +221,7 @@ of 4, or max_flits.
     return None
 
 
-def by_beats(program: Program, width: int, beat: int) -> Program:
+def divide_by_beats(program: Program, width: int, beat: int) -> Program:
     """Return a program that divides messages into chunks of whole beats.
 
     Parameters
@@ -219,7 +240,7 @@ def by_beats(program: Program, width: int, beat: int) -> Program:
     """
     check_beat(program, width, beat)
     program = program.by_beats(beat)
-    fault = beat_fault(program, beat)
+    fault = unsupported_beat_reason(program, beat)
     if fault is not None:
         raise InputError(fault)
     return program
@@ -235,24 +256,24 @@ def check_beat(program: Program, width: int, beat: int) -> None:
     """
     if beat < 1 or beat.bit_count() != 1:
         raise InputError(f"Beat must be auto or a power of two, not {beat}")
-    reason = too_wide(program, width, beat)
+    reason = exceeded_limit(program, width, beat)
     if reason is not None:
         raise InputError(f"Beat must be {reason}, not {beat}")
 
 
-def whole_beats(flits: int, beat: int) -> int:
+def round_up_to_beats(flits: int, beat: int) -> int:
     """Return a number of flits, rounded up to whole beats.
 
     Examples
     --------
-    >>> whole_beats(5, 4), whole_beats(8, 4)
+    >>> round_up_to_beats(5, 4), round_up_to_beats(8, 4)
     (8, 8)
     """
     return -(-flits // beat) * beat
 
 
-def chosen_beat(program: Program, width: int, beat: int | str) -> tuple[int, Program]:
-    """Return the flits of a word of a port, and a program that allows this beat; see `by_beats`.
+def choose_beat(program: Program, width: int, beat: int | str) -> tuple[int, Program]:
+    """Return the flits of a word of a port, and a program that allows it; see `divide_by_beats`.
 
     Parameters
     ----------
@@ -268,18 +289,24 @@ def chosen_beat(program: Program, width: int, beat: int | str) -> tuple[int, Pro
     InputError
         If the program does not allow the beat.
     """
-    number = 1 if isinstance(beat, str) and beat == AUTO else natural("Beat", beat)
-    return number, program if number == 1 else by_beats(program, width, number)
+    number = 1 if isinstance(beat, str) and beat == AUTO else parse_non_negative_int("Beat", beat)
+    return number, program if number == 1 else divide_by_beats(program, width, number)
 
 
-def too_wide(program: Program, width: int, beat: int) -> str | None:
-    """Return the limit that a beat exceeds, as a part of a message, or None if it is possible."""
+def exceeded_limit(program: Program, width: int, beat: int) -> str | None:
+    """Return the limit that a beat exceeds, or None if the beat is possible.
+
+    The limit is text for an error message, to follow "Beat must be".
+    """
     if beat == 1:
         return None
     if width % 8:
         return f"1 for flits of {width} bits, which are no whole bytes"
     if beat > program.flits:
         return f"at most the {program.flits} flits of a message"
-    if beat * width > MOST_BITS:
-        return f"at most {max(MOST_BITS // width, 1)}, so that words have up to {MOST_BITS} bits"
+    if beat * width > MOST_WORD_BITS:
+        return (
+            f"at most {max(MOST_WORD_BITS // width, 1)}, so that words have up to "
+            f"{MOST_WORD_BITS} bits"
+        )
     return None

@@ -2,7 +2,7 @@
 
 A fabric is a core and a front. The core executes the program. The front provides the ports that
 users see: ports of each node, streams, one host port, or a bus. Each such adapter has a subclass
-of `Front`, and a `Fabric` builds the netlist by calling its `add`.
+of `Front`, and a `Fabric` builds the netlist by calling its `add_hardware`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..program.timing import WRITE
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:
-    from ..contract.cut import Cut
+    from ..contract.node_block import NodeBlock
     from .core.core import Core
 
-__all__ = ["Built", "Front", "short_digest"]
+__all__ = ["FrontFacts", "Front", "short_digest"]
 
 
 def short_digest(text: str) -> int:
@@ -29,8 +29,8 @@ def short_digest(text: str) -> int:
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
-class Built(NamedTuple):
-    """The result of `Front.add`: facts that are known once the hardware is in the netlist.
+class FrontFacts(NamedTuple):
+    """The result of `Front.add_hardware`: facts that are known once the hardware is in the netlist.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class Front(ABC):
     """A core and the ports that an adapter puts around it.
 
     The subclass of an adapter makes the core, with the run port and memory port that the adapter
-    needs, and passes it to this constructor. `add` later fills the netlist of the core, with the
-    hardware of the adapter and of the core itself.
+    needs, and passes it to this constructor. `add_hardware` later fills the netlist of the core,
+    with the hardware of the adapter and of the core itself.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ class Front(ABC):
         return WRITE
 
     @property
-    def choices(self) -> Mapping[str, int]:
+    def sampled_inputs(self) -> Mapping[str, int]:
         """The inputs that are sampled at the start of a run, each with its width in bits."""
-        return RunChoices.of(self.core.program).inputs
+        return RunChoices.from_program(self.core.program).sampled_inputs
 
     @property
     def longest_run(self) -> int:
@@ -112,12 +112,12 @@ class Front(ABC):
         program = self.core.program
         return max(program.cycles(mode=mode) for mode in range(len(program.modes)))
 
-    def part(self, cut: Cut, *, for_bus: bool, closed_by: str) -> Front:
+    def front_of_part(self, cut: NodeBlock, *, for_bus: bool, closed_by: str) -> Front:
         """Return the front of a fabric that builds only some of the nodes: one of several parts.
 
         Parameters
         ----------
-        cut : Cut
+        cut : NodeBlock
             The nodes to build, and the link ports to the others.
         for_bus : bool
             True if a bus adapter will stand in front of the port.
@@ -127,5 +127,5 @@ class Front(ABC):
         raise NotImplementedError
 
     @abstractmethod
-    def add(self) -> Built:
+    def add_hardware(self) -> FrontFacts:
         """Fill the netlist of the core with the hardware of the adapter and of the core."""

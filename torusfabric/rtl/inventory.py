@@ -17,7 +17,7 @@ from .netlist import Netlist, Role
 __all__ = ["Inventory", "Origins", "tag_cost", "take_inventory"]
 
 #: The roles of modules whose ROMs hold settings and addresses of the program.
-PROGRAMMED = (Role.ROUTER, Role.SEQUENCER)
+PROGRAM_ROLES = (Role.ROUTER, Role.SEQUENCER)
 
 
 class Inventory(NamedTuple):
@@ -40,7 +40,7 @@ class Inventory(NamedTuple):
 
 def take_inventory(netlist: Netlist) -> Inventory:
     """Return the storage of a fabric, given its netlist."""
-    stored = {name: _stored(netlist, name) for name in netlist.modules}
+    stored = {name: _module_storage(netlist, name) for name in netlist.modules}
     rom = bits = 0
     nodes = [array.nodes for array in netlist.arrays if array.nodes is not None]
     memories = np.zeros(1 + int(np.concatenate(nodes).max()), int)
@@ -53,17 +53,17 @@ def take_inventory(netlist: Netlist) -> Inventory:
         bits += len(array) * here.memory_bits
         if array.nodes is not None:
             memories[array.nodes] += here.memories
-        if array.role in PROGRAMMED:
+        if array.role in PROGRAM_ROLES:
             rom += len(array) * here.rom_bits
     return Inventory(rom, int(memories.max()), bits)
 
 
-def _stored(netlist: Netlist, module: str) -> Inventory:
-    """Return the storage of a module."""
+def _module_storage(netlist: Netlist, module: str) -> Inventory:
+    """Return the bits of ROMs, and number and bits of RAMs, of one instance of a module."""
     leaf = netlist.modules[module]()
-    shapes = leaf.memories()
-    written = [shape.width * shape.depth for shape in shapes if shape.written]
-    rom = sum(shape.width * shape.depth for shape in shapes if not shape.written)
+    shapes = leaf.memory_shapes()
+    written = [shape.width * shape.depth for shape in shapes if shape.is_ram]
+    rom = sum(shape.width * shape.depth for shape in shapes if not shape.is_ram)
     return Inventory(rom, len(written), sum(written))
 
 
@@ -136,16 +136,16 @@ def tag_cost(program: Program) -> tuple[int, int]:
     >>> tag_cost(tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching")))[0]
     144
     """
-    topology, selects = program.topology, [form.loop.select for form in program.forms]
+    topology, selects = program.topology, [form.loop.selected_sources for form in program.forms]
     tag = max(map(_tag_bits, program.forms))
     ordered = np.sort(np.concatenate(selects), axis=0)
     changes = np.diff(ordered, axis=0, prepend=-1) > 0
     inputs = (changes & (ordered >= 0)).sum(axis=0)
-    nodes = np.bincount(program.variant_of, minlength=program.loop.variants)
+    nodes = np.bincount(program.variant_of, minlength=program.loop.n_variants)
     multiplexers = np.maximum(inputs - 1, 0).sum(axis=1) @ nodes
     return tag * topology.nodes * topology.ports, tag * int(multiplexers)
 
 
 def _tag_bits(form: Form) -> int:
     """Return the bits of a tag; 0 if all blocks belong to one message."""
-    return 0 if form.schedule.blocks.single_origin else (form.groups.size - 1).bit_length()
+    return 0 if form.schedule.blocks.single_origin else (form.groups.group_size - 1).bit_length()

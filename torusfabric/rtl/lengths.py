@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Const, Value
 
 from ..program.fields import Loop
-from .memories import TABLE_BITS, choose, look_up
+from .memories import QUOTIENT_KEY_BITS, choose_value, look_up
 
-__all__ = ["Lengths", "divided", "last_of_block", "last_of_form"]
+__all__ = ["Lengths", "divide_by_constant", "last_flit_of_block", "last_flit_of_form"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Lengths:
     Examples
     --------
     >>> lengths = Lengths(most=64, chunks=(2, 3))
-    >>> lengths.bits, lengths.blocks
+    >>> lengths.length_bits, lengths.longest_blocks
     (7, (32, 22))
     """
 
@@ -42,30 +42,32 @@ class Lengths:
     beats: tuple[int, ...] = ()
 
     @property
-    def cuts(self) -> list[tuple[int, int]]:
+    def beats_and_chunks(self) -> list[tuple[int, int]]:
         """Flits of a beat and number of chunks, for each form."""
         return [*zip(self.beats or (1,) * len(self.chunks), self.chunks, strict=True)]
 
     @property
-    def bits(self) -> int:
-        """Bits of a length."""
+    def length_bits(self) -> int:
+        """Bits of a number of flits from 0 to `most`."""
         return self.most.bit_length()
 
     @property
-    def blocks(self) -> tuple[int, ...]:
+    def longest_blocks(self) -> tuple[int, ...]:
         """Flits of the longest block, for each form."""
-        return tuple(beat * -(-self.most // (beat * chunks)) for beat, chunks in self.cuts)
+        return tuple(
+            beat * -(-self.most // (beat * chunks)) for beat, chunks in self.beats_and_chunks
+        )
 
 
-def last_of_block(last: Value, beat: int, chunks: int) -> Value:
+def last_flit_of_block(last: Value, beat: int, chunks: int) -> Value:
     """Return the number of the last flit of a block, given the last of a message; both from 0."""
     bits = beat.bit_length() - 1
     if not bits or chunks == 1:
-        return divided(last, chunks)
-    return Cat(Const(beat - 1, bits), divided(last[bits:], chunks))
+        return divide_by_constant(last, chunks)
+    return Cat(Const(beat - 1, bits), divide_by_constant(last[bits:], chunks))
 
 
-def last_of_form(
+def last_flit_of_form(
     loops: Sequence[Loop], cuts: Sequence[tuple[int, int]], last: Value, form: Value
 ) -> Value:
     """Return the number of the last flit of a block, given that of the last flit of a message.
@@ -81,28 +83,28 @@ def last_of_form(
     form : Value
         The number of the form that the run executes.
     """
-    quotients = {cut: last_of_block(last, *cut) for cut in dict.fromkeys(cuts)}
+    quotients = {cut: last_flit_of_block(last, *cut) for cut in dict.fromkeys(cuts)}
     each = [
         Const(0) if loop.padded else quotients[cut] for loop, cut in zip(loops, cuts, strict=True)
     ]
-    return choose(each, form)
+    return choose_value(each, form)
 
 
-def divided(value: Value, divisor: int) -> Value:
+def divide_by_constant(value: Value, divisor: int) -> Value:
     """Return the quotient of a value and a constant, rounded down, in the same cycle.
 
-    Division by a power of two drops bits. Otherwise a value of up to `TABLE_BITS` bits is looked up
-    in a table, and a longer value is multiplied by a rounded reciprocal.
+    Division by a power of two drops bits. Otherwise a value of up to `QUOTIENT_KEY_BITS` bits is
+    looked up in a table, and a longer value is multiplied by a rounded reciprocal.
 
     Examples
     --------
     >>> from amaranth.hdl import Signal
-    >>> len(divided(Signal(6), 4)), len(divided(Signal(6), 3)), len(divided(Signal(7), 3))
-    (4, 5, 6)
+    >>> [len(divide_by_constant(Signal(bits), by)) for bits, by in ((6, 4), (6, 3), (7, 3))]
+    [4, 5, 6]
     """
     if not divisor & (divisor - 1):
         return value[divisor.bit_length() - 1 :]
-    if len(value) <= TABLE_BITS:
+    if len(value) <= QUOTIENT_KEY_BITS:
         return look_up([number // divisor for number in range(1 << len(value))], value)
     # The product is exact as long as value times the error of the reciprocal is below 1 / divisor.
     shift = len(value) + divisor.bit_length()

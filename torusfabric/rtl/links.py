@@ -12,7 +12,7 @@ from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from .memories import ReadPort, WritePort, add_memory, address_width, memory_cell
-from .modules import APART, Leaf
+from .modules import UNMERGED, Leaf
 
 __all__ = ["MOST_REGISTERS", "Link"]
 
@@ -47,18 +47,18 @@ class Link(Leaf):
         self.registers, self._width = cycles - 1, width
         super().__init__({"sent": In(width), "arrived": Out(width)})
         # Synthesis must not merge the register with that of a parallel link with equal words.
-        self.arrived = Signal(width, reset_less=True, name="arrived", attrs=APART)
+        self.arrived = Signal(width, reset_less=True, name="arrived", attrs=UNMERGED)
 
     def elaborate(self, platform: object) -> Module:
         """Build the chain, or the delay line."""
         m = Module()
-        word = self.value("sent")
+        word = self.input_value("sent")
         if self.registers > MOST_REGISTERS:
             m.d.comb += self.arrived.eq(self._delay_line(m))
             return m
         for number in range(1, self.registers):
             name = f"on_the_way_{number}"
-            stage = Signal(self._width, reset_less=True, name=name, attrs=APART)
+            stage = Signal(self._width, reset_less=True, name=name, attrs=UNMERGED)
             m.d.sync += stage.eq(word)
             word = stage
         m.d.sync += self.arrived.eq(word)
@@ -73,9 +73,9 @@ class Link(Leaf):
         bits = address_width(depth)
         # In hardware the counter needs no reset: from any value it is within the buffer one cycle
         # later. The reset is for simulators.
-        at, after = Signal(bits, name="at", attrs=APART), Signal(bits, name="after")
+        at, after = Signal(bits, name="at", attrs=UNMERGED), Signal(bits, name="after")
         m.d.comb += after.eq(Mux(at >= depth - 1, 0, at + 1))
         m.d.sync += at.eq(after)
         cell = memory_cell("line", width=self._width, depth=depth)
-        write = WritePort(at, self.value("sent"), Const(1, 1))
+        write = WritePort(at, self.input_value("sent"), Const(1, 1))
         return add_memory(m, "line", cell, write=write, read=ReadPort(after, Const(1, 1)))

@@ -4,11 +4,12 @@ All memories are synchronous: a word is available one clock cycle after its addr
 
 - `memory_cell` makes the storage of a memory, the *cell*; `add_memory` adds a RAM around it, with
   one write port and one read port. Why apart: simulation reads and writes cells directly.
-- `add_rom` adds a ROM; `Columns` joins many ROMs with the same address into one.
-- `look_up`, `choose` and `constant_at` are combinational tables.
+- `add_rom` adds a ROM; `RomColumns` joins many ROMs with the same address into one.
+- `look_up`, `choose_value` and `constant_at` are combinational tables.
 
-The ports use signals that exist already, instead of being assigned from them. Why: Amaranth's
-simulator then has nothing to evaluate between a memory and the logic that drives it.
+The address, data and enable of a port *are* the signals of the logic that drives the port, instead
+of signals that are assigned from them. Why: Amaranth's simulator then has nothing to evaluate
+between a memory and that logic.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +25,13 @@ from amaranth.utils import ceil_log2
 from ..topology import IntArray
 from .amaranth_private import MemoryInstance, describe_memory
 
-__all__ = ["LOOK_UP", "Cell", "Columns", "MemoryShape", "ReadPort", "WritePort", "add_memory",
-           "add_rom", "address_width", "choose", "constant_at", "fitting", "look_up",
-           "memory_cell", "memories_of", "rom_and_port"]  # fmt: skip
+__all__ = ["LOOK_UP", "Cell", "RomColumns", "MemoryShape", "ReadPort", "WritePort", "add_memory",
+           "add_rom", "address_width", "choose_value", "constant_at", "resize", "look_up",
+           "memory_cell", "memories_of", "make_rom_and_port"]  # fmt: skip
 
 #: Bits of the key of a table that finds one digit of a quotient. Such a table takes four 4-input
 #: LUTs and a multiplexer for each bit.
-TABLE_BITS = 6
+QUOTIENT_KEY_BITS = 6
 
 #: Tells synthesis that no word is used that was read in the cycle in which it was written, so that
 #: synthesis adds no bypass from the write port to the read port.
@@ -38,7 +39,7 @@ NO_COLLISIONS = {"no_rw_check": 1}
 
 #: A memory of up to this many words takes fewer LUTs as registers and a multiplexer than as a
 #: distributed RAM, which has at least 16 words.
-REGISTERS = 2
+MOST_REGISTER_WORDS = 2
 
 #: Tells synthesis to make a memory of registers, or of block RAM.
 OF_REGISTERS, OF_BLOCKS = {"ram_style": "registers"}, {"ram_style": "block"}
@@ -46,18 +47,18 @@ OF_REGISTERS, OF_BLOCKS = {"ram_style": "registers"}, {"ram_style": "block"}
 #: Limit of the nesting depth of a write port in Amaranth's simulator, which makes one Python
 #: expression of the port. Python compiles expressions recursively. The depth is the number of
 #: enable bits plus the number of data bits for each enable bit.
-DEEPEST = 512
+MOST_WRITE_NESTING = 512
 
 #: A word whose write port would be nested too deeply is cut in two at a multiple of this width.
 #: Why 32: the widths of block RAMs divide 32 (or are 9, 18 and 36), so that cutting needs no more
 #: block RAMs.
-CUT = 32
+CUT_WIDTH = 32
 
-#: The name of the module in ``look_up.v`` of the `verilog` room.
+#: The name of the module in ``look_up.v`` of the package `torusfabric.verilog`.
 LOOK_UP = "look_up"
 
 #: Numbers of rows of a ROM that is emitted as an instance of `LOOK_UP`: two to four LUTs a bit.
-LOOKED_UP = range(17, 65)
+LOOK_UP_ROWS = range(17, 65)
 
 
 class MemoryShape(NamedTuple):
@@ -78,7 +79,7 @@ class MemoryShape(NamedTuple):
     rows: tuple[int, ...]
 
     @property
-    def written(self) -> bool:
+    def is_ram(self) -> bool:
         """True for a RAM, False for a ROM."""
         return not self.rows
 
@@ -89,10 +90,10 @@ def memories_of(design: Elaboratable) -> list[MemoryShape]:
     Memories of one word are left out because they are registers. Memories that are read in the
     cycle of their address are left out because they are made of LUTs.
     """
-    return [*_within(Fragment.get(design, None))]
+    return [*_find_memories(Fragment.get(design, None))]
 
 
-def _within(fragment: Fragment) -> Iterator[MemoryShape]:
+def _find_memories(fragment: Fragment) -> Iterator[MemoryShape]:
     """Yield the memories and ROMs inside a fragment."""
     for inner, _, _ in fragment.subfragments:
         if isinstance(inner, MemoryInstance):
@@ -105,7 +106,7 @@ def _within(fragment: Fragment) -> Iterator[MemoryShape]:
             contents = Value.cast(inner.parameters["CONTENTS"]).value
             rows = tuple(contents >> width * k & (1 << width) - 1 for k in range(depth))
             yield MemoryShape(width, depth, rows)
-        yield from _within(inner)
+        yield from _find_memories(inner)
 
 
 def address_width(depth: int) -> int:
@@ -119,7 +120,7 @@ def address_width(depth: int) -> int:
     return max((depth - 1).bit_length(), 1)
 
 
-def choose(values: Sequence[Value], index: Value) -> Value:
+def choose_value(values: Sequence[Value], index: Value) -> Value:
     """Return the value at an index, or the last value if the index is past the end.
 
     If all values are the same object, no multiplexer is built.
@@ -134,7 +135,7 @@ def constant_at(values: Sequence[int], index: Value) -> Value:
     """Return the constant at an index, or the last constant if the index is past the end."""
     width = max(max(values).bit_length(), 1)
     known = {value: Const(value, width) for value in values}
-    return choose([known[value] for value in values], index)
+    return choose_value([known[value] for value in values], index)
 
 
 def look_up(values: Sequence[int], index: Value) -> Value:
@@ -182,17 +183,17 @@ def add_rom(
         The address, cut or zero-extended to the bits that the ROM needs.
     alone : bool
         True if the Verilog of the module is emitted (see `Leaf`). A ROM with a number of rows in
-        `LOOKED_UP` is then an instance of the Verilog module `LOOK_UP`, which Amaranth's simulator
-        does not know.
+        `LOOK_UP_ROWS` is then an instance of the Verilog module `LOOK_UP`, which Amaranth's
+        simulator does not know.
     """
-    if alone and len(rows) in LOOKED_UP:
-        return _looked_up(m, name, rows, width, address)
-    m.submodules[name], port = rom_and_port(name, rows, width)
-    port.addr = fitting(address, len(port.addr))
+    if alone and len(rows) in LOOK_UP_ROWS:
+        return _add_look_up_rom(m, name, rows, width, address)
+    m.submodules[name], port = make_rom_and_port(name, rows, width)
+    port.addr = resize(address, len(port.addr))
     return port.data
 
 
-def rom_and_port(
+def make_rom_and_port(
     name: str, rows: Sequence[int], width: int
 ) -> tuple[memory.Memory, memory.ReadPort]:
     """Return a ROM and its read port, with names that do not depend on the calling code."""
@@ -207,7 +208,9 @@ def _read_port(words: memory.Memory) -> memory.ReadPort:
     return memory.ReadPort(signature, memory=words, domain="sync", path=("read",))
 
 
-def _looked_up(m: Module, name: str, rows: Sequence[int], width: int, address: Value) -> Signal:
+def _add_look_up_rom(
+    m: Module, name: str, rows: Sequence[int], width: int, address: Value
+) -> Signal:
     """Add a ROM as an instance of `LOOK_UP` with a register behind it, and return the register."""
     bits = address_width(len(rows))
     contents = sum(row << width * k for k, row in enumerate(rows))
@@ -219,18 +222,19 @@ def _looked_up(m: Module, name: str, rows: Sequence[int], width: int, address: V
         p_WIDTH=width,
         p_ADDRESS=bits,
         p_CONTENTS=Const(contents, len(rows) * width),
-        i_address=fitting(address, bits),
+        i_address=resize(address, bits),
         o_data=found,
     )
     m.d.sync += row.eq(found)
     return row
 
 
-class Columns:
+class RomColumns:
     """A ROM with many columns and one address.
 
-    `read` asks for a column; `build` then adds a single ROM with all columns side by side. Equal
-    columns are stored once, and a column with one value at all addresses becomes a constant.
+    `read_column` and `read_address` ask for columns; `build_rom` then adds a single ROM with all of
+    them side by side.
+    Equal columns are stored once, and a column with one value at all addresses becomes a constant.
 
     Parameters
     ----------
@@ -239,16 +243,16 @@ class Columns:
 
     Examples
     --------
-    >>> columns = Columns(Signal(2))
-    >>> len(columns.read(np.array([0, 5, 2, 7]))), len(columns.read(np.array([6, 6, 6, 6])))
-    (3, 3)
+    >>> columns = RomColumns(Signal(2))
+    >>> [len(columns.read_column(np.array(values))) for values in ([0, 5, 2, 7], [6, 6, 6, 6])]
+    [3, 3]
     """
 
     def __init__(self, address: Value) -> None:
         self._address = address
         self._columns: dict[bytes, tuple[IntArray, Signal]] = {}
 
-    def read(self, values: IntArray) -> Value:
+    def read_column(self, values: IntArray) -> Value:
         """Return the value of a column, one cycle after the address.
 
         Parameters
@@ -264,8 +268,10 @@ class Columns:
             self._columns[key] = (values, Signal(width, name=f"column_{len(self._columns)}"))
         return self._columns[key][1]
 
-    def address(self, base: IntArray, word: Value) -> Value:
-        """Return a first address from a column plus the number of a word, one cycle later.
+    def read_address(self, base: IntArray, word: Value) -> Value:
+        """Return the address of a word: a first address from the ROM, plus the number of the word.
+
+        The first address comes one cycle after the address of the ROM.
 
         No adder is built if all first addresses are 0, or multiples of the range of `word`.
 
@@ -280,11 +286,14 @@ class Columns:
         if (base == 0).all():
             return word
         if not (base & ((1 << bits) - 1)).any():
-            return Cat(word, self.read(base >> bits))
-        return self.read(base) + word
+            return Cat(word, self.read_column(base >> bits))
+        return self.read_column(base) + word
 
-    def build(self, m: Module, name: str, *, alone: bool = False) -> None:
-        """Add the ROM to a module; call it after the last `read`. Parameters as in `add_rom`."""
+    def build_rom(self, m: Module, name: str, *, alone: bool = False) -> None:
+        """Add the ROM to a module, after the last request for a column.
+
+        The parameters are those of `add_rom`.
+        """
         if not self._columns:
             return
         values, signals = zip(*self._columns.values(), strict=True)
@@ -317,7 +326,7 @@ class ReadPort(NamedTuple):
 
 
 def memory_cell(name: str, *, width: int, depth: int, parts: int = 1) -> Cell:
-    """Return the storage of a memory.
+    """Return the storage of a memory, to which `add_memory` adds the ports.
 
     Parameters
     ----------
@@ -334,8 +343,8 @@ def memory_cell(name: str, *, width: int, depth: int, parts: int = 1) -> Cell:
     -------
     Signal, MemoryData or tuple of MemoryData
         A register if `depth` is 1; otherwise the rows of a RAM. Words of an awkward width (see
-        `CUT`) are cut into two RAMs: the first holds the low bits of each part, the second the
-        rest.
+        `CUT_WIDTH`) are cut into two RAMs: the first holds the low bits of each part, the second
+        the rest.
 
     Examples
     --------
@@ -348,7 +357,7 @@ def memory_cell(name: str, *, width: int, depth: int, parts: int = 1) -> Cell:
     if _enable_bits(part, parts):
         return memory.MemoryData(shape=width, depth=depth, init=[])
     # A prime number of bits, or nearly.
-    sizes = part - part % CUT, part % CUT
+    sizes = part - part % CUT_WIDTH, part % CUT_WIDTH
     first, rest = (memory.MemoryData(shape=size * parts, depth=depth, init=[]) for size in sizes)
     return first, rest
 
@@ -380,8 +389,8 @@ def add_memory(
     write, read : WritePort, ReadPort
         The drivers of the ports.
     many : bool
-        True if the fabric has many such memories. Those of up to `REGISTERS` words then become
-        registers. Why: a device has few sites for distributed RAM, and they are far apart.
+        True if the fabric has many such memories. Those of up to `MOST_REGISTER_WORDS` words then
+        become registers. Why: a device has few sites for distributed RAM, and they are far apart.
     block : bool
         True to ask synthesis for a block RAM rather than distributed RAM.
     """
@@ -390,7 +399,7 @@ def add_memory(
     halves = cell if isinstance(cell, tuple) else (cell,)
     width, depth = sum(rows.shape for rows in halves), halves[0].depth
     attributes = NO_COLLISIONS | (OF_BLOCKS if block else {})
-    attributes |= OF_REGISTERS if many and depth <= REGISTERS else {}
+    attributes |= OF_REGISTERS if many and depth <= MOST_REGISTER_WORDS else {}
     add = partial(_add_ram, m, read=read, attributes=attributes)
     if not isinstance(cell, tuple):
         return add(name, cell, write=write)
@@ -433,22 +442,22 @@ def _add_ram(
         bits = [bit.replicate(copies) for bit in into.en]
         into.en = Signal(len(bits) * copies, name=f"{name}_enable")
         m.d.comb += into.en.eq(Cat(*bits))
-    into.addr, into.data = fitting(write.address, len(into.addr)), write.data[:width]
-    out.addr, out.en = fitting(read.address, len(out.addr)), read.enable
+    into.addr, into.data = resize(write.address, len(into.addr)), write.data[:width]
+    out.addr, out.en = resize(read.address, len(out.addr)), read.enable
     return out.data
 
 
 def _enable_bits(part: int, parts: int) -> int | None:
-    """Return the fewest enable bits for each part of a word that keep the nesting below `DEEPEST`.
+    """Return the fewest enable bits of a part of a word that keep to `MOST_WRITE_NESTING`.
 
     A part of 32 bits needs 1, of 512 bits 2, of 1,024 bits 4. For a part of 1,021 bits, a prime,
     no number serves: the result is None.
     """
     divisors = (n for n in range(1, part + 1) if not part % n)
-    return next((n for n in divisors if part // n + n * parts < DEEPEST), None)
+    return next((n for n in divisors if part // n + n * parts < MOST_WRITE_NESTING), None)
 
 
-def fitting(value: Value, width: int) -> Value:
+def resize(value: Value, width: int) -> Value:
     """Return a value cut, or extended by zeros, to a width in bits."""
     missing = width - len(value)
     return Cat(value, Const(0, missing)) if missing > 0 else value[:width]

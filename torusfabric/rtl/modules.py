@@ -1,14 +1,14 @@
-"""Base classes of the hardware modules, and delay registers that all rooms of hardware use.
+"""Base classes of the hardware modules, and delay registers that the core and all adapters use.
 
 - A *leaf* (`Leaf`) is a module that a netlist has instances of: a router, a link, a memory.
 - A *shared module* (`SharedModule`) lies inside leaves: a multiplexer, an adder. Many leaves have
-  instances of it (`Use`). A netlist does not list shared modules. The writer of Verilog finds
-  them in the leaves, and writes each once.
-- `apart`, `delayed` and `pulsed` delay a value by clock cycles.
+  instances of it (`SharedInstance`). A netlist does not list shared modules. The writer of Verilog
+  finds them in the leaves, and writes each once.
+- `unmerged_register`, `delay_value` and `delay_pulse` delay a value by clock cycles.
 
-Why `APART`: synthesis merges registers that always hold the same value. It would thus undo every
+Why `UNMERGED`: synthesis merges registers that always hold the same value. It would thus undo every
 copy of a register that was made to keep wires short and fan-out small. A register with the
-attribute `APART` is never merged. The emitted Verilog passes the attribute on.
+attribute `UNMERGED` is never merged. The emitted Verilog passes the attribute on.
 """
 
 from __future__ import annotations
@@ -32,10 +32,19 @@ from amaranth.lib import wiring
 from .amaranth_private import ast
 from .memories import MemoryShape, memories_of
 
-__all__ = ["APART", "Known", "Leaf", "SharedModule", "Use", "apart", "delayed", "pulsed"]
+__all__ = [
+    "UNMERGED",
+    "UnknownToZero",
+    "Leaf",
+    "SharedModule",
+    "SharedInstance",
+    "unmerged_register",
+    "delay_value",
+    "delay_pulse",
+]
 
 #: The attribute of a register that synthesis must not merge with an equal register.
-APART = {"dont_merge": 1}
+UNMERGED = {"dont_merge": 1}
 
 
 class Leaf(wiring.Component):
@@ -44,7 +53,7 @@ class Leaf(wiring.Component):
     A leaf is used in two ways. To emit its Verilog, it stands alone: its inputs are the ports of
     its signature. Inside an `Assembly`, the assembly binds each input to the signals that drive
     the input. Why: the simulator then has no wires between instances to evaluate. `elaborate` of
-    a leaf therefore reads its inputs by `value` and `words`, which serve in both cases.
+    a leaf therefore reads its inputs by `value` and `input_words`, which serve in both cases.
 
     Parameters
     ----------
@@ -60,11 +69,11 @@ class Leaf(wiring.Component):
         self._bound: dict[str, list[Value]] = {}
         super().__init__({name: each for name, each in signature.items() if each.shape})
 
-    def bind(self, name: str, parts: list[Value]) -> None:
+    def bind_input(self, name: str, parts: list[Value]) -> None:
         """Bind an input to its drivers, least significant part first."""
         self._bound[name] = parts
 
-    def value(self, name: str) -> Value:
+    def input_value(self, name: str) -> Value:
         """Return the driver of an input: the bound signals, or the port of a leaf that is alone."""
         if name not in self._bound:
             return getattr(self, name)
@@ -72,19 +81,19 @@ class Leaf(wiring.Component):
         return parts[0] if len(parts) == 1 else Cat(*parts)
 
     @property
-    def alone(self) -> bool:
+    def is_unbound(self) -> bool:
         """True if no input is bound, as in a leaf whose Verilog is emitted."""
         return not self._bound
 
-    def words(self, name: str, width: int) -> list[Value]:
+    def input_words(self, name: str, width: int) -> list[Value]:
         """Return the driver of an input, cut into words of `width` bits, the lowest bits first."""
         parts = self._bound.get(name)
         if parts is not None and all(len(part) == width for part in parts):
             return list(parts)
-        whole = self.value(name)
+        whole = self.input_value(name)
         return [whole[start : start + width] for start in range(0, len(whole), width)]
 
-    def memories(self) -> Sequence[MemoryShape]:
+    def memory_shapes(self) -> Sequence[MemoryShape]:
         """Return the sizes of the memories and ROMs inside; see `memories_of`."""
         return memories_of(self)
 
@@ -118,7 +127,7 @@ class SharedModule:
     shape: object = None
     clocked: bool = False
 
-    def ports(self) -> list[Signal]:
+    def make_ports(self) -> list[Signal]:
         """Return a new signal for each port; ports with a width of 0 are left out."""
         return [
             Signal(width, name=name, reset_less=True)
@@ -126,14 +135,14 @@ class SharedModule:
             if width
         ]
 
-    def module(self, ports: Sequence[Signal]) -> Module:
+    def make_module(self, ports: Sequence[Signal]) -> Module:
         """Return the Amaranth module with the logic, between signals that `ports` has made."""
         m = Module()
         self.fill(m, *ports)
         return m
 
 
-class Use(Elaboratable):
+class SharedInstance(Elaboratable):
     """An instance of a shared module.
 
     Parameters
@@ -148,12 +157,12 @@ class Use(Elaboratable):
         self.module, self._ports = module, ports
 
     def elaborate(self, platform: object) -> Instance:
-        """Return the instance."""
+        """Return the instance as Verilog has it; the simulators get the logic without a module."""
         return Instance(self.module.name, **self._ports)
 
 
 @dataclass(frozen=True)
-class Known:
+class UnknownToZero:
     """A module that passes a word on, and turns unknown bits (``x``) into 0 in Icarus.
 
     It stands in front of sums in which some words do not matter. Why: an unknown bit of such a
@@ -166,37 +175,37 @@ class Known:
 
     Examples
     --------
-    >>> Known(4).shared.name
+    >>> UnknownToZero(4).shared_module.name
     'known_4'
     """
 
     width: int
 
     @property
-    def shared(self) -> SharedModule:
+    def shared_module(self) -> SharedModule:
         """The shared module."""
         return SharedModule(
             f"known_{self.width}",
             "A word; in Icarus, of which unknown bits are 0.",
             {"word": self.width, "known": self.width},
-            _pass_on,
+            _add_wire,
             self,
         )
 
 
-def _pass_on(m: Module, word: Value, known: Value) -> None:
-    """Add the logic of `Known`: one wire."""
+def _add_wire(m: Module, word: Value, known: Value) -> None:
+    """Add the logic of `UnknownToZero`: one wire."""
     m.d.comb += known.eq(word)
 
 
-def apart(m: Module, value: Value, *, name: str) -> Value:
-    """Return a value one cycle later, from a register that synthesis does not merge (`APART`)."""
-    held = Signal(len(value), name=name, reset_less=True, attrs=APART)
+def unmerged_register(m: Module, value: Value, *, name: str) -> Value:
+    """Return a value one cycle later, from a register that synthesis keeps (`UNMERGED`)."""
+    held = Signal(len(value), name=name, reset_less=True, attrs=UNMERGED)
     m.d.sync += held.eq(value)
     return held
 
 
-def delayed(m: Module, value: Value, cycles: int, name: str = "") -> Value:
+def delay_value(m: Module, value: Value, cycles: int, name: str = "") -> Value:
     """Return a value some cycles later, from a chain of registers.
 
     Calls for the same value in the same module share one chain: a value delayed by 2 and by 3
@@ -215,17 +224,17 @@ def delayed(m: Module, value: Value, cycles: int, name: str = "") -> Value:
     if isinstance(value, Const) or not len(value) or not cycles:
         return value
     lines = _lines.setdefault(m, {})
-    line, at = lines.get(_key(value)) or (_Line(name or _name(value), [value]), 0)
-    lines[_key(value)] = line, at
+    line, at = lines.get(_bits_key(value)) or (_DelayLine(name or _line_name(value), [value]), 0)
+    lines[_bits_key(value)] = line, at
     while len(line.stages) <= at + cycles:
         stage = Signal(len(value), reset_less=True, name=f"{line.name}_d{len(line.stages)}")
         m.d.sync += stage.eq(line.stages[-1])
-        lines[_key(stage)] = line, len(line.stages)
+        lines[_bits_key(stage)] = line, len(line.stages)
         line.stages.append(stage)
     return line.stages[at + cycles]
 
 
-class _Line(NamedTuple):
+class _DelayLine(NamedTuple):
     """A delay line; stage k holds the value k cycles later, stage 0 is the value itself."""
 
     name: str
@@ -233,12 +242,12 @@ class _Line(NamedTuple):
 
 
 #: In each module, the delay line and the stage of each value that lies in a delay line.
-_lines: WeakKeyDictionary[Module, dict[tuple[int, int, int], tuple[_Line, int]]] = (
+_lines: WeakKeyDictionary[Module, dict[tuple[int, int, int], tuple[_DelayLine, int]]] = (
     WeakKeyDictionary()
 )
 
 
-def _key(value: Value) -> tuple[int, int, int]:
+def _bits_key(value: Value) -> tuple[int, int, int]:
     """Return a key of the bits: the underlying signal, the first bit, and the bit after the last.
 
     Amaranth makes a new object for each slice, so that equal slices differ in their identity.
@@ -249,17 +258,17 @@ def _key(value: Value) -> tuple[int, int, int]:
     return id(value), start, start + bits
 
 
-def _name(value: Value) -> str:
+def _line_name(value: Value) -> str:
     """Return the name of the signal that a value is a slice of, or "later" for an expression."""
     while isinstance(value, ast.Slice):
         value = value.value
     return value.name if isinstance(value, Signal) else "later"
 
 
-def pulsed(m: Module, pulse: Value, cycles: int, *, name: str) -> Value:
+def delay_pulse(m: Module, pulse: Value, cycles: int, *, name: str) -> Value:
     """Return pulses some cycles later, from registers that a reset clears.
 
-    Why not `delayed`: its registers are not reset, so a pulse on its way would arrive after the
+    Why not `delay_value`: its registers are not reset, so a pulse on its way would arrive after the
     reset.
     """
     for _ in range(cycles):

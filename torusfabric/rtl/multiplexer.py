@@ -1,8 +1,8 @@
 """Multiplexers of words, built from 4-input LUTs; routers and stores select their words by them.
 
 A multiplexer passes one of k input words. Its control is a vector of *select bits*, in an encoding
-of its own (`select_bits`, `branch_bits`) that makes the logic small. The settings of a node
-hold select bits rather than a binary index, so that no decoder is needed.
+of its own (`select_bits`, `branched_select_bits`) that makes the logic small. The settings of a
+node hold select bits rather than a binary index, so that no decoder is needed.
 
 **Cascade.** A cascade of k inputs s0, s1, .. has ceil(k / 2) stages, and takes one 4-input LUT for
 each bit and stage::
@@ -40,10 +40,10 @@ No cascade has more than three stages. Why: beside a longer one, synthesis build
 tree, which takes more LUTs than the cascade.
 
 **Modules.** In the emitted Verilog a multiplexer is an instance of a *selector*. A selector cuts
-the word into *slices* of up to `SLICE` bits, and for each slice it has a register of the select
-bits and a module with the logic. Each of these modules is written once for each number of inputs
-and width. The logic module has further forms for ECP5, which has wide multiplexers beside its
-LUTs, and for 6-input LUTs: see `torusfabric.verilog.ecp5` and `torusfabric.verilog.lut6`.
+the word into *slices* of up to `SLICE_BITS` bits, and for each slice it has a register of the
+select bits and a module with the logic. Each of these modules is written once for each number of
+inputs and width. The logic module has further forms for ECP5, which has wide multiplexers beside
+its LUTs, and for 6-input LUTs: see `torusfabric.verilog.ecp5` and `torusfabric.verilog.lut6`.
 """
 
 from __future__ import annotations
@@ -54,12 +54,28 @@ from typing import TypeAlias
 
 from amaranth.hdl import Cat, ClockSignal, Const, Module, Mux, Signal, Value
 
-from .modules import SharedModule, Use, apart
+from .modules import SharedInstance, SharedModule, unmerged_register
 
-__all__ = ["SLICE", "Keep", "Multiplexer", "bit_count", "branch_bits", "branch_luts",
-           "branched_cascade", "branches", "cascade", "continued_cascade", "extended_cascade",
-           "held_slices", "keeper", "lut_count", "multiplexed", "select_bits", "select_code",
-           "slice_bounds"]  # fmt: skip
+__all__ = [
+    "SLICE_BITS",
+    "Keep",
+    "Multiplexer",
+    "select_bit_count",
+    "branched_select_bits",
+    "branched_lut_count",
+    "branched_cascade",
+    "branch_sizes",
+    "plain_cascade",
+    "continued_cascade",
+    "extended_cascade",
+    "register_select_slices",
+    "make_keeper",
+    "lut_count",
+    "add_multiplexer",
+    "select_bits",
+    "select_code",
+    "slice_bounds",
+]
 
 #: Marks a value to be kept by synthesis.
 Keep: TypeAlias = Callable[[Value], Value]
@@ -70,7 +86,7 @@ def lut_count(count: int) -> int:
     return (count + 1) // 2 if count > 1 else 0
 
 
-def bit_count(count: int) -> int:
+def select_bit_count(count: int) -> int:
     """Return the number of select bits of a cascade of `count` inputs."""
     return len(select_bits(count, 0)) if count else 0
 
@@ -118,7 +134,7 @@ def select_code(count: int, index: int) -> int:
     return sum(bit << k for k, bit in enumerate(select_bits(count, index)))
 
 
-def cascade(
+def plain_cascade(
     inputs: Sequence[Value],
     bits: Sequence[Value],
     width: int,
@@ -161,28 +177,28 @@ def extended_cascade(f: Value, inputs: Sequence[Value], bits: Sequence[Value], k
     return f
 
 
-def keeper(m: Module, width: int) -> Keep:
+def make_keeper(m: Module, width: int) -> Keep:
     """Return a function that marks a value to be kept by synthesis, as a signal of its own.
 
     Simulation gains too: a signal is evaluated once, an expression at each of its uses.
     """
 
-    def keep(value: Value) -> Value:
+    def keep_value(value: Value) -> Value:
         kept = Signal(width, name="stage", attrs={"keep": 1})
         m.d.comb += kept.eq(value)
         return kept
 
-    return keep
+    return keep_value
 
 
-def branches(count: int) -> tuple[int, ...]:
+def branch_sizes(count: int) -> tuple[int, ...]:
     """Return the number of inputs of each branch; the last input is in no branch.
 
     Examples
     --------
     A single number means a cascade without branches.
 
-    >>> [branches(count) for count in (4, 5, 6, 7, 8, 9, 15)]
+    >>> [branch_sizes(count) for count in (4, 5, 6, 7, 8, 9, 15)]
     [(4,), (2, 2), (6,), (4, 2), (4, 3), (4, 4), (8, 6)]
     """
     if count < 5 or count == 6:
@@ -191,19 +207,19 @@ def branches(count: int) -> tuple[int, ...]:
     return first, count - 1 - first
 
 
-def branch_luts(count: int) -> int:
+def branched_lut_count(count: int) -> int:
     """Return the number of 4-input LUTs for each bit of a branched cascade of `count` inputs.
 
     Examples
     --------
-    >>> [branch_luts(count) for count in (1, 2, 5, 8, 9, 15)]
+    >>> [branched_lut_count(count) for count in (1, 2, 5, 8, 9, 15)]
     [0, 1, 3, 5, 5, 9]
     """
-    sizes = branches(count)
-    return lut_count(count) if len(sizes) == 1 else sum(map(branch_luts, sizes)) + 1
+    sizes = branch_sizes(count)
+    return lut_count(count) if len(sizes) == 1 else sum(map(branched_lut_count, sizes)) + 1
 
 
-def branch_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
+def branched_select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
     """Return the select bits with which a branched cascade passes a given input.
 
     Parameters are the same as in `select_bits`.
@@ -216,16 +232,16 @@ def branch_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
 
     Examples
     --------
-    >>> [branch_bits(5, index) for index in range(5)]
+    >>> [branched_select_bits(5, index) for index in range(5)]
     [[0, 1, 0, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]]
     """
-    sizes = branches(count)
+    sizes = branch_sizes(count)
     if len(sizes) == 1:
         return select_bits(count, index, idles=idles)
     bits: list[int] = []
     for size in sizes:
         inside = 0 <= index < size
-        bits += [bit * inside for bit in branch_bits(size, index % size, idles=True)]
+        bits += [bit * inside for bit in branched_select_bits(size, index % size, idles=True)]
         index -= size
     return [*bits, int(index == 0)]
 
@@ -240,14 +256,15 @@ def branched_cascade(
 ) -> Value:
     """Return the selected input, by the logic of a branched cascade.
 
-    Parameters are the same as in `cascade`, except that `bits` are in the order of `branch_bits`.
+    Parameters are the same as in `plain_cascade`, except that `bits` are in the order of
+    `branched_select_bits`.
     """
-    sizes = branches(len(inputs))
+    sizes = branch_sizes(len(inputs))
     if len(sizes) == 1:
-        return cascade(inputs, bits, width, keep, idles=idles)
+        return plain_cascade(inputs, bits, width, keep, idles=idles)
     passed, at, bit = [], 0, 0
     for size in sizes:
-        used = len(branch_bits(size, 0, idles=True))
+        used = len(branched_select_bits(size, 0, idles=True))
         of_branch = inputs[at : at + size], bits[bit : bit + used]
         passed.append(keep(branched_cascade(*of_branch, width, keep, idles=True)))
         at, bit = at + size, bit + used
@@ -256,16 +273,16 @@ def branched_cascade(
 
 #: Bits of a word that share one copy of the select registers. Why: a small fan-out makes a fast
 #: clock.
-SLICE = 16
+SLICE_BITS = 16
 
 #: The multiplexer of a slice is a module from this number of inputs on. With two inputs synthesis
 #: finds one LUT for each bit without help.
-LEAST = 3
+LEAST_INPUTS = 3
 
 #: If an input is a constant, a multiplexer is a module from this number of inputs on. With fewer
 #: inputs, synthesis makes smaller logic if it sees the constant. With more inputs, it makes larger
 #: logic than the cells of a device could.
-LEAST_WITH_CONSTANT = 4
+LEAST_INPUTS_WITH_CONSTANT = 4
 
 
 @dataclass(frozen=True)
@@ -279,12 +296,12 @@ class Multiplexer:
     width : int
         Bits of a word.
     branched : bool
-        True for a cascade with branches, as in an out-port, controlled by `branch_bits`. False for
-        a plain cascade, controlled by `select_bits`.
+        True for a cascade with branches, as in an out-port, controlled by `branched_select_bits`.
+        False for a plain cascade, controlled by `select_bits`.
 
     Examples
     --------
-    >>> Multiplexer(7, 16, branched=True).shared.name
+    >>> Multiplexer(7, 16, branched=True).shared_module.name
     'branches_7_16'
     """
 
@@ -294,41 +311,43 @@ class Multiplexer:
 
     @property
     def select_bits(self) -> int:
-        """Number of select bits."""
-        return len((branch_bits if self.branched else select_bits)(self.count, 0))
+        """Number of select bits in the encoding of the multiplexer."""
+        return len((branched_select_bits if self.branched else select_bits)(self.count, 0))
 
-    def logic(self, m: Module, inputs: Sequence[Value], select: Value | Sequence[Value]) -> Value:
+    def add_logic(
+        self, m: Module, inputs: Sequence[Value], select: Value | Sequence[Value]
+    ) -> Value:
         """Return the selected word; the stages of the cascade are marked to be kept."""
-        form = branched_cascade if self.branched else cascade
-        return form(inputs, [*select], self.width, keeper(m, self.width))[: self.width]
+        form = branched_cascade if self.branched else plain_cascade
+        return form(inputs, [*select], self.width, make_keeper(m, self.width))[: self.width]
 
     @property
-    def shared(self) -> SharedModule:
+    def shared_module(self) -> SharedModule:
         """The module with the logic alone."""
         name, form = (
             ("branches", "two branches") if self.branched else ("cascade", "a chain of stages")
         )
         about = f"One of {self.count} words, in {form} of look-up tables."
-        return self._module(name, about, self.logic, self)
+        return self._make_module(name, about, self.add_logic, self)
 
     @property
-    def selector(self) -> SharedModule:
+    def selector_module(self) -> SharedModule:
         """The selector: the module with a register of the select bits for each slice.
 
         Its select bits are one cycle ahead of its words.
 
         Examples
         --------
-        >>> Multiplexer(7, 64, branched=True).selector.name
+        >>> Multiplexer(7, 64, branched=True).selector_module.name
         'selector_7_64'
         """
-        logic = lambda m, inputs, select: _sliced(
+        logic = lambda m, inputs, select: _multiplex_slices(
             m, inputs, select, self.width, branched=self.branched
         )
         about = f"One of {self.count} words; each slice of it holds its select bits."
-        return self._module("selector" if self.branched else "selector_cascade", about, logic)
+        return self._make_module("selector" if self.branched else "selector_cascade", about, logic)
 
-    def _module(
+    def _make_module(
         self, name: str, about: str, logic: Callable[..., Value], shape: object = None
     ) -> SharedModule:
         """Return a module with inputs `words` (first word lowest) and `select`, and output `word`.
@@ -336,15 +355,15 @@ class Multiplexer:
         Its logic is that of `logic`, a function of (Module, list of words, select bits).
         """
 
-        def fill(m: Module, words: Value, select: Value, word: Value) -> None:
+        def fill_module(m: Module, words: Value, select: Value, word: Value) -> None:
             inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]
             m.d.comb += word.eq(logic(m, inputs, select))
 
         widths = {"words": self.count * self.width, "select": self.select_bits, "word": self.width}
-        return SharedModule(f"{name}_{self.count}_{self.width}", about, widths, fill, shape)
+        return SharedModule(f"{name}_{self.count}_{self.width}", about, widths, fill_module, shape)
 
 
-def multiplexed(
+def add_multiplexer(
     m: Module,
     inputs: Sequence[Value],
     select: Value,
@@ -381,19 +400,21 @@ def multiplexed(
         return inputs[0][:width]
     meant = Multiplexer(len(inputs), width, branched)
     if name is None:
-        return meant.logic(m, inputs, select)
+        return meant.add_logic(m, inputs, select)
     constant = any(isinstance(word, Const) for word in inputs)
-    if small or (constant and len(inputs) < LEAST_WITH_CONSTANT):
-        return _sliced(m, inputs, select, width, branched=branched, name=name, small=small)
+    if small or (constant and len(inputs) < LEAST_INPUTS_WITH_CONSTANT):
+        return _multiplex_slices(
+            m, inputs, select, width, branched=branched, name=name, small=small
+        )
     word = Signal(width, name=f"{name}_word")
     words = Cat(*(each[:width] for each in inputs))
-    m.submodules[name] = Use(
-        meant.selector, i_clk=ClockSignal(), i_words=words, i_select=select, o_word=word
+    m.submodules[name] = SharedInstance(
+        meant.selector_module, i_clk=ClockSignal(), i_words=words, i_select=select, o_word=word
     )
     return word
 
 
-def _sliced(
+def _multiplex_slices(
     m: Module,
     inputs: Sequence[Value],
     select: Value,
@@ -406,19 +427,19 @@ def _sliced(
     """Return the selected word, with a register of the select bits for each slice of the word."""
     passed: list[Value] = []
     constant = any(isinstance(word, Const) for word in inputs)
-    shared = not (small or constant) and len(inputs) >= LEAST
-    slices = held_slices(m, select, width, name=name)
+    shared = not (small or constant) and len(inputs) >= LEAST_INPUTS
+    slices = register_select_slices(m, select, width, name=name)
     for k, ((low, high), bits) in enumerate(
         zip(slice_bounds(width, len(slices)), slices, strict=True)
     ):
         cut = [word[low:high] for word in inputs]
         meant = Multiplexer(len(inputs), high - low, branched)
         if not shared:
-            passed.append(meant.logic(m, cut, bits))
+            passed.append(meant.add_logic(m, cut, bits))
             continue
         word = Signal(high - low, name=f"{name}_{k}_word")
-        m.submodules[f"{name}_{k}"] = Use(
-            meant.shared, i_words=Cat(*cut), i_select=Cat(*bits), o_word=word
+        m.submodules[f"{name}_{k}"] = SharedInstance(
+            meant.shared_module, i_words=Cat(*cut), i_select=Cat(*bits), o_word=word
         )
         passed.append(word)
     return Cat(*passed)
@@ -451,17 +472,20 @@ def continued_cascade(
         True for a register of the select bits for each slice; False for one register.
     """
     width = len(held)
-    slices = held_slices(m, select, width if sliced else 1, name=name)
+    slices = register_select_slices(m, select, width if sliced else 1, name=name)
     passed = []
     for (low, high), bits in zip(slice_bounds(width, len(slices)), slices, strict=True):
         inputs = [word[low:high] for word in words]
-        passed.append(extended_cascade(held[low:high], inputs, bits, keeper(m, high - low)))
+        passed.append(extended_cascade(held[low:high], inputs, bits, make_keeper(m, high - low)))
     return Cat(*passed)
 
 
-def held_slices(m: Module, select: Value, width: int, *, name: str) -> list[list[Value]]:
+def register_select_slices(m: Module, select: Value, width: int, *, name: str) -> list[list[Value]]:
     """Return, for each slice of a word, the select bits one cycle later from its own registers."""
-    return [[*apart(m, select, name=f"{name}_{k}_select")] for k in range(-(-width // SLICE))]
+    return [
+        [*unmerged_register(m, select, name=f"{name}_{k}_select")]
+        for k in range(-(-width // SLICE_BITS))
+    ]
 
 
 def slice_bounds(width: int, count: int) -> list[tuple[int, int]]:

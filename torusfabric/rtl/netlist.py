@@ -1,9 +1,9 @@
 """Netlists: the instances of modules in a fabric, and the nets between them.
 
-The core and the adapters fill a `NetlistBuilder`, whose `done` returns a `Netlist`: a plain value.
-The netlist has three readers. `Assembly` makes an Amaranth design of it, the `verilog` room writes
-it as structural Verilog, and the compiled engine evaluates it directly. Each of them handles a
-module once, however many instances the module has.
+The core and the adapters fill a `NetlistBuilder`, whose `make_netlist` returns a `Netlist`: a plain
+value. The netlist has three readers. `Assembly` makes an Amaranth design of it, the package
+`torusfabric.verilog` writes it as structural Verilog, and the compiled engine evaluates it
+directly. Each of them handles a module once, however many instances the module has.
 
 - A *net* has a name, a width, and one driver: an input of the netlist, or an output of an instance.
 - A *name with* ``{}``, such as ``word_{}``, stands for one net for each node (or group); the number
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from amaranth.lib.wiring import In, Member, Out
 
-from .arrays import Array, Fixed, Instance, Part, Parts, Role, Roms, Slice, Source
+from .arrays import Array, Constant, Instance, Part, Parts, Role, RomContents, Slice, Source
 from .memories import address_width
 from .modules import Leaf
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ROM",
     "Array",
-    "Fixed",
+    "Constant",
     "Instance",
     "Leaf",
     "Netlist",
@@ -48,7 +48,7 @@ __all__ = [
     "Part",
     "Parts",
     "Role",
-    "add_single",
+    "add_single_instance",
 ]
 
 #: The name of the module that every ROM is an instance of.
@@ -110,23 +110,23 @@ class Netlist:
         return tuple(chain.from_iterable(map(Array.instances, self.arrays)))
 
     @cached_property
-    def nets(self) -> dict[str, int]:
+    def net_widths(self) -> dict[str, int]:
         """The width of every net, ports included."""
 
         found = dict(self.inputs)
         for array in self.arrays:
             for net, width in array.outputs.values():
-                found.update(zip(array.named(net), repeat(width, len(array)), strict=False))
+                found.update(zip(array.expand_name(net), repeat(width, len(array)), strict=False))
         return found | self.outputs
 
     @property
-    def single_nets(self) -> dict[str, int]:
+    def single_net_widths(self) -> dict[str, int]:
         """The width of every net without ``{}`` in its name, and of every port."""
         every = (net for array in self.arrays for net in array.outputs.values())
         return self.inputs | {net: width for net, width in every if "{}" not in net} | self.outputs
 
     @property
-    def counts(self) -> Counter[str]:
+    def instance_counts(self) -> Counter[str]:
         """The number of instances of each module, `ROM` included."""
         found = Counter[str]()
         for array in self.arrays:
@@ -145,18 +145,18 @@ class Netlist:
         nets : dict of str to int
             The width of each net that this netlist lacks.
         """
-        widths = {**self.nets, **nets}
-        return replace(self, arrays=tuple(Array.of(each, widths) for each in instances))
+        widths = {**self.net_widths, **nets}
+        return replace(self, arrays=tuple(Array.from_instance(each, widths) for each in instances))
 
-    def whole(self, net: str) -> tuple[Part, ...]:
+    def all_bits(self, net: str) -> tuple[Part, ...]:
         """Return all bits of a net, as one part."""
-        return (Part(net, 0, self.nets[net]),)
+        return (Part(net, 0, self.net_widths[net]),)
 
-    def words(self, net: str, width: int) -> list[Part]:
+    def split_net(self, net: str, width: int) -> list[Part]:
         """Return a net cut into words of `width` bits, the lowest bits first."""
-        return [Part(net, start, width) for start in range(0, self.nets[net], width)]
+        return [Part(net, start, width) for start in range(0, self.net_widths[net], width)]
 
-    def having(self, role: Role) -> Iterator[Instance]:
+    def instances_with_role(self, role: Role) -> Iterator[Instance]:
         """Yield the instances with a role, in the order of the arrays."""
         return (instance for instance in self.instances if instance.role is role)
 
@@ -164,8 +164,8 @@ class Netlist:
 class NetlistBuilder:
     """Builder of a netlist: takes ports, modules and instances, in any order.
 
-    An adapter that puts hardware around the existing ports calls `enclose` first: the ports become
-    inner nets, and the adapter adds new instances that drive and read them.
+    An adapter that puts hardware around the existing ports calls `turn_ports_into_nets` first: the
+    ports become inner nets, and the adapter adds new instances that drive and read them.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class NetlistBuilder:
     nets : dict of str to int
         The width of each net so far. Nets of an array have one entry, whose name contains ``{}``.
     outermost : set of str
-        Ports that `enclose` leaves as ports.
+        Ports that `turn_ports_into_nets` leaves as ports.
     declared : dict of str to Port
         The description of each port that streams or adapters have added.
     registers : list of Register
@@ -188,7 +188,7 @@ class NetlistBuilder:
     >>> builder.add_roms("squares", one, contents=[(0, 1, 4, 9)], which=one, width=4,
     ...                  address=address, output="square")
     >>> builder.add_output("square", 4)
-    >>> builder.done().instances[0].contents
+    >>> builder.make_netlist().instances[0].contents
     (0, 1, 4, 9)
     """
 
@@ -207,7 +207,7 @@ class NetlistBuilder:
         self._driven: set[str] = set()
         self._members: dict[str, BoolArray] = {}
 
-    def done(self) -> Netlist:
+    def make_netlist(self) -> Netlist:
         """Return the netlist of all parts added so far."""
         arrays, wired = tuple(self._arrays), dict(self._wired)
         ports = dict(self.inputs), dict(self.outputs), dict(self._node_ports)
@@ -217,16 +217,16 @@ class NetlistBuilder:
     def add_input(self, name: str, width: int = 1, *, node: int | None = None) -> tuple[Part, ...]:
         """Declare an input of the netlist and return all its bits.
 
-        With `node`, the input belongs to the node, and its net is named as by `_port`.
+        With `node`, the input belongs to the node, and its net is named as by `_declare_port`.
         """
-        port = self._port(name, node)
+        port = self._declare_port(name, node)
         self._driven.add(port)
         self.inputs[port] = self.nets[port] = width
-        return self.whole(port)
+        return self.all_bits(port)
 
     def add_output(self, name: str, width: int = 1, *, node: int | None = None) -> None:
         """Declare an output of the netlist, or of a node. An instance must drive its net."""
-        port = self._port(name, node)
+        port = self._declare_port(name, node)
         self.outputs[port] = self.nets[port] = width
 
     def add_ports(self, members: Mapping[str, Member]) -> None:
@@ -237,9 +237,9 @@ class NetlistBuilder:
     def wire_output(self, name: str, parts: tuple[Part, ...], *, node: int | None = None) -> None:
         """Declare an output that is the concatenation of bits of nets, least significant first."""
         self.add_output(name, sum(part.width for part in parts), node=node)
-        self._wired[self._port(name, node)] = parts
+        self._wired[self._declare_port(name, node)] = parts
 
-    def enclose(
+    def turn_ports_into_nets(
         self, renamed: Mapping[str, str] = MappingProxyType({})
     ) -> tuple[dict[str, int], dict[str, int]]:
         """Turn the ports of the netlist into inner nets, so that hardware can be put around them.
@@ -267,33 +267,35 @@ class NetlistBuilder:
             for ports in (self.inputs, self.outputs)
         )
         self._driven -= inputs.keys()
-        self._rename(renamed)
+        self._rename_nets(renamed)
         return inputs, outputs
 
-    def _rename(self, names: Mapping[str, str]) -> None:
+    def _rename_nets(self, names: Mapping[str, str]) -> None:
         """Rename nets, wherever an instance or an output mentions them."""
 
-        def named(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        def rename_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
             return tuple(part._replace(net=names.get(part.net, part.net)) for part in parts)
 
         self.nets = {names.get(net, net): width for net, width in self.nets.items()}
         self._driven = {names.get(net, net) for net in self._driven}
-        self._wired = {names.get(net, net): named(parts) for net, parts in self._wired.items()}
-        self._arrays = [array.renamed(names) for array in self._arrays]
+        self._wired = {
+            names.get(net, net): rename_parts(parts) for net, parts in self._wired.items()
+        }
+        self._arrays = [array.rename_nets(names) for array in self._arrays]
 
     def add_module(self, name: str, make: Callable[[], Leaf], *, role: Role = Role.OTHER) -> None:
         """Declare a module by its name, constructor and role."""
         self._modules[name], self._roles[name] = make, role
 
-    def whole(self, net: str) -> tuple[Part, ...]:
+    def all_bits(self, net: str) -> tuple[Part, ...]:
         """Return all bits of a net, as one part."""
         return (Part(net, 0, self.nets[net]),)
 
-    def low(self, net: str, width: int) -> tuple[Part, ...]:
+    def low_bits(self, net: str, width: int) -> tuple[Part, ...]:
         """Return the `width` least significant bits of a net, as one part."""
         return (Part(net, 0, width),)
 
-    def add(
+    def add_instance(
         self,
         name: str,
         module: str,
@@ -302,7 +304,7 @@ class NetlistBuilder:
         outputs: Mapping[str, tuple[str, int]],
         node: int | None = None,
     ) -> None:
-        """Add one instance.
+        """Add one instance, which drives the nets in `outputs`.
 
         Parameters
         ----------
@@ -310,7 +312,7 @@ class NetlistBuilder:
             The name of the instance.
         module : str
             A module declared by `add_module`.
-        inputs : dict of str to tuple of (Part or Fixed)
+        inputs : dict of str to tuple of (Part or Constant)
             The driver of each input, least significant part first.
         outputs : dict of str to (str, int)
             The net that each output drives, and the width of the net in bits.
@@ -323,11 +325,11 @@ class NetlistBuilder:
             If a net has a driver already.
         """
         for net, width in outputs.values():
-            self._drive(net, width)
+            self._mark_driven(net, width)
         nets = {port: net for port, (net, _) in outputs.items()}
         role = self._roles.get(module, Role.OTHER)
         instance = Instance(name, module, role, dict(inputs), nets, node)
-        self._arrays.append(Array.of(instance, self.nets))
+        self._arrays.append(Array.from_instance(instance, self.nets))
 
     def add_array(
         self,
@@ -363,7 +365,7 @@ class NetlistBuilder:
         """
         role = self._roles.get(module, Role.OTHER)
         for net, width in outputs.values():
-            self._drive_each(net, index, width)
+            self._mark_array_driven(net, index, width)
         if not len(index):
             return
         given = {port: tuple(parts) for port, parts in inputs.items()}
@@ -405,13 +407,13 @@ class NetlistBuilder:
         output : str
             The net that each ROM drives, with ``{}`` in the place of the number of the node.
         """
-        self._drive_each(output, index, width)
+        self._mark_array_driven(output, index, width)
         depths = np.array([len(rows) for rows in contents])[which]
         for depth in np.unique(depths).tolist():
             at = np.flatnonzero(depths == depth)
             used, number = np.unique(which[at], return_inverse=True)
             left, given = address_width(depth), list[Slice]()
-            for part in (part.of(at) for part in address):
+            for part in (part.at_instances(at) for part in address):
                 if bits := min(part.width, left):
                     given.append(part._replace(width=bits))
                 left -= bits
@@ -419,11 +421,11 @@ class NetlistBuilder:
             ports = {"address": tuple(given)}, {"data": (output, width)}
             rows = tuple(contents[k] for k in used.tolist())
             here = index[at]
-            roms = Roms(rows, number.ravel(), width)
+            roms = RomContents(rows, number.ravel(), width)
             array = Array("node", here, name, ROM, Role.ROM, *ports, here, roms)
             self._arrays.append(array)
 
-    def _port(self, name: str, node: int | None) -> str:
+    def _declare_port(self, name: str, node: int | None) -> str:
         """Return the name of a port, and record its node.
 
         The number of the node replaces ``{}`` in the name, or else is appended: ``word_7``.
@@ -434,16 +436,16 @@ class NetlistBuilder:
         self._node_ports[port] = NodePort(name.replace("_{}", ""), node)
         return port
 
-    def _drive(self, net: str, width: int) -> None:
+    def _mark_driven(self, net: str, width: int) -> None:
         if net in self._driven:
             raise ValueError(f"Net {net} must be driven once, not by two instances")
         self._driven.add(net)
         self.nets[net] = width
 
-    def _drive_each(self, net: str, index: IntArray, width: int) -> None:
+    def _mark_array_driven(self, net: str, index: IntArray, width: int) -> None:
         """Mark the nets of an array as driven, for each number in `index`."""
         if "{}" not in net:
-            self._drive(net, width)
+            self._mark_driven(net, width)
             return
         known = self._members.get(net, np.zeros(0, bool))
         times = np.bincount(index, minlength=len(known))
@@ -454,7 +456,7 @@ class NetlistBuilder:
         self._members[net], self.nets[net] = times > 0, width
 
 
-def add_single(
+def add_single_instance(
     build: NetlistBuilder,
     name: str,
     role: Role,
@@ -478,7 +480,7 @@ def add_single(
         The role of the module.
     make : function of () -> Leaf
         The constructor of the module.
-    inputs : dict of str to tuple of (Part or Fixed)
+    inputs : dict of str to tuple of (Part or Constant)
         The drivers of some inputs, by the name of the port.
     renamed : dict of str to str
         For some ports, the net that the port is connected to.
@@ -498,5 +500,5 @@ def add_single(
             outputs[member] = net, bits
         elif member not in inputs:
             given[member] = (Part(net, 0, bits),)
-    build.add(instance or f"the_{name}", name, inputs={**inputs, **given}, outputs=outputs)
-    return {member: build.whole(net) for member, (net, _) in outputs.items()}
+    build.add_instance(instance or f"the_{name}", name, inputs={**inputs, **given}, outputs=outputs)
+    return {member: build.all_bits(net) for member, (net, _) in outputs.items()}

@@ -34,10 +34,10 @@ from amaranth.hdl import Cat, ClockSignal, Const, Module, Mux, ResetSignal, Sign
 from ..collective import ADD, OPERATORS, SIGNED, Operator
 from ..program.timing import DISTRIBUTION, SETTING
 from .memories import address_width
-from .modules import SharedModule, Use, delayed
-from .multiplexer import keeper
+from .modules import SharedInstance, SharedModule, delay_value
+from .multiplexer import make_keeper
 
-__all__ = ["OperatorUnit", "add_pair", "operator_pair"]
+__all__ = ["OperatorUnit", "add_operator", "make_pair_module"]
 
 assert DISTRIBUTION <= SETTING, "control bits come before the words that they concern"
 
@@ -72,7 +72,7 @@ class OperatorUnit:
     Examples
     --------
     >>> unit = OperatorUnit((Operator.parse("add"), Operator.parse("max")))
-    >>> unit.bits, unit.codes
+    >>> unit.n_control_bits, unit.operator_codes
     (1, (1, 0))
     """
 
@@ -80,52 +80,52 @@ class OperatorUnit:
 
     @property
     def choice_bits(self) -> int:
-        """Bits of the number of an operator."""
+        """Bits of the input ``operation``, the number of the operator that a run chooses."""
         return address_width(len(self.operators))
 
     @property
-    def bits(self) -> int:
+    def n_control_bits(self) -> int:
         """Number of control bits; 0 for a single operator."""
-        return len(self._planned[1])
+        return len(self._control_plan[1])
 
     @property
-    def codes(self) -> tuple[int, ...]:
+    def operator_codes(self) -> tuple[int, ...]:
         """The control bits of each operator, as a number."""
-        columns = self._planned[1]
+        columns = self._control_plan[1]
         return tuple(
             sum(bool(column[k]) << bit for bit, column in enumerate(columns))
             for k in range(len(self.operators))
         )
 
     @cached_property
-    def _planned(self) -> tuple[dict[str, _Control], list[list[Bit]]]:
+    def _control_plan(self) -> tuple[dict[str, _Control], list[list[Bit]]]:
         """The source of each control, and the value of each control bit for each operator."""
-        wanted = [self._wanted(operator) for operator in self.operators]
+        wanted = [self._control_values(operator) for operator in self.operators]
         columns: list[list[Bit]] = []
-        controls = {name: _placed([w[name] for w in wanted], columns) for name in wanted[0]}
+        controls = {name: _place_control([w[name] for w in wanted], columns) for name in wanted[0]}
         return controls, columns
 
-    def _wanted(self, operator: Operator) -> dict[str, Bit]:
+    def _control_values(self, operator: Operator) -> dict[str, Bit]:
         """Return the values of all controls for an operator.
 
         They are the controls of the shared hardware, and a select for each separate operator.
         """
         shared = _SHARED.get(operator.name, dict.fromkeys(_CONTROLS))
-        return shared | {other.name: other == operator for other in self._apart}
+        return shared | {other.name: other == operator for other in self._separate_operators}
 
     @property
-    def _apart(self) -> list[Operator]:
-        """The operators with separate hardware."""
+    def _separate_operators(self) -> list[Operator]:
+        """The operators whose own `hardware` is built: those that are not built in."""
         return [operator for operator in self.operators if operator.name not in _SHARED]
 
     @property
-    def _shared(self) -> set[str]:
+    def _shared_names(self) -> set[str]:
         """The names of the operators that share hardware, without ``:signed``."""
         names = {operator.name for operator in self.operators} & _SHARED.keys()
         return {name.removesuffix(":signed") for name in names}
 
     @property
-    def adds(self) -> bool:
+    def is_sum(self) -> bool:
         """True if the only operator is the sum."""
         return self.operators == (ADD,)
 
@@ -134,20 +134,23 @@ class OperatorUnit:
         """Cycles from two words to their result."""
         return max(operator.latency for operator in self.operators)
 
-    def _control(self, name: str, code: Value) -> Value:
-        """Return a control, given the control bits of the run."""
-        column, flipped = self._planned[0][name]
+    def _control_value(self, name: str, code: Value) -> Value:
+        """Return the signal of a control, such as ``signed``, given the control bits of the run."""
+        column, flipped = self._control_plan[0][name]
         if column is None:
             return Const(int(flipped), 1)
         return ~code[column] if flipped else code[column]
 
     def identity_bits(self, width: int) -> int:
-        """Return the number of control bits behind the neutral word; 0 if it is a constant."""
-        same = len({operator.identity(width) for operator in self.operators}) == 1
-        return 0 if same else self.bits
+        """Return the number of control bits that `identity_word` needs.
 
-    def identity(self, code: Value, width: int) -> Value:
-        """Return the neutral word, which is a constant if all operators have the same.
+        It is 0 if all operators have the same identity word, which is then a constant.
+        """
+        same = len({operator.identity(width) for operator in self.operators}) == 1
+        return 0 if same else self.n_control_bits
+
+    def identity_word(self, code: Value, width: int) -> Value:
+        """Return the identity word, which is a constant if all operators have the same.
 
         Parameters
         ----------
@@ -158,10 +161,10 @@ class OperatorUnit:
         """
         if not self.identity_bits(width):
             return Const(self.operators[0].identity(width), width)
-        low, high = self._control("low", code), self._control("high", code)
+        low, high = self._control_value("low", code), self._control_value("high", code)
         word: Value = Cat(*[low] * (width - 1), high)
-        for operator in self._apart:
-            word = Mux(self._control(operator.name, code), operator.identity(width), word)
+        for operator in self._separate_operators:
+            word = Mux(self._control_value(operator.name, code), operator.identity(width), word)
         return word[:width]
 
     def combine(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
@@ -180,53 +183,55 @@ class OperatorUnit:
         """
         if len(self.operators) == 1:
             return self.operators[0].hardware(m, a, b)[:width]
-        result = delayed(m, self._combined(m, a, b, code, width), self.latency)
-        for operator in self._apart:
+        result = delay_value(m, self._combine_shared(m, a, b, code, width), self.latency)
+        for operator in self._separate_operators:
             own = operator.hardware(m, a, b)[:width]
-            own = delayed(m, own, self.latency - operator.latency)
-            result = Mux(self._control(operator.name, code), own, result)
+            own = delay_value(m, own, self.latency - operator.latency)
+            result = Mux(self._control_value(operator.name, code), own, result)
         return result
 
-    def _combined(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
+    def _combine_shared(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
         """Return the result of the operators that share hardware; 0 if there are none."""
-        names, alone = self._shared, [each for each in self.operators if each.name in _SHARED]
+        names, alone = self._shared_names, [each for each in self.operators if each.name in _SHARED]
         if len(alone) == 1:
             return alone[0].hardware(m, a, b)
         result: Value = Const(0, width)
         if names - {"add", "xor"}:
-            result = self._passed(m, a, b, code, width)
+            result = self._choose_or_mask(m, a, b, code, width)
         if "xor" in names:
             passes = bool(names - {"add", "xor"})
-            result = self._parity(m, a, b, result, code, width) if passes else a ^ b
+            result = self._xor_or_pass(m, a, b, result, code, width) if passes else a ^ b
         if "add" in names:
             total = (a + b)[:width]
-            result = Mux(self._control("add", code), total, result) if names != {"add"} else total
+            result = (
+                Mux(self._control_value("add", code), total, result) if names != {"add"} else total
+            )
         return result
 
-    def _parity(
+    def _xor_or_pass(
         self, m: Module, a: Value, b: Value, passed: Value, code: Value, width: int
     ) -> Value:
         """Return the exclusive or of two words, or the word that is passed on.
 
         The signals before and after it are marked to be kept where the logic between fills a LUT.
         """
-        names, keep = self._shared, keeper(m, width)
+        names, keep = self._shared_names, make_keeper(m, width)
         if names & {"min", "max"}:
             passed = keep(passed)
-        result = Mux(self._control("parity", code), a ^ b, passed)
+        result = Mux(self._control_value("parity", code), a ^ b, passed)
         return keep(result) if "add" in names else result
 
-    def _passed(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
+    def _choose_or_mask(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
         """Return the maximum, minimum, bitwise and, or bitwise or of two words."""
-        names = self._shared
-        most = self._control("most", code)
+        names = self._shared_names
+        most = self._control_value("most", code)
         if not names & {"min", "max"}:
             return Mux(most, a | b, a & b)
         # Inverting the highest bits maps the order of two's complement to the unsigned order.
-        sign = Cat(Const(0, width - 1), self._control("signed", code))
+        sign = Cat(Const(0, width - 1), self._control_value("signed", code))
         above = (a ^ sign) >= (b ^ sign)
         first = Signal(name="first")
-        compare = self._control("compare", code)
+        compare = self._control_value("compare", code)
         m.d.comb += first.eq(Mux(compare, above == most, most))
         if not names & {"and", "or"}:
             return Mux(first, a, b)
@@ -234,7 +239,7 @@ class OperatorUnit:
         return (a & b) | Mux(first, a, 0) | Mux(second, b, 0)
 
 
-def _controls(operator: Operator) -> dict[str, Bit]:
+def _shared_controls(operator: Operator) -> dict[str, Bit]:
     """Return the controls of the shared hardware for an operator.
 
     ========== =================================================================
@@ -243,8 +248,8 @@ def _controls(operator: Operator) -> dict[str, Bit]:
     `signed`   compare as signed numbers
     `compare`  pass the maximum or minimum, rather than a bitwise operation
     `most`     maximum or `or`, rather than minimum or `and`
-    `low`      the lower bits of the neutral word, which are all equal
-    `high`     the highest bit of the neutral word
+    `low`      the lower bits of the identity word, which are all equal
+    `high`     the highest bit of the identity word
     ========== =================================================================
     """
     name = operator.name.removesuffix(":signed")
@@ -263,13 +268,13 @@ def _controls(operator: Operator) -> dict[str, Bit]:
 
 
 #: The controls of the shared hardware, for each operator that shares hardware.
-_SHARED = {name: _controls(Operator.parse(name)) for name in (*OPERATORS, *SIGNED)}
+_SHARED = {name: _shared_controls(Operator.parse(name)) for name in (*OPERATORS, *SIGNED)}
 
 #: The names of the controls of the shared hardware.
 _CONTROLS = tuple(_SHARED[ADD.name])
 
 
-def _placed(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
+def _place_control(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
     """Return a constant, or the first control bit that serves; add a bit if none does."""
     if len({*wanted} - {None}) < 2:
         return _Control(None, flipped=True in wanted)
@@ -283,10 +288,10 @@ def _placed(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
     return _Control(len(columns) - 1, flipped=False)
 
 
-def operator_pair(unit: OperatorUnit, width: int) -> SharedModule:
+def make_pair_module(unit: OperatorUnit, width: int) -> SharedModule:
     """Return a shared module that combines two words."""
 
-    def fill(m: Module, a: Value, b: Value, *ports: Value) -> None:
+    def fill_module(m: Module, a: Value, b: Value, *ports: Value) -> None:
         *code, result = ports
         chosen = code[0] if code else Const(0, 0)
         m.d.comb += result.eq(unit.combine(m, a, b, chosen, width))
@@ -294,13 +299,13 @@ def operator_pair(unit: OperatorUnit, width: int) -> SharedModule:
     return SharedModule(
         f"operator_{width}",
         "What the operator of a run makes of two words.",
-        {"a": width, "b": width, "code": unit.bits, "result": width},
-        fill,
+        {"a": width, "b": width, "code": unit.n_control_bits, "result": width},
+        fill_module,
         clocked=unit.latency > 0,
     )
 
 
-def add_pair(
+def add_operator(
     m: Module, unit: OperatorUnit, words: tuple[Value, Value], code: Value, *, name: str | None
 ) -> Value:
     """Add an operator, and return its result for two words.
@@ -322,9 +327,9 @@ def add_pair(
     a, b = words
     if name is None:
         return unit.combine(m, a, b, code, len(a))
-    pair, result = operator_pair(unit, len(a)), Signal(len(a), name=f"combined_{name}")
-    inputs = {"i_a": a, "i_b": b} | ({"i_code": code} if unit.bits else {})
+    pair, result = make_pair_module(unit, len(a)), Signal(len(a), name=f"combined_{name}")
+    inputs = {"i_a": a, "i_b": b} | ({"i_code": code} if unit.n_control_bits else {})
     if pair.clocked:
         inputs |= {"i_clk": ClockSignal(), "i_rst": ResetSignal(allow_reset_less=True)}
-    m.submodules[f"operator_{name}"] = Use(pair, **inputs, o_result=result)
+    m.submodules[f"operator_{name}"] = SharedInstance(pair, **inputs, o_result=result)
     return result

@@ -1,10 +1,10 @@
 """The choices of a run (mode, length, root, operator), and the check of each start.
 
-A start samples the inputs `RunChoices.inputs`. A choice that cannot be executed is refused with an
-error number (`RunError`). `run_form` finds the form of the chosen mode that serves the chosen
-length.
+A start samples the inputs `RunChoices.sampled_inputs`. A choice that cannot be executed is refused
+with an error number (`RunError`). `find_form` finds the form of the chosen mode that serves the
+chosen length.
 
-A fabric with writable tables has no fixed set of modes. There `found_entry` searches the loaded
+A fabric with writable tables has no fixed set of modes. There `find_entry` searches the loaded
 *entries*: each entry says for which mode, length and root it serves.
 """
 
@@ -22,14 +22,14 @@ from amaranth.lib.wiring import In, Member, Out
 
 from ..program import Program
 from ..program.mode import Range
-from .memories import address_width, choose, look_up
+from .memories import address_width, choose_value, look_up
 from .modules import Leaf
 
 if TYPE_CHECKING:
     from .lengths import Lengths
     from .operator_unit import OperatorUnit
 
-__all__ = ["ERROR_BITS", "RunChoices", "RunError", "entry_members", "found_entry", "run_form"]
+__all__ = ["ERROR_BITS", "RunChoices", "RunError", "entry_members", "find_entry", "find_form"]
 
 #: Bits of `error`.
 ERROR_BITS = 4
@@ -48,11 +48,11 @@ class RunError(enum.IntEnum):
     PACKETS = 6
     #: A destination that does not exist, or that has had its packet.
     DESTINATION = 7
-    #: Blocks were given different choices.
+    #: The blocks of a network, each in a fabric of its own, were given different choices.
     UNEQUAL_CHOICES = 8
     #: A link between blocks lost something, or is silent.
     LINK = 9
-    #: What was loaded is for another fabric, or incomplete.
+    #: The loaded image is for another fabric, or incomplete.
     IMAGE = 10
     #: Other blocks were not started in time, or the start of one was withdrawn or lost in a reset.
     TIMEOUT = 11
@@ -62,7 +62,7 @@ class RunError(enum.IntEnum):
 
 @dataclass(frozen=True)
 class RunChoices:
-    """The choices that runs of a program have.
+    """The choices that the user of a fabric makes for each run, with the allowed values.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class RunChoices:
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8, root="any")
-    >>> RunChoices.of(program).inputs
+    >>> RunChoices.from_program(program).sampled_inputs
     {'length': 4, 'root': 4}
     """
 
@@ -92,7 +92,7 @@ class RunChoices:
     served: tuple[tuple[Range, ...], ...] = ()
 
     @classmethod
-    def of(cls, program: Program) -> RunChoices:
+    def from_program(cls, program: Program) -> RunChoices:
         """Return the choices that runs of a program have."""
         modes = program.modes
         unit = lengths = None
@@ -109,38 +109,38 @@ class RunChoices:
                 tuple(form.beat for form in program.forms),
             )
         return cls(
-            tuple(mode.groups.size if mode.any_root else None for mode in modes),
+            tuple(mode.groups.group_size if mode.any_root else None for mode in modes),
             tuple(bool(mode.operators) for mode in modes),
             lengths,
-            unit if unit and unit.bits else None,
-            tuple(mode.numbered for mode in program.modes),
+            unit if unit and unit.n_control_bits else None,
+            tuple(mode.numbered_ranges for mode in program.modes),
         )
 
     @property
-    def modes(self) -> int:
+    def n_modes(self) -> int:
         """Number of modes."""
         return len(self.roots)
 
     @property
-    def nodes(self) -> int | None:
+    def n_roots(self) -> int | None:
         """Number of nodes that can be the root; None if the root is fixed in all modes."""
         return next((count for count in self.roots if count), None)
 
     @property
-    def inputs(self) -> dict[str, int]:
+    def sampled_inputs(self) -> dict[str, int]:
         """The inputs that are sampled with the start, each with its width."""
         bits = {
-            "mode": address_width(self.modes) if self.modes > 1 else 0,
-            "length": self.lengths.bits if self.lengths else 0,
-            "root": address_width(self.nodes) if self.nodes else 0,
+            "mode": address_width(self.n_modes) if self.n_modes > 1 else 0,
+            "length": self.lengths.length_bits if self.lengths else 0,
+            "root": address_width(self.n_roots) if self.n_roots else 0,
             "operation": self.operators.choice_bits if self.operators else 0,
         }
         return {name: width for name, width in bits.items() if width}
 
-    def form(self, value: Callable[[str], Value]) -> Value:
+    def form_number(self, value: Callable[[str], Value]) -> Value:
         """Return the number of the form of a run, given a function from an input to its driver."""
-        mode = value("mode") if self.modes > 1 else None
-        return run_form(self.served, mode, value("length"))
+        mode = value("mode") if self.n_modes > 1 else None
+        return find_form(self.served, mode, value("length"))
 
     def refusals(self, value: Callable[[str], Value]) -> list[tuple[RunError, Value]]:
         """Return each reason to refuse a run, with a signal that is high if the reason applies.
@@ -156,21 +156,25 @@ class RunChoices:
         found: list[tuple[RunError, Value]] = []
         if self.operators and _has_gaps(len(self.operators.operators)):
             unknown = value("operation") >= len(self.operators.operators)
-            found.append((RunError.OPERATION, unknown & self._used(value, self.combining)))
+            found.append(
+                (RunError.OPERATION, unknown & self._is_mode_marked(value, self.combining))
+            )
         if self.lengths:
             wrong = value("length") == 0
             if _has_gaps(self.lengths.most + 1):
                 wrong |= value("length") > self.lengths.most
             found.append((RunError.LENGTH, wrong))
-        if self.nodes and _has_gaps(self.nodes):
+        if self.n_roots and _has_gaps(self.n_roots):
             chosen = [count is not None for count in self.roots]
-            unknown = value("root") >= self.nodes
-            found.append((RunError.ROOT, unknown & self._used(value, chosen)))
-        if _has_gaps(self.modes):
-            found.append((RunError.MODE, value("mode") >= self.modes))
+            unknown = value("root") >= self.n_roots
+            found.append((RunError.ROOT, unknown & self._is_mode_marked(value, chosen)))
+        if _has_gaps(self.n_modes):
+            found.append((RunError.MODE, value("mode") >= self.n_modes))
         return found
 
-    def accepted(self, m: Module, leaf: Leaf, others: Sequence[tuple[RunError, Value]]) -> Signal:
+    def check_start(
+        self, m: Module, leaf: Leaf, others: Sequence[tuple[RunError, Value]]
+    ) -> Signal:
         """Check a start, and return a signal that is high in the cycle in which it is accepted.
 
         If the module has an output `error`, it shows the reason of a refusal from the next clock
@@ -185,7 +189,7 @@ class RunChoices:
         others : sequence of (RunError, Value)
             Further reasons to refuse a run, each with a signal that is high if it applies.
         """
-        start, refusals = leaf.value("start"), [*self.refusals(leaf.value), *others]
+        start, refusals = leaf.input_value("start"), [*self.refusals(leaf.input_value), *others]
         wrong, begin = Signal(len(refusals), name="wrong"), Signal(name="begins")
         m.d.comb += wrong.eq(Cat(condition for _, condition in refusals))
         m.d.comb += begin.eq(start & ~wrong.any())
@@ -201,11 +205,11 @@ class RunChoices:
             m.d.comb += leaf.error.eq(code)
         return begin
 
-    def _used(self, value: Callable[[str], Value], by_mode: Sequence[bool]) -> Value:
+    def _is_mode_marked(self, value: Callable[[str], Value], by_mode: Sequence[bool]) -> Value:
         """Return a signal that is high if the chosen mode is one of the marked modes."""
         if all(by_mode):
             return Const(1)
-        return choose([Const(int(used), 1) for used in by_mode], value("mode"))
+        return choose_value([Const(int(used), 1) for used in by_mode], value("mode"))
 
 
 def _has_gaps(count: int) -> bool:
@@ -217,7 +221,7 @@ def _has_gaps(count: int) -> bool:
 FEW_RANGES = 4
 
 
-def run_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Value) -> Value:
+def find_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Value) -> Value:
     """Return the number of the form that serves a length in a mode.
 
     Parameters
@@ -233,7 +237,7 @@ def run_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Valu
     Examples
     --------
     >>> from amaranth.hdl import Signal
-    >>> len(run_form([(Range(1, 0), Range(5, 1)), (Range(1, 2),)], Signal(1), Signal(4)))
+    >>> len(find_form([(Range(1, 0), Range(5, 1)), (Range(1, 2),)], Signal(1), Signal(4)))
     2
     """
     bits = address_width(1 + max(form for ranges in served for _, form in ranges))
@@ -242,15 +246,15 @@ def run_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Valu
     for ranges in served:
         number: Value = Const(ranges[0].form, bits)
         if len(ranges) > FEW_RANGES:
-            number = _listed(ranges, length)
+            number = _look_up_form(ranges, length)
         else:
             for start, form in ranges[1:]:
                 number = Mux(reached[start], Const(form, bits), number)
         found.append(number)
-    return found[0] if mode is None else choose(found, mode)
+    return found[0] if mode is None else choose_value(found, mode)
 
 
-def _listed(ranges: Sequence[Range], length: Value) -> Value:
+def _look_up_form(ranges: Sequence[Range], length: Value) -> Value:
     """Return the form of a length from a table that reaches into the last range."""
     numbers = min(1 << len(length), 2 * ranges[-1].start)
     starts = [start for start, _ in ranges]
@@ -262,7 +266,7 @@ def _listed(ranges: Sequence[Range], length: Value) -> Value:
 
 
 def entry_members(start: data.StructLayout, entries: int) -> dict[str, Member]:
-    """Return the members of a module that uses `found_entry`.
+    """Return the members of a module that uses `find_entry`.
 
     Inputs: ``starts``, the conditions of each entry; ``entries``, a bit for each entry that may
     run; ``loaded``, high if the tables are complete. Output: ``modes``, a bit for each mode that
@@ -279,7 +283,7 @@ def entry_members(start: data.StructLayout, entries: int) -> dict[str, Member]:
     return {name: In(bits) for name, bits in given.items()} | {"modes": Out(entries)}
 
 
-def found_entry(
+def find_entry(
     m: Module, leaf: Leaf, start: data.StructLayout, chosen: Mapping[str, Value],
     beyond: Value | None = None,
 ) -> tuple[Value, Value, Value]:  # fmt: skip
@@ -300,7 +304,8 @@ def found_entry(
     chosen : dict of str to Value
         The mode, length and root of the start.
     beyond : Value, optional
-        High if the number of the root has further bits that are not 0, so that no such node exists.
+        High if the root that the user asks for is too large for ``chosen["root"]``, which has its
+        low bits only. No such node exists then.
 
     Returns
     -------
@@ -311,8 +316,8 @@ def found_entry(
     missing : Value
         High if no program for the mode is loaded.
     """
-    compared = [data.View(start, word) for word in leaf.words("starts", start.size)]
-    mode, there = chosen["mode"], leaf.value("entries")
+    compared = [data.View(start, word) for word in leaf.input_words("starts", start.size)]
+    mode, there = chosen["mode"], leaf.input_value("entries")
     entry, found = Signal.like(mode, name="entry"), mode
     by_root, of_root = Signal(len(compared), name="root_chosen"), list[Value]()
     for k, one in reversed([*enumerate(compared)]):

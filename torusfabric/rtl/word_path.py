@@ -12,25 +12,25 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ..program import Program, fields
-from ..program.follow import Holder, Moment, follow
+from ..program.follow import Holder, Moment, follow_flit
 from ..program.timing import ADDRESS, DISTRIBUTION, SETTING
 from ..toolchain.public import public
 from ..topology import IntArray
-from .core.part import NodePart
-from .core.router import Operators, Router
+from .core.node_module import NodeModule
+from .core.router import PortOperators, Router
 from .core.sequencer import Sequencer
-from .core.slots import Slots
+from .core.slots import SlotCounters
 from .core.store import StoreModule
 from .distribution import ControlStage
 from .memories import add_memory
 
-__all__ = ["Stage", "code_of", "word_path"]
+__all__ = ["PathStage", "stage_code", "word_path"]
 
 #: The function or class that builds a stage.
 Code: TypeAlias = Callable[..., object]
 
 
-class Stage(NamedTuple):
+class PathStage(NamedTuple):
     """The holder of a word, or of a signal that controls it, after a clock edge.
 
     Parameters
@@ -44,7 +44,7 @@ class Stage(NamedTuple):
     port : int
         The out-port, if the word is on a link; else -1.
     code : str
-        The qualified name of the function that builds the stage, such as ``Router.build``.
+        The qualified name of the function that builds the stage, such as ``Router.add_logic``.
     file : str
         The file with this function, relative to the root of the repository.
     line : int
@@ -64,7 +64,7 @@ class Stage(NamedTuple):
 
 
 @public
-def word_path(program: Program, origin: int, destination: int, flit: int = 0) -> list[Stage]:
+def word_path(program: Program, origin: int, destination: int, flit: int = 0) -> list[PathStage]:
     """Return the stages of a flit from the send memory of a node to the memory of its receiver.
 
     Parameters
@@ -74,12 +74,13 @@ def word_path(program: Program, origin: int, destination: int, flit: int = 0) ->
     origin, destination : int
         The sending node and the receiving node.
     flit : int
-        The number of the flit in its block, from 0.
+        The number of the flit in the message, from 0; in a reduce-scatter, in the share of the
+        destination.
 
     Raises
     ------
     InputError
-        In the cases listed in `torusfabric.program.follow.follow`.
+        In the cases listed in `torusfabric.program.follow.follow_flit`.
 
     Examples
     --------
@@ -88,14 +89,14 @@ def word_path(program: Program, origin: int, destination: int, flit: int = 0) ->
     >>> [stage.cycle for stage in word_path(program, 0, 1)]
     [0, 0, 1, 2, 3, 4, 4, 5, 6]
     """
-    moments = follow(program, origin, destination, flit)
+    moments = follow_flit(program, origin, destination, flit)
     return [
-        Stage(cycle, what, node, port, *_place(code))
-        for cycle, what, node, port, code in _stages(program, moments)
+        PathStage(cycle, what, node, port, *_code_location(code))
+        for cycle, what, node, port, code in _path_stages(program, moments)
     ]
 
 
-def code_of(stages: list[Stage]) -> dict[str, str]:
+def stage_code(stages: list[PathStage]) -> dict[str, str]:
     """Return the source code of the functions that build stages, by ``file:line``."""
     root = Path(__file__).parents[2]
     found = {}
@@ -105,20 +106,22 @@ def code_of(stages: list[Stage]) -> dict[str, str]:
     return found
 
 
-def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str, int, int, Code]]:
+def _path_stages(
+    program: Program, moments: list[Moment]
+) -> Iterator[tuple[int, str, int, int, Code]]:
     """Yield cycle, description, node, port and code of each stage."""
     (_, _, sender, _), read = moments[:2]
     yield 0, f"the send memory of node {sender} has the word", sender, -1, add_memory
-    yield from _control(read.cycle - SETTING, sender)
+    yield from _address_stages(read.cycle - SETTING, sender)
     # Readers that share an injection port: an operator combines their words.
     shared = {
         reader for group in program.loop.sources.injections if len(group) > 1 for reader in group
     }
     for moment in moments[1:]:
         cycle, holder, node, number = moment
-        if holder is Holder.LINK and _selects(program, node, number):
-            what = f"select register of {_name(program, moment)} is set"
-            yield cycle - 1, what, node, -1, NodePart.select_by
+        if holder is Holder.LINK and _has_multiplexer(program, node, number):
+            what = f"select register of {_out_port_name(program, moment)} is set"
+            yield cycle - 1, what, node, -1, NodeModule.select_with_early_bits
         if holder is Holder.MEMORY:
             last = moment is moments[-1]
             what = f"{'the receive' if last else 'a'} memory of node {node} has stored it"
@@ -127,68 +130,68 @@ def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str,
             yield cycle, f"a memory of node {node} gives the word", node, -1, add_memory
             if number in shared:
                 what = f"an operator of node {node} combines what it reads"
-                yield cycle, what, node, -1, StoreModule.combined
+                yield cycle, what, node, -1, StoreModule.combine_readers
         elif holder is Holder.LINK:
-            if _made(program, node, number):
+            if _takes_early_result(program, node, number):
                 what = f"an operator of node {node} combines it on its way to the out-port"
-                yield cycle - 1, what, node, -1, Operators.combined
-            what = f"{_name(program, moment)} has it"
-            yield cycle, what, node, number, Router.build
+                yield cycle - 1, what, node, -1, PortOperators.add_port_operator
+            what = f"{_out_port_name(program, moment)} has it"
+            yield cycle, what, node, number, Router.add_logic
         else:
-            yield cycle, *_behind_port(program, moment)
+            yield cycle, *_stage_behind_port(program, moment)
 
 
-def _control(slot: int, node: int) -> Iterator[tuple[int, str, int, int, Code]]:
+def _address_stages(slot: int, node: int) -> Iterator[tuple[int, str, int, int, Code]]:
     """Yield the stages of the address that reads a word, from its slot to the node."""
     given = slot + ADDRESS - DISTRIBUTION
-    yield slot, "the sequencer shows the row of its slot", -1, -1, Slots.build
-    yield given, "the sequencer sends the address", -1, -1, Sequencer.send
+    yield slot, "the sequencer shows the row of its slot", -1, -1, SlotCounters.add_counters
+    yield given, "the sequencer sends the address", -1, -1, Sequencer.drive_node_signals
     what = "a register near the group of the node has it"
     yield slot + ADDRESS - 1, what, -1, -1, ControlStage.elaborate
     what = f"a register of node {node} has it"
-    yield slot + ADDRESS, what, node, -1, NodePart.here
+    yield slot + ADDRESS, what, node, -1, NodeModule.node_register
 
 
-def _behind_port(program: Program, moment: Moment) -> tuple[str, int, int, Code]:
+def _stage_behind_port(program: Program, moment: Moment) -> tuple[str, int, int, Code]:
     """Return the stage behind an in-port: a register, or an operator with its register."""
     _, holder, node, number = moment
     where = f"in-port {program.topology.port_names[number]} of node {node}"
     if holder is Holder.RESULT:
-        return f"the operator at {where} has combined it", node, -1, Operators.combined
-    if holder is Holder.LATER:
-        return f"a register behind {where} has it", node, -1, NodePart.word
+        return f"the operator at {where} has combined it", node, -1, PortOperators.add_port_operator
+    if holder is Holder.DELAYED:
+        return f"a register behind {where} has it", node, -1, NodeModule.word_value
     what = f"a register behind the operator at {where} has it"
-    return what, node, -1, NodePart.word
+    return what, node, -1, NodeModule.word_value
 
 
-def _name(program: Program, moment: Moment) -> str:
-    """Return the name of an out-port."""
+def _out_port_name(program: Program, moment: Moment) -> str:
+    """Return the out-port of a moment for people, such as "out-port +0 of node 5"."""
     return f"out-port {program.topology.port_names[moment.number]} of node {moment.node}"
 
 
-def _selects(program: Program, node: int, port: int) -> bool:
+def _has_multiplexer(program: Program, node: int, port: int) -> bool:
     """Return True if an out-port of a node has a multiplexer, since it has several sources."""
-    return len(_sources(program, node, port)) > 1
+    return len(_out_port_sources(program, node, port)) > 1
 
 
-def _made(program: Program, node: int, port: int) -> bool:
+def _takes_early_result(program: Program, node: int, port: int) -> bool:
     """Return True if an out-port takes the result of an operator before its register."""
-    listed = program.loop.sources.listed
-    taken = (listed[source][0] for source in _sources(program, node, port).tolist())
-    return fields.Stage.MADE in taken
+    listed = program.loop.sources.by_number
+    taken = (listed[source][0] for source in _out_port_sources(program, node, port).tolist())
+    return fields.Stage.EARLY_RESULT in taken
 
 
-def _sources(program: Program, node: int, port: int) -> IntArray:
-    """Return the sources of an out-port of a node.
+def _out_port_sources(program: Program, node: int, port: int) -> IntArray:
+    """Return the numbers of the sources that an out-port of a node selects in any row.
 
-    If the variant of a node depends on the root, the sources for all roots.
+    If the actions of a node depend on the root, sources are counted for all roots.
     """
-    settings = program.loop.select[:, :, port]
+    settings = program.loop.selected_sources[:, :, port]
     own = settings if program.by_offset else settings[:, program.variant_of[node]]
     return np.unique(own[own >= 0])
 
 
-def _place(code: Any) -> tuple[str, str, int]:
+def _code_location(code: Any) -> tuple[str, str, int]:
     """Return the qualified name, the file and the line of a function."""
     root = Path(__file__).parents[2]
     file = Path(inspect.getsourcefile(code) or "").relative_to(root).as_posix()

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import InputError
-from ..toolchain.values import shown
+from ..toolchain.values import message_text
 from ..topology import IntArray
 from ..topology.topology import freeze_arrays
 
@@ -34,7 +34,7 @@ def integer_array(what: str, value: Any, axes: int) -> IntArray:
     if array.dtype.kind not in "iu" or array.ndim != axes:
         noun = "axis" if axes == 1 else "axes"
         raise InputError(
-            f"{what} must be an array of integers with {axes} {noun}, not {shown(value)}"
+            f"{what} must be an array of integers with {axes} {noun}, not {message_text(value)}"
         )
     array = array.astype(np.int64) if array.dtype == np.uint64 else array.view()
     array.flags.writeable = False

@@ -7,6 +7,8 @@ Planners write one of these forms:
 - `Table`: one table that serves every node; `SumTable` where nodes keep their sums.
 - `Rounds`: explicit paths, round by round.
 
+- `Quotient`: nodes have labels, and nodes with the same label do the same.
+
 `Lifted` runs the schedule of one group of nodes in all groups. `Masked` restricts a table or
 pattern that serves all nodes to a single root.
 
@@ -26,18 +28,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from typing_extensions import override
 
-from ..collective import Blocks, Collective, Layout
+from ..collective import Blocks, Collective, MemoryLayout
 from ..errors import InputError
 from ..toolchain.destinations import AnyPath
-from ..toolchain.files import writing_text
-from ..toolchain.owned import require_like
+from ..toolchain.files import open_text_for_writing
+from ..toolchain.owned import require_replaceable
 from ..toolchain.public import public_class
-from ..toolchain.values import is_several, natural, of_type, shown
+from ..toolchain.values import is_iterable, message_text, parse_non_negative_int, require_type
 from ..topology import Topology
 from .arrays import ArrayFields
 from .model import Duplex, Switching
 from .transfers import KeptSums, Transfers
-from .writing import BEGINNING, file_lines, without_collector
+from .writing import BEGINNING, file_lines, without_garbage_collector
 
 __all__ = ["UNNAMED", "Rounds", "Schedule"]
 
@@ -60,6 +62,10 @@ class Schedule(ArrayFields, ABC):
 
     Parameters
     ----------
+    topology : Topology
+        The network.
+    collective : Collective
+        The collective that the schedule performs, with its root and axes.
     algorithm : str
         Name of the planner, 1 to 100 printable characters. `Algorithm` sets it for its own
         schedules.
@@ -70,7 +76,7 @@ class Schedule(ArrayFields, ABC):
         Messages that a node may send in a round, and messages that it may receive. Default: one for
         each of its ports.
     chunks : int
-        Number of blocks into which a message is cut.
+        Number M of chunks into which a message is cut.
     duplex : Duplex
         Number of messages that a link carries at once, `Duplex.FULL` for one each way; the plain
         word also works.
@@ -96,18 +102,26 @@ class Schedule(ArrayFields, ABC):
     duplex: Duplex = Duplex.FULL
 
     def __post_init__(self) -> None:
-        of_type("Topology", self.topology, Topology, "a Topology, such as tf.Torus(4, 4)")
-        of_type("Collective", self.collective, Collective, "a Collective, as parse_collective has")
+        require_type("Topology", self.topology, Topology, "a Topology, such as tf.Torus(4, 4)")
+        require_type(
+            "Collective", self.collective, Collective, "a Collective, as parse_collective has"
+        )
         if not isinstance(self.algorithm, str) or not _PRINTABLE.fullmatch(self.algorithm):
             raise InputError(
                 "Algorithm of a schedule must be a name of 1 to 100 characters that can be "
-                f"printed, not {shown(self.algorithm)}"
+                f"printed, not {message_text(self.algorithm)}"
             )
         object.__setattr__(self, "switching", Switching(self.switching))
         object.__setattr__(self, "duplex", Duplex(self.duplex))
-        ports = self.topology.ports if self.ports is None else natural("Ports", self.ports)
+        ports = (
+            self.topology.ports
+            if self.ports is None
+            else parse_non_negative_int("Ports", self.ports)
+        )
         object.__setattr__(self, "ports", ports)
-        object.__setattr__(self, "chunks", natural("Chunks", self.chunks, most=MOST_CHUNKS))
+        object.__setattr__(
+            self, "chunks", parse_non_negative_int("Chunks", self.chunks, most=MOST_CHUNKS)
+        )
         super().__post_init__()
 
     if TYPE_CHECKING:
@@ -133,8 +147,11 @@ class Schedule(ArrayFields, ABC):
 
     @property
     def in_shares(self) -> bool:
-        """True if a message is cut into shares and each node completes one share; see `Layout`."""
-        return Layout(self.blocks).in_shares
+        """True if a message is cut into N shares and each node completes the sum of one share.
+
+        See `MemoryLayout`.
+        """
+        return MemoryLayout(self.blocks).in_shares
 
     @property
     def keeps_sums(self) -> bool:
@@ -143,17 +160,23 @@ class Schedule(ArrayFields, ABC):
 
     @property
     def sums_of_owner(self) -> int:
-        """Number of sums that each node completes in a reduction without a root."""
+        """Number of sums that each node completes in a reduction without a root.
+
+        M in a reduce-scatter, and M / N in an all-reduce of M chunks.
+        """
         return self.chunks if self.collective.personal else self.chunks // self.topology.nodes
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> MemoryLayout:
         """The layout of the node memories that a host reads and writes."""
-        return Layout(self.blocks, shared=self.in_shares)
+        return MemoryLayout(self.blocks, shared=self.in_shares)
 
     @property
     def head(self) -> dict[str, Any]:
-        """The fields that all forms have, by name."""
+        """The fields that all forms have, by name, to make another form of the same schedule.
+
+        For example: ``Rounds(**pattern.head, transfers=..)``.
+        """
         names = ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex")
         return {name: getattr(self, name) for name in names}
 
@@ -179,9 +202,9 @@ class Schedule(ArrayFields, ABC):
         }
         if self.duplex is Duplex.FULL:
             del head["duplex"]
-        require_like(path, BEGINNING, force=force)
+        require_replaceable(path, BEGINNING, force=force)
         # The file appears under its name only when it is complete.
-        with writing_text(path) as file, without_collector():
+        with open_text_for_writing(path) as file, without_garbage_collector():
             file.writelines(file_lines(head, self.blocks, self.rounds))
 
     def __eq__(self, other: object) -> bool:
@@ -198,27 +221,27 @@ class Schedule(ArrayFields, ABC):
         """Hexadecimal SHA-256 over all fields: equal schedules have equal digests."""
         digest = hashlib.sha256(self.form.encode())
         for item in fields(self):
-            _update(digest, getattr(self, item.name))
+            _update_digest(digest, getattr(self, item.name))
         return digest.hexdigest()
 
 
-def _update(digest: "hashlib._Hash", value: Any) -> None:
+def _update_digest(digest: "hashlib._Hash", value: Any) -> None:
     """Add a field of a schedule to a digest."""
     if isinstance(value, np.ndarray):
         digest.update(f"{value.shape}".encode())
         digest.update(np.ascontiguousarray(value, dtype="<i8").data)
     elif isinstance(value, Enum):
-        _update(digest, value.value)
+        _update_digest(digest, value.value)
     elif isinstance(value, tuple | list):
         for item in value:
-            _update(digest, item)
+            _update_digest(digest, item)
     elif isinstance(value, Topology):
         digest.update(repr(value.to_entry()).encode())
     elif isinstance(value, Collective):
         digest.update(repr(value.to_json()).encode())
     elif hasattr(value, "__dataclass_fields__"):
         for item in fields(value):
-            _update(digest, getattr(value, item.name))
+            _update_digest(digest, getattr(value, item.name))
     else:
         digest.update(repr(value).encode())
 
@@ -256,8 +279,8 @@ class Rounds(Schedule):
     def __post_init__(self) -> None:
         super().__post_init__()
         what = "a list of Transfers, one a round"
-        each = self.transfers if is_several(self.transfers) else [self.transfers]
-        transfers = tuple(of_type("Transfers", one, Transfers, what) for one in each)
+        each = self.transfers if is_iterable(self.transfers) else [self.transfers]
+        transfers = tuple(require_type("Transfers", one, Transfers, what) for one in each)
         object.__setattr__(self, "transfers", transfers)
 
     @property

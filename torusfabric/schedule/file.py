@@ -9,13 +9,13 @@ from ..errors import InputError
 from ..toolchain.destinations import AnyPath
 from ..toolchain.public import public
 from ..toolchain.reading import parse_json, read_bytes
-from ..toolchain.values import of_type
+from ..toolchain.values import require_type
 from .base import Schedule
 from .parsing import check_rounds, parse_schedule
 from .recognise import recognise
-from .writing import BEGINNING, without_collector
+from .writing import BEGINNING, without_garbage_collector
 
-__all__ = ["BEGINNING", "given_schedule", "load", "save"]
+__all__ = ["BEGINNING", "load_if_path", "load", "save"]
 
 
 @public
@@ -32,7 +32,7 @@ def save(schedule: Schedule, path: AnyPath, *, force: bool = False) -> None:
     ...     tf.load(f"{folder}/plan.json").algorithm
     'matching'
     """
-    of_type("Schedule", schedule, Schedule, "a schedule, as tf.plan and tf.load return it")
+    require_type("Schedule", schedule, Schedule, "a schedule, as tf.plan and tf.load return it")
     schedule.save(path, force=force)
 
 
@@ -65,7 +65,7 @@ def load(path: AnyPath) -> Schedule:
     >>> schedule.form, schedule.steps
     ('table', 8)
     """
-    with without_collector():
+    with without_garbage_collector():
         raw = read_bytes(path, "Schedule file")
         try:
             # Empty rounds are short in a file but large in memory, so they are counted first.
@@ -84,7 +84,7 @@ def load(path: AnyPath) -> Schedule:
             raise InputError(f"Schedule file {path} is nested too deeply") from None
 
 
-def given_schedule(given: Schedule | AnyPath) -> Schedule:
+def load_if_path(given: Schedule | AnyPath) -> Schedule:
     """Return the schedule that a user passes: a `Schedule`, or the path of a schedule file.
 
     Raises
@@ -95,5 +95,5 @@ def given_schedule(given: Schedule | AnyPath) -> Schedule:
     if isinstance(given, str | os.PathLike):
         return load(given)
     how = "a schedule, as tf.plan and tf.load return it, or the path of its file"
-    found: Schedule = of_type("Schedule", given, Schedule, how)
+    found: Schedule = require_type("Schedule", given, Schedule, how)
     return found

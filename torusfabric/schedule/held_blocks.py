@@ -2,6 +2,9 @@
 
 The file writer, the file reader and the exporters use it to list the blocks of transfers whose
 payload only says "all that the sender holds" or "all of a group".
+
+In a file, an entry can stand for a *whole sum*: all contributions to one sum that the sender holds
+before the round. A whole sum need not be complete.
 """
 
 import numpy as np
@@ -11,7 +14,7 @@ from ..errors import InputError
 from ..topology import BoolArray, IntArray, Topology
 from .transfers import NOTHING, Everything, Grouped, KeptSums, Listed, Transfers
 
-__all__ = ["EVERY_ORIGIN", "HeldBlocks", "whole_sum"]
+__all__ = ["EVERY_ORIGIN", "HeldBlocks", "whole_sum_id"]
 
 #: In a file, in place of an origin: all contributions to this sum that the sender holds.
 EVERY_ORIGIN = "*"
@@ -20,7 +23,7 @@ EVERY_ORIGIN = "*"
 MOST_BYTES = 2**31
 
 
-def whole_sum(key: IntArray) -> IntArray:
+def whole_sum_id(key: IntArray) -> IntArray:
     """Return the number that stands for a whole sum in a list of blocks, or translate it back.
 
     `key` is the block number of the contribution of origin 0. The result is below 0, so it differs
@@ -32,7 +35,7 @@ def whole_sum(key: IntArray) -> IntArray:
 class HeldBlocks:
     """The blocks that every node holds; in a reduction, the contributions to its partial sums.
 
-    A caller passes all rounds, in order, to `carry_out`, which returns them with their blocks
+    A caller passes all rounds, in order, to `execute`, which returns them with their blocks
     listed.
 
     Attributes
@@ -52,26 +55,26 @@ class HeldBlocks:
     >>> ring = tf.Torus(3)
     >>> state = HeldBlocks(ring, tf.Collective("allgather").blocks(ring, 1))
     >>> right = Transfers(np.arange(3), np.zeros((3, 1), np.int8))
-    >>> state.carry_out(right).payload.ids
+    >>> state.execute(right).payload.ids
     array([0, 1, 2])
-    >>> state.carry_out(right).payload.ids
+    >>> state.execute(right).payload.ids
     array([0, 2, 0, 1, 1, 2])
     """
 
     def __init__(self, topology: Topology, blocks: Blocks) -> None:
-        if topology.nodes * blocks.count > MOST_BYTES:
+        if topology.nodes * blocks.n_blocks > MOST_BYTES:
             raise InputError(
                 f"Blocks to be listed must be at most {MOST_BYTES // topology.nodes}, "
-                f"not {blocks.count}"
+                f"not {blocks.n_blocks}"
             )
         self.topology, self.blocks = topology, blocks
-        self.held = np.zeros((topology.nodes, blocks.count), bool)
-        self.held[blocks.initial(np.arange(blocks.count))] = True
+        self.held = np.zeros((topology.nodes, blocks.n_blocks), bool)
+        self.held[blocks.initial_copies(np.arange(blocks.n_blocks))] = True
         # If nodes keep their sums: the contributions to the word that arrived last, by node,
         # in-port and chunk, since the node may forward this word.
         self._arrived: dict[tuple[int, int, int], IntArray] = {}
 
-    def carry_out(self, transfers: Transfers, whole: BoolArray | None = None) -> Transfers:
+    def execute(self, transfers: Transfers, whole: BoolArray | None = None) -> Transfers:
         """Update `held` by one round.
 
         Parameters
@@ -87,55 +90,57 @@ class HeldBlocks:
         """
         if not len(transfers):
             return Transfers(transfers.source, transfers.hops, NOTHING)
-        listed = self._listed(transfers, whole)
+        listed = self._list_blocks(transfers, whole)
         sizes = np.diff(listed.indptr)
         if isinstance(transfers.payload, KeptSums):
-            self._note(transfers, transfers.payload, listed)
+            self._store_arrivals(transfers, transfers.payload, listed)
         elif self.blocks.collective.reducing:
             # Partial sums leave their senders; complete sums are copied.
             node, ids = np.repeat(transfers.source, sizes), listed.ids
-            complete = np.asarray(self._sums.all(axis=1))[node, ids % self._keys]
+            complete = np.asarray(self._contributions.all(axis=1))[node, ids % self._sum_count]
             self.held[node[~complete], ids[~complete]] = False
         self.held[np.repeat(transfers.walk(self.topology)[:, -1], sizes), listed.ids] = True
         return Transfers(transfers.source, transfers.hops, listed)
 
-    def with_sums(self, transfers: Transfers) -> Transfers | None:
+    def with_whole_sums(self, transfers: Transfers) -> Transfers | None:
         """Return the transfers with each whole sum as one entry in place of its contributions.
 
         A transfer carries a whole sum if it lists all contributions that its sender holds of the
-        sum. The result is None if a transfer carries only part of a sum, or if the payload lists no
-        blocks.
+        sum. The result is None if a transfer carries only part of a sum, or if the payload does not
+        say which sums are carried.
         """
         if isinstance(transfers.payload, Grouped):
             payload = transfers.payload
-            if (payload.group != np.arange(self.blocks.count) % self._keys).any():
+            if (payload.group != np.arange(self.blocks.n_blocks) % self._sum_count).any():
                 return None  # the groups are not the chunks
-            listed = Listed.single(whole_sum(np.asarray(payload.wanted)))
+            listed = Listed.single(whole_sum_id(np.asarray(payload.wanted)))
             return Transfers(transfers.source, transfers.hops, listed)
         if not isinstance(transfers.payload, Listed):
             return None
         ids, indptr = transfers.payload.ids, transfers.payload.indptr
         owner = np.repeat(np.arange(len(transfers)), np.diff(indptr))
-        cells, carried = np.unique(owner * self._keys + ids % self._keys, return_counts=True)
-        of, key = np.divmod(cells, self._keys)
-        held = self._sums[transfers.source[of], :, key].sum(axis=1)
+        cells, carried = np.unique(
+            owner * self._sum_count + ids % self._sum_count, return_counts=True
+        )
+        of, key = np.divmod(cells, self._sum_count)
+        held = self._contributions[transfers.source[of], :, key].sum(axis=1)
         if (held != carried).any():
             return None
         cuts = np.searchsorted(of, np.arange(len(transfers) + 1))
-        return Transfers(transfers.source, transfers.hops, Listed(cuts, whole_sum(key)))
+        return Transfers(transfers.source, transfers.hops, Listed(cuts, whole_sum_id(key)))
 
     @property
-    def _keys(self) -> int:
-        """Number of sums."""
-        return self.blocks.count // self.blocks.nodes
+    def _sum_count(self) -> int:
+        """Number of sums: contributions to the same sum have equal numbers modulo this."""
+        return self.blocks.n_blocks // self.blocks.group_size
 
     @property
-    def _sums(self) -> BoolArray:
+    def _contributions(self) -> BoolArray:
         """The contributions that nodes hold, shape (nodes, origins, sums)."""
-        return self.held.reshape(self.topology.nodes, self.blocks.nodes, self._keys)
+        return self.held.reshape(self.topology.nodes, self.blocks.group_size, self._sum_count)
 
-    def _listed(self, transfers: Transfers, whole: BoolArray | None) -> Listed:
-        """Return the blocks of each transfer."""
+    def _list_blocks(self, transfers: Transfers, whole: BoolArray | None) -> Listed:
+        """Return the blocks of each transfer for a payload of any class; `whole`: see `execute`."""
         payload, source = transfers.payload, transfers.source
         lists: list[IntArray]
         match payload:
@@ -144,14 +149,14 @@ class HeldBlocks:
             case KeptSums():
                 each = zip(source.tolist(), payload.passed.tolist(), payload.chunk.tolist(),
                            strict=True)  # fmt: skip
-                lists = [self._word(*entry) for entry in each]
+                lists = [self._word_contributions(*entry) for entry in each]
             case Grouped():
                 lists = [
                     np.flatnonzero(self.held[node] & (payload.group == wanted))
                     for node, wanted in zip(source, payload.wanted, strict=True)
                 ]
             case Listed():
-                listed = self._expanded(source, payload)
+                listed = self._expand_sums(source, payload)
                 if whole is None:
                     return listed
                 lists = [
@@ -161,21 +166,21 @@ class HeldBlocks:
         indptr = np.cumsum([0, *map(len, lists)])
         return Listed(indptr, np.concatenate([np.empty(0, np.int64), *lists]))
 
-    def _expanded(self, source: IntArray, listed: Listed) -> Listed:
+    def _expand_sums(self, source: IntArray, listed: Listed) -> Listed:
         """Return lists of blocks in which the sender's contributions replace each whole sum."""
         ids, sizes = np.asarray(listed.ids, np.int64), np.diff(listed.indptr)
         if not (ids < 0).any():
             return Listed(listed.indptr, ids)
         owner, sums = np.repeat(np.arange(len(source)), sizes), np.flatnonzero(ids < 0)
-        key = whole_sum(ids[sums])
-        entry, origin = np.nonzero(self._sums[source[owner[sums]], :, key])
+        key = whole_sum_id(ids[sums])
+        entry, origin = np.nonzero(self._contributions[source[owner[sums]], :, key])
         place = np.concatenate([np.flatnonzero(ids >= 0), sums[entry]])
-        found = np.concatenate([ids[ids >= 0], origin * self._keys + key[entry]])
+        found = np.concatenate([ids[ids >= 0], origin * self._sum_count + key[entry]])
         order = np.argsort(place, kind="stable")
         counts = np.bincount(owner[place], minlength=len(source))
         return Listed(np.cumsum([0, *counts]), found[order])
 
-    def _word(self, node: int, port: int, chunk: int) -> IntArray:
+    def _word_contributions(self, node: int, port: int, chunk: int) -> IntArray:
         """Return the contributions to a word: forwarded from an in-port, or the node's sum for
         port -1.
         """
@@ -185,8 +190,11 @@ class HeldBlocks:
         mine: IntArray = held[self.blocks.chunk(held) == chunk]
         return mine
 
-    def _note(self, transfers: Transfers, payload: KeptSums, listed: Listed) -> None:
-        """Store the words that arrive, since a node may forward them in later rounds."""
+    def _store_arrivals(self, transfers: Transfers, payload: KeptSums, listed: Listed) -> None:
+        """Store the blocks that arrive with transfers of kept sums, by node, in-port and chunk.
+
+        A node may forward them in later rounds.
+        """
         target = transfers.walk(self.topology)[:, -1]
         last = transfers.hops[np.arange(len(transfers)), transfers.lengths - 1]
         ports = self.topology.opposite[last]

@@ -22,7 +22,7 @@ class SumParts(NamedTuple):
 
     Parameters
     ----------
-    ranks : int
+    contributions : int
         The contributions to the new sum, as bits.
     keeps : bool
         True if the old sum is one of its parts.
@@ -30,7 +30,7 @@ class SumParts(NamedTuple):
         The indices of the arriving words that are its other parts.
     """
 
-    ranks: int
+    contributions: int
     keeps: bool
     words: list[int]
 
@@ -54,17 +54,17 @@ def sum_after(held: int, words: Sequence[int]) -> SumParts | None:
     the sum, and the other word is added to it. The word of the third call does not fit.
 
     >>> sum_after(0b001, [0b010])
-    SumParts(ranks=3, keeps=True, words=[0])
+    SumParts(contributions=3, keeps=True, words=[0])
     >>> sum_after(0b0011, [0b1000, 0b0111])
-    SumParts(ranks=15, keeps=False, words=[1, 0])
+    SumParts(contributions=15, keeps=False, words=[1, 0])
     >>> sum_after(0b011, [0b110])
     """
     ranks, keeps, parts = held, True, list[int]()
 
-    def turn(number: int) -> tuple[bool, int]:
+    def sort_key(number: int) -> tuple[bool, int]:
         return bool(held & ~words[number]), words[number].bit_count()
 
-    for number in sorted(range(len(words)), key=turn):
+    for number in sorted(range(len(words)), key=sort_key):
         word = words[number]
         if not ranks & ~word:
             ranks, keeps, parts = word, False, [number]

@@ -48,7 +48,7 @@ class Lifted(Schedule):
     part: Schedule
 
     @classmethod
-    def of(cls, part: Schedule, topology: Topology, collective: Collective) -> Self:
+    def from_group(cls, part: Schedule, topology: Topology, collective: Collective) -> Self:
         """Return the schedule of one group, lifted to all groups of a topology.
 
         Parameters
@@ -60,18 +60,19 @@ class Lifted(Schedule):
         return cls(**head, part=part)
 
     @classmethod
-    def within(cls, schedule: Schedule, network: Topology) -> Schedule:
-        """Return a schedule for a network with broken nodes as one for a network that has these
-        nodes.
+    def for_network(cls, schedule: Schedule, network: Topology) -> Schedule:
+        """Return the same schedule on `network`, which has more nodes than the schedule's topology.
 
-        Used where several modes of one fabric lack different nodes. The result leaves the
-        additional nodes out of its collective.
+        Used where the modes of one fabric lack different nodes: each schedule was planned around
+        its own broken nodes, and all run on the network that they share. The result leaves the
+        additional nodes out of its collective. A schedule without broken nodes is returned
+        unchanged.
 
         Examples
         --------
         >>> import torusfabric as tf
-        >>> lifted = Lifted.within(tf.plan("3x3!4", "allgather"), tf.Torus(3, 3))
-        >>> lifted.topology, lifted.collective.without, lifted.blocks.nodes
+        >>> lifted = Lifted.for_network(tf.plan("3x3!4", "allgather"), tf.Torus(3, 3))
+        >>> lifted.topology, lifted.collective.without, lifted.blocks.group_size
         (<Torus 3x3>, (4,), 8)
         """
         topology = schedule.topology
@@ -80,7 +81,9 @@ class Lifted(Schedule):
         kept = network.kept if isinstance(network, Faulty) else np.arange(network.nodes)
         without = np.flatnonzero(~np.isin(kept, topology.kept)).tolist()
         around = Faulty(network, topology.broken_links) if topology.broken_links else network
-        return cls.of(schedule, around, replace(schedule.collective, without=tuple(without)))
+        return cls.from_group(
+            schedule, around, replace(schedule.collective, without=tuple(without))
+        )
 
     if not TYPE_CHECKING:
 
@@ -103,14 +106,14 @@ class Lifted(Schedule):
     def rounds(self) -> Iterator[Transfers]:
         """Return the transfers of each round, group by group."""
         groups = self.blocks.groups
-        return (_lifted(transfers, groups) for transfers in self.part.rounds())
+        return (_lift_transfers(transfers, groups) for transfers in self.part.rounds())
 
 
-def _lifted(transfers: Transfers, groups: Groups) -> Transfers:
+def _lift_transfers(transfers: Transfers, groups: Groups) -> Transfers:
     """Return the transfers of all groups, given the transfers of one group."""
     source = groups.members[:, transfers.source].ravel()
-    each = np.tile(np.arange(len(transfers)), groups.count)
-    return transfers.of(each).moved(source, groups.ports)
+    each = np.tile(np.arange(len(transfers)), groups.n_groups)
+    return transfers.of(each).moved(source, groups.port_in_topology)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -130,7 +133,7 @@ class Masked(Schedule):
     --------
     >>> import torusfabric as tf
     >>> exchange = tf.plan("3x3", "alltoall")
-    >>> scatter = Masked.of(exchange, tf.Collective("scatter", root=0))
+    >>> scatter = Masked.for_root(exchange, tf.Collective("scatter", root=0))
     >>> len(next(exchange.rounds())), len(next(scatter.rounds()))
     (36, 4)
     >>> tf.check(scatter).rounds
@@ -142,7 +145,7 @@ class Masked(Schedule):
     whole: Pattern | Table
 
     @classmethod
-    def of(cls, whole: Pattern | Table, collective: Collective) -> Self:
+    def for_root(cls, whole: Pattern | Table, collective: Collective) -> Self:
         """Return a schedule for one root, given the schedule for all roots.
 
         Parameters
@@ -164,13 +167,15 @@ class Masked(Schedule):
 
     @override
     def rounds(self) -> Iterator[Transfers]:
-        """Return the transfers of each step; in a scatter only those with blocks of the root."""
+        """Return the transfers of each step: in a scatter only those with blocks of the root, else
+        all of `whole`.
+        """
         if not self.collective.single_origin:
             return self.whole.rounds()
-        return map(self._of_root, self.whole.rounds())
+        return map(self._select_root, self.whole.rounds())
 
-    def _of_root(self, transfers: Transfers) -> Transfers:
+    def _select_root(self, transfers: Transfers) -> Transfers:
         """Return the transfers with blocks of the root, renumbered for the scatter."""
         origin = self.whole.blocks.origin(transfers.listed.ids)
         mine = transfers.of(origin == self.collective.root)
-        return replace(mine, payload=Listed.single(mine.listed.ids % self.blocks.count))
+        return replace(mine, payload=Listed.single(mine.listed.ids % self.blocks.n_blocks))

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from ..collective import Blocks, parse_collective
 from ..errors import InputError, NotEnoughMemory
-from ..toolchain.reading import excerpt, location_of
+from ..toolchain.reading import excerpt, json_location
 from ..toolchain.resources import available_memory
 from ..topology import Topology, topology_from_json
 from .base import Rounds
-from .held_blocks import EVERY_ORIGIN, HeldBlocks, whole_sum
+from .held_blocks import EVERY_ORIGIN, HeldBlocks, whole_sum_id
 from .schema import check_head, check_round
 from .transfers import ALL, KeptSums, Listed, Transfers
 
@@ -28,20 +28,20 @@ __all__ = ["check_rounds", "parse_schedule"]
 Ints = npt.NDArray[np.integer]
 
 #: Cache of parsed paths: from (path, via) to the out-ports of the path.
-Known = dict[tuple[tuple[int, ...], tuple[str | int, ...]], list[int]]
+KnownPaths = dict[tuple[tuple[int, ...], tuple[str | int, ...]], list[int]]
 
 #: The largest accepted numbers of arcs, of blocks, of pairs of node and block, and of rounds.
 MOST_ARCS, MOST_BLOCKS, MOST_BITS, MOST_ROUNDS = 2**27, 2**25, 2**40, 2**18
 
 #: Bytes of memory for each block while blocks are followed, and for each arc of a topology.
-PER_BLOCK, PER_ARC = 55, 24
+BYTES_PER_BLOCK, BYTES_PER_ARC = 55, 24
 
 #: Up to this many arcs, the available memory is not checked.
 FEW_ARCS = 2**20
 
 #: Keys that a transfer must have and keys that it may have: of blocks, and of kept sums.
-NEEDED = {"path", "blocks"}, {"path", "sum"}
-KNOWN = {"path", "blocks", "via"}, {"path", "sum", "passes", "via"}
+NEEDED_KEYS = {"path", "blocks"}, {"path", "sum"}
+KNOWN_KEYS = {"path", "blocks", "via"}, {"path", "sum", "passes", "via"}
 
 
 def parse_schedule(data: Any) -> Rounds:
@@ -59,27 +59,29 @@ def parse_schedule(data: Any) -> Rounds:
     """
     check_head(data)
     check_rounds(len(data["rounds"]))
-    topology = _topology(data["topology"])
+    topology = _parse_topology(data["topology"])
     entry = data["collective"]
     optional = {"root": entry.get("root"), "axes": entry.get("axes")}
     collective = parse_collective(
         entry["kind"], **optional, offsets=entry.get("offsets", ()), topology=topology
     )
-    _at_most("ports", data["ports"], len(collective.groups(topology).ports))
+    _check_at_most("ports", data["ports"], len(collective.groups(topology).port_in_topology))
     most = min(MOST_BLOCKS, MOST_BITS // topology.nodes)
-    _at_most("chunks", data["chunks"], most)
+    _check_at_most("chunks", data["chunks"], most)
     blocks = collective.blocks(topology, data["chunks"])
-    if blocks.count > most:
-        raise InputError(f"Blocks must be at most {most}, not {blocks.count}")
-    fitting = available_memory() // PER_BLOCK
-    if blocks.count > fitting:
-        raise NotEnoughMemory(f"Blocks must fit in memory, at most {fitting}, not {blocks.count}")
+    if blocks.n_blocks > most:
+        raise InputError(f"Blocks must be at most {most}, not {blocks.n_blocks}")
+    fitting = available_memory() // BYTES_PER_BLOCK
+    if blocks.n_blocks > fitting:
+        raise NotEnoughMemory(
+            f"Blocks must fit in memory, at most {fitting}, not {blocks.n_blocks}"
+        )
     head = ("algorithm", "switching", "ports", "chunks", "duplex")
     return Rounds(
         topology=topology,
         collective=collective,
         **{name: data[name] for name in head if name in data},
-        transfers=_all_transfers(topology, blocks, data["rounds"]),
+        transfers=_parse_rounds(topology, blocks, data["rounds"]),
     )
 
 
@@ -95,7 +97,7 @@ def check_rounds(count: int) -> None:
         raise InputError(f"rounds must be a list of at most {MOST_ROUNDS} rounds, not {count}")
 
 
-def _topology(entry: dict[str, Any]) -> Topology:
+def _parse_topology(entry: dict[str, Any]) -> Topology:
     """Return the topology of a file, after checking that its tables fit in memory."""
     sides = entry.get("sides", [])
     if len(sides) > MOST_ARCS.bit_length() or max(sides, default=0) > MOST_ARCS:
@@ -104,27 +106,29 @@ def _topology(entry: dict[str, Any]) -> Topology:
     arcs = topology.nodes * topology.ports
     if arcs > MOST_ARCS:
         raise InputError(f"Topology must have at most {MOST_ARCS} arcs, not {topology}")
-    if arcs > FEW_ARCS and arcs > (fitting := available_memory() // PER_ARC):
+    if arcs > FEW_ARCS and arcs > (fitting := available_memory() // BYTES_PER_ARC):
         raise NotEnoughMemory(f"Topology must fit in memory, at most {fitting} arcs, not {arcs}")
     return topology
 
 
-def _at_most(name: str, value: int, most: int) -> None:
+def _check_at_most(name: str, value: int, most: int) -> None:
     """Check the upper limit of a positive count of a file."""
     if value > most:
         raise InputError(f"{name} must be a number from 1 to {most}, not {excerpt(value)}")
 
 
-def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
+def _parse_rounds(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
     """Return the transfers of all rounds of a file.
 
     If a transfer carries "all" beside listed ones, or whole sums, the blocks are followed from
     round to round to list them.
     """
-    known: Known = {}
-    idle = _Round(topology, 0, [], known).transfers(blocks)
+    known: KnownPaths = {}
+    idle = _RoundParser(topology, 0, [], known).parse_transfers(blocks)
     listed = [
-        idle if entries == [] else _Round(topology, number, entries, known).transfers(blocks)
+        idle
+        if entries == []
+        else _RoundParser(topology, number, entries, known).parse_transfers(blocks)
         for number, entries in enumerate(rounds)
     ]
     kept = [
@@ -133,19 +137,19 @@ def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tup
         for place, entry in enumerate(entries)
     ]
     if any(has for has, _, _ in kept) and not all(has for has, _, _ in kept):
-        place = location_of(["rounds", *min(kept)[1:]])
+        place = json_location(["rounds", *min(kept)[1:]])
         raise InputError(f"{place} must have sum, as other transfers have, not blocks")
     if all(whole is None for _, whole in listed):
         return tuple(transfers for transfers, _ in listed)
     held_blocks, result = HeldBlocks(topology, blocks), []
     for transfers, whole in listed:
-        played = held_blocks.carry_out(transfers, whole)
+        played = held_blocks.execute(transfers, whole)
         result.append(transfers if whole is None else played)
     return tuple(result)
 
 
-class _Round:
-    """One round of a file, with its parser.
+class _RoundParser:
+    """Parser of one round of a file; it checks the form of the round when it is made.
 
     Parameters
     ----------
@@ -157,109 +161,113 @@ class _Round:
         Cache of the out-ports of paths, shared by all rounds.
     """
 
-    def __init__(self, topology: Topology, number: int, entries: Any, known: Known) -> None:
+    def __init__(self, topology: Topology, number: int, entries: Any, known: KnownPaths) -> None:
         self.topology, self.number, self.entries, self.known = topology, number, entries, known
-        if not _well_formed(entries):
+        if not _is_well_formed(entries):
             check_round(entries, number)
             raise AssertionError("the schema accepts what is not well formed")
 
-    def transfers(self, blocks: Blocks) -> tuple[Transfers, npt.NDArray[np.bool_] | None]:
+    def parse_transfers(self, blocks: Blocks) -> tuple[Transfers, npt.NDArray[np.bool_] | None]:
         """Return the transfers, and an array `whole` or None.
 
         `whole` is True for transfers that carry all that their sender holds. It is None if all
         transfers list their blocks, or if all carry everything.
         """
-        source, hops = self._hops()
+        source, hops = self._parse_hops()
         if any("sum" in entry for entry in self.entries):
-            return Transfers(source, hops, self._sums(blocks)), None
+            return Transfers(source, hops, self._parse_sums(blocks)), None
         payloads = [entry["blocks"] for entry in self.entries]
         whole = np.array([payload == "all" for payload in payloads], bool)
         if whole.all():
             return Transfers(source, hops, ALL), None
         lists = [[] if payload == "all" else payload for payload in payloads]
         indptr = np.cumsum([0, *map(len, lists)])
-        ids = self._block_ids(blocks, lists)
+        ids = self._parse_block_ids(blocks, lists)
         followed = whole.any() or (ids < 0).any()
         return Transfers(source, hops, Listed(indptr, ids)), whole if followed else None
 
-    def _wrong(self, transfer: int, rest: str) -> InputError:
+    def _transfer_error(self, transfer: int, rest: str) -> InputError:
         """Return an error whose message begins with the location of a transfer."""
-        return InputError(location_of(["rounds", self.number, transfer]) + rest)
+        return InputError(json_location(["rounds", self.number, transfer]) + rest)
 
-    def _hops(self) -> tuple[Ints, Ints]:
+    def _parse_hops(self) -> tuple[Ints, Ints]:
         """Return the sources and the out-ports of all paths."""
         ports = []
         for transfer, entry in enumerate(self.entries):
             way = tuple(entry["path"]), tuple(entry.get("via", ()))
             if way not in self.known:
-                self.known[way] = self._ports(transfer, entry)
+                self.known[way] = self._parse_path(transfer, entry)
             ports.append(self.known[way])
         lengths = np.array([len(chosen) for chosen in ports], np.int64)
         hops = np.full((len(ports), int(lengths.max(initial=1))), -1, np.int16)
         hops[np.arange(hops.shape[1]) < lengths[:, None]] = [*chain.from_iterable(ports)]
         return np.array([entry["path"][0] for entry in self.entries], np.int64), hops
 
-    def _ports(self, transfer: int, entry: dict[str, Any]) -> list[int]:
+    def _parse_path(self, transfer: int, entry: dict[str, Any]) -> list[int]:
         """Return the out-ports of one path; ``via`` chooses between parallel links."""
         topology, path, via = self.topology, entry["path"], entry.get("via")
         most, ports = topology.nodes * topology.ports, []
         if len(path) > most + 1:
-            raise self._wrong(transfer, f".path must have at most {most} hops, not {len(path) - 1}")
+            raise self._transfer_error(
+                transfer, f".path must have at most {most} hops, not {len(path) - 1}"
+            )
         if max(path) >= topology.nodes:
             node = next(node for node in path if node >= topology.nodes)
             last = topology.nodes - 1
-            raise self._wrong(
+            raise self._transfer_error(
                 transfer, f".path must lead over nodes from 0 to {last}, not {excerpt(node)}"
             )
         if via is not None and len(via) != len(path) - 1:
-            raise self._wrong(transfer, f".via must list the {len(path) - 1} out-ports of the path")
+            raise self._transfer_error(
+                transfer, f".via must list the {len(path) - 1} out-ports of the path"
+            )
         for hop, (here, there) in enumerate(pairwise(path)):
             ways = zip(
                 topology.neighbours[here].tolist(), topology.linked[here].tolist(), strict=True
             )
             able = [port for port, way in enumerate(ways) if way == (there, True)]
             if not able:
-                raise self._wrong(
+                raise self._transfer_error(
                     transfer,
                     f".path must go from node {here} to one of its neighbours, not {there}",
                 )
             if via is None and len(able) > 1:
                 names = " and ".join(topology.port_names[p] for p in able)
-                raise self._wrong(
+                raise self._transfer_error(
                     transfer, f".via must say which of {names} leads from node {here} to {there}"
                 )
-            ports.append(able[0] if via is None else self._port(transfer, via[hop]))
+            ports.append(able[0] if via is None else self._parse_port(transfer, via[hop]))
             if ports[-1] not in able:
                 name = topology.port_names[ports[-1]]
-                raise self._wrong(
+                raise self._transfer_error(
                     transfer, f".via must lead from node {here} to {there}, not {name}"
                 )
         return ports
 
-    def _port(self, transfer: int, name: str | int, key: str = "via") -> int:
-        """Return the number of a port, given by name or number."""
+    def _parse_port(self, transfer: int, name: str | int, key: str = "via") -> int:
+        """Return the number of a port, given by name or number under a key of a transfer."""
         try:
             port: int = self.topology.port(name)
         except InputError as error:
-            raise self._wrong(transfer, f".{key}: {error}") from None
+            raise self._transfer_error(transfer, f".{key}: {error}") from None
         return port
 
-    def _sums(self, blocks: Blocks) -> KeptSums:
+    def _parse_sums(self, blocks: Blocks) -> KeptSums:
         """Return the payload of a round in which nodes keep their sums."""
         chunk, passed = np.full((2, len(self.entries)), -1)
         for transfer, entry in enumerate(self.entries):
             given = entry.get("sum", 0)
             if given >= blocks.chunks:
                 last = blocks.chunks - 1
-                raise self._wrong(
+                raise self._transfer_error(
                     transfer, f".sum must be a chunk from 0 to {last}, not {excerpt(given)}"
                 )
             chunk[transfer] = given
             if "passes" in entry:
-                passed[transfer] = self._port(transfer, entry["passes"], "passes")
+                passed[transfer] = self._parse_port(transfer, entry["passes"], "passes")
         return KeptSums(chunk, passed)
 
-    def _block_ids(self, blocks: Blocks, lists: list[list[list[Any]]]) -> Ints:
+    def _parse_block_ids(self, blocks: Blocks, lists: list[list[list[Any]]]) -> Ints:
         """Return the block numbers of all lists, concatenated.
 
         All blocks are checked at once by columns. If one is invalid, the loop at the end finds it
@@ -278,23 +286,25 @@ class _Round:
                 columns = np.array(entries, np.int64).reshape(-1, size)
             except OverflowError:
                 columns = np.array(entries, object).reshape(-1, size)
-            limit = np.array([blocks.nodes, *[blocks.goals] * (size - 2), blocks.chunks])
+            limit = np.array(
+                [blocks.group_size, *[blocks.messages_per_origin] * (size - 2), blocks.chunks]
+            )
             origin, chunk = columns[:, 0], columns[:, -1]
             rooted = not blocks.single_origin or (origin == blocks.collective.root).all()
             if rooted and (columns < limit).all():
                 ids: Ints = blocks.encode(origin, chunk, columns[:, 1])
-                return np.where(every, whole_sum(ids), ids)
+                return np.where(every, whole_sum_id(ids), ids)
         parsed = iter(entries)
         for transfer, payload in enumerate(lists):
             for place in range(len(payload)):
                 try:
-                    blocks.parse(next(parsed))
+                    blocks.parse_entry(next(parsed))
                 except InputError as error:
-                    raise self._wrong(transfer, f".blocks[{place}]: {error}") from None
+                    raise self._transfer_error(transfer, f".blocks[{place}]: {error}") from None
         raise AssertionError("a list of blocks was refused without a reason")
 
 
-def _well_formed(entries: Any) -> bool:
+def _is_well_formed(entries: Any) -> bool:
     """Return True if a round obeys the schema."""
     if type(entries) is not list:
         return False
@@ -302,7 +312,7 @@ def _well_formed(entries: Any) -> bool:
         if type(entry) is not dict:
             return False
         kept = "sum" in entry
-        if not NEEDED[kept] <= entry.keys() <= KNOWN[kept]:
+        if not NEEDED_KEYS[kept] <= entry.keys() <= KNOWN_KEYS[kept]:
             return False
         path, payload = entry["path"], entry.get("blocks", "all")
         if type(path) is not list or len(path) < 2:
@@ -311,7 +321,9 @@ def _well_formed(entries: Any) -> bool:
             return False
         if "via" in entry and not _is_via(entry["via"]):
             return False
-        if kept and not (_are_natural(iter([entry["sum"]])) and _is_via([entry.get("passes", 0)])):
+        if kept and not (
+            _are_non_negative(iter([entry["sum"]])) and _is_via([entry.get("passes", 0)])
+        ):
             return False
     lists = [e["blocks"] for e in entries if e.get("blocks", "all") != "all"]
     named = list(chain.from_iterable(lists))
@@ -320,15 +332,15 @@ def _well_formed(entries: Any) -> bool:
     origins = (block[0] for block in named if block[0] != EVERY_ORIGIN)
     others = chain.from_iterable(block[1:] for block in named)
     numbers = [chain.from_iterable(entry["path"] for entry in entries), origins, others]
-    return all(map(_are_natural, numbers))
+    return all(map(_are_non_negative, numbers))
 
 
 def _is_via(via: Any) -> bool:
-    """Return True if a value is a list of ports."""
+    """Return True for a list of at least one port, each a number or a name."""
     return type(via) is list and bool(via) and {int, str}.issuperset(map(type, via))
 
 
-def _are_natural(values: Iterator[Any]) -> bool:
+def _are_non_negative(values: Iterator[Any]) -> bool:
     """Return True if all values are integers of at least 0."""
     found = list(values)
     return {int}.issuperset(map(type, found)) and min(found, default=0) >= 0

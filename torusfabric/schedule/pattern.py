@@ -1,7 +1,8 @@
-"""Patterns: schedules in which every node does the same in each step; hardware is mostly wires.
+"""Patterns: schedules that do not change from step to step, so that hardware is mostly wires.
 
-In a `Pattern` nodes forward blocks. In a `SumPattern` they forward sums, and add their own
-contributions.
+In every step, each out-port of a node forwards from the same in-port. Different nodes may forward
+in different ways (in a `Table` it is the opposite). In a `Pattern` nodes forward blocks. In a
+`SumPattern` they forward sums, and add their own contributions.
 
 Each out-arc is fed by at most one arc, its *feeder*. Following feeders backwards from an arc ends
 either in a directed cycle or at an arc without feeder. All arcs that lead back to the same cycle
@@ -19,7 +20,7 @@ import numpy as np
 from typing_extensions import Self, override
 
 from ..toolchain.public import public_class
-from ..toolchain.values import natural
+from ..toolchain.values import parse_non_negative_int
 from ..topology import BoolArray, IntArray
 from .base import Schedule
 from .transfers import Listed, Transfers
@@ -34,13 +35,15 @@ MOST_STEPS = 2**31 - 1
 @public_class
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pattern(Schedule):
-    """Oblivious forwarding: every node does the same in every step.
+    """Oblivious forwarding: each out-port always forwards from the same in-port.
 
     In step 1 a node sends chunks of its own message. In each later step, an out-port carries the
     block that its feeding in-port received in the step before.
 
     Parameters
     ----------
+    steps : int
+        The time at which forwarding ends: after this many steps.
     feed : ndarray of int16, shape (nodes, ports)
         The in-port that feeds each out-port, -1 for none.
     inject : ndarray of int, shape (nodes, ports)
@@ -72,7 +75,9 @@ class Pattern(Schedule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "steps", natural("Steps", self.steps, most=MOST_STEPS))
+        object.__setattr__(
+            self, "steps", parse_non_negative_int("Steps", self.steps, most=MOST_STEPS)
+        )
 
     @property
     def streams(self) -> bool:
@@ -133,7 +138,7 @@ class SumPattern(Schedule):
     ...     inject=np.tile([0, -1], (3, 1)),
     ...     turns=1,
     ... )
-    >>> [pattern.blocks.name(block) for block in next(pattern.rounds()).payload.ids]
+    >>> [pattern.blocks.block_entry(block) for block in next(pattern.rounds()).payload.ids]
     [(0, 2, 0), (1, 0, 0), (2, 1, 0)]
     >>> pattern.steps
     2
@@ -148,7 +153,9 @@ class SumPattern(Schedule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "turns", natural("Turns", self.turns, most=MOST_STEPS))
+        object.__setattr__(
+            self, "turns", parse_non_negative_int("Turns", self.turns, most=MOST_STEPS)
+        )
 
     @property
     def times_around(self) -> int:
@@ -162,7 +169,9 @@ class SumPattern(Schedule):
 
     @cached_property
     def along(self) -> tuple[IntArray, IntArray]:
-        """The cycles of a checked pattern, in the order of their chunks.
+        """The directed cycles along which the sums travel, in the order of their chunks.
+
+        The pattern must have passed its check.
 
         Returns
         -------
@@ -253,9 +262,10 @@ class Flows:
     --------
     Two Hamiltonian cycles, each in both directions, are four flows along all nodes.
 
-    >>> from torusfabric.algorithms import find
+    >>> from torusfabric.algorithms import find_algorithm
     >>> import torusfabric as tf
-    >>> flows = Flows.of(find("hamiltonian")(tf.Torus(4, 4), tf.parse_collective("allgather")))
+    >>> flows = Flows.from_pattern(find_algorithm("hamiltonian")(tf.Torus(4, 4),
+    ...     tf.parse_collective("allgather")))
     >>> flows.length
     array([16, 16, 16, 16], dtype=int32)
     """
@@ -269,16 +279,16 @@ class Flows:
     arcs: IntArray
 
     @classmethod
-    def of(cls, pattern: Pattern | SumPattern) -> Self:
-        """Return the flows of a pattern."""
+    def from_pattern(cls, pattern: Pattern | SumPattern) -> Self:
+        """Follow the feeders of all out-arcs, and return the flows that carry injected blocks."""
         shape = pattern.feed.shape
         node, port = pattern.topology.feeding(pattern.feed)
         fed = node.astype(np.int64) * pattern.topology.ports + port
         itself = np.arange(pattern.feed.size).reshape(shape)
         feeder = np.where(pattern.feed >= 0, fed, itself).ravel().tolist()
         count = len(feeder)
-        arcs = _Arcs([-1] * count, [0] * count, [False] * count, [0] * count)
-        along = _cycles(feeder, arcs) | _chains(feeder, arcs)
+        arcs = _FlowArcs([-1] * count, [0] * count, [False] * count, [0] * count)
+        along = _find_cycles(feeder, arcs) | _find_chains(feeder, arcs)
         names = sorted(along)
         flow = np.searchsorted(names, arcs.flow)
         injects = pattern.inject.ravel() >= 0
@@ -301,7 +311,7 @@ class Flows:
 
 
 @dataclass
-class _Arcs:
+class _FlowArcs:
     """The fields of `Flows` for each arc, while flows are found.
 
     A flow is named by the lowest arc of its cycle, or by the last arc of its chain.
@@ -313,7 +323,7 @@ class _Arcs:
     tail: list[int]
 
 
-def _cycles(feeder: list[int], arcs: _Arcs) -> dict[int, list[int]]:
+def _find_cycles(feeder: list[int], arcs: _FlowArcs) -> dict[int, list[int]]:
     """Find the cycles and enter their arcs in `arcs`, with the branches off them.
 
     The index of each arc of a chain is entered, too.
@@ -353,7 +363,7 @@ def _cycles(feeder: list[int], arcs: _Arcs) -> dict[int, list[int]]:
     return along
 
 
-def _chains(feeder: list[int], arcs: _Arcs) -> dict[int, list[int]]:
+def _find_chains(feeder: list[int], arcs: _FlowArcs) -> dict[int, list[int]]:
     """Enter the arcs of chains in `arcs`, and return the arcs along each chain by its name.
 
     At a branch, the chain continues with the lowest arc that the branching arc feeds; the other

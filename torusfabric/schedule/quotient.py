@@ -59,6 +59,8 @@ class QuotientRound:
 
     Parameters
     ----------
+    sends : tuple of Send
+        The messages of all nodes.
     grouping : ndarray of int, shape (modulus,), or None
         The group of a block, by the label of its origin. None if no `Send` has groups.
     """
@@ -79,6 +81,10 @@ class Quotient(Schedule):
     ----------
     weights : tuple of int
         The weight of each axis.
+    modulus : int
+        The number m of labels.
+    quotient_rounds : tuple of QuotientRound
+        The rounds, by labels.
     """
 
     form: ClassVar[str] = "quotient"
@@ -106,7 +112,7 @@ class Quotient(Schedule):
         return total.ravel()
 
     @cached_property
-    def nodes_of(self) -> IntArray:
+    def nodes_by_label(self) -> IntArray:
         """The nodes with each label in ascending order, shape (modulus, nodes with a label)."""
         order = np.argsort(self.labels, kind="stable").astype(np.int32)
         return order.reshape(self.modulus, -1)
@@ -115,7 +121,7 @@ class Quotient(Schedule):
         """Return the change of the label along an out-port."""
         return self.weights[port // 2] * (1 if port % 2 == 0 else -1)
 
-    def feeds(self) -> IntArray:
+    def port_feeds(self) -> IntArray:
         """Return the input that feeds each out-port of the nodes with each label, in each round.
 
         Returns
@@ -141,9 +147,9 @@ class Quotient(Schedule):
         A round is listed only when the iterator reaches it, because all rounds together may be
         large.
         """
-        return (self.expand(step) for step in self.quotient_rounds)
+        return (self.expand_round(step) for step in self.quotient_rounds)
 
-    def expand(self, step: QuotientRound) -> Transfers:
+    def expand_round(self, step: QuotientRound) -> Transfers:
         """Return the transfers of one round, for all nodes."""
         if not step.sends:
             return Transfers(np.empty(0, np.int64), np.empty((0, 1), np.int8))

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..errors import InputError
-from ..toolchain.reading import excerpt, location_of
+from ..toolchain.reading import excerpt, json_location
 
 __all__ = ["check_head", "check_round", "schema"]
 
@@ -39,7 +39,7 @@ def check_head(data: Any) -> None:
     """
     if isinstance(data, dict) and isinstance(data.get("rounds"), list):
         data = data | {"rounds": []}
-    _check(data, [])
+    _check_value(data, [])
 
 
 def check_round(entry: Any, number: int) -> None:
@@ -52,9 +52,9 @@ def check_round(entry: Any, number: int) -> None:
     """
     path: list[str | int] = ["rounds", number]
     if not isinstance(entry, list):
-        _check(entry, path)
+        _check_value(entry, path)
     for place, transfer in enumerate(entry):
-        _check(transfer, [*path, place])
+        _check_value(transfer, [*path, place])
 
 
 @cache
@@ -73,13 +73,13 @@ def _validators() -> tuple[Any, ...]:
     return (whole, None, *(whole.evolve(schema=part) for part in parts))
 
 
-def _check(value: Any, path: list[str | int]) -> None:
+def _check_value(value: Any, path: list[str | int]) -> None:
     """Check one value of a file; `path` is its location in the file."""
     for error in _validators()[len(path)].iter_errors(value):
-        raise InputError(_sentence(error, location_of([*path, *error.absolute_path])))
+        raise InputError(_violation_text(error, json_location([*path, *error.absolute_path])))
 
 
-def _sentence(error: Any, place: str) -> str:
+def _violation_text(error: Any, place: str) -> str:
     """Return the message about a violation."""
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]

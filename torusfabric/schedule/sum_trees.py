@@ -15,7 +15,7 @@ from .base import Rounds, Schedule
 from .model import Switching
 from .transfers import Grouped, KeptSums, Listed, Transfers
 
-__all__ = ["SumTrees", "single_hops", "sum_trees"]
+__all__ = ["SumTrees", "has_single_hops", "find_sum_trees"]
 
 
 class SumTrees(NamedTuple):
@@ -40,7 +40,7 @@ class SumTrees(NamedTuple):
         return roots
 
 
-def sum_trees(schedule: Schedule) -> SumTrees | None:
+def find_sum_trees(schedule: Schedule) -> SumTrees | None:
     """Return the trees along which a reduction moves its sums; None if it does not use trees.
 
     A reduction uses trees if the following holds for each chunk. Every node except the root of the
@@ -56,9 +56,9 @@ def sum_trees(schedule: Schedule) -> SumTrees | None:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> sum_trees(tf.plan("2x2", "reduce", algorithm="spanning-tree")).up[0].tolist()
+    >>> find_sum_trees(tf.plan("2x2", "reduce", algorithm="spanning-tree")).up[0].tolist()
     [-1, 1, 1, 3]
-    >>> sum_trees(tf.plan("3", "allreduce", algorithm="spanning-tree"))
+    >>> find_sum_trees(tf.plan("3", "allreduce", algorithm="spanning-tree"))
     SumTrees(up=array([[ 0, -1,  1]]), down=array([[ 0, -1,  1]]))
     """
     collective = schedule.collective
@@ -75,7 +75,7 @@ def sum_trees(schedule: Schedule) -> SumTrees | None:
     for transfers in schedule.transfers:
         if not len(transfers):
             continue
-        chunk = _chunks_of(schedule, transfers)
+        chunk = _transfer_chunks(schedule, transfers)
         if chunk is None or (transfers.lengths != 1).any():
             return None
         source, port = transfers.source, transfers.hops[:, 0].astype(int)
@@ -102,12 +102,12 @@ def sum_trees(schedule: Schedule) -> SumTrees | None:
     return found if spanning else None
 
 
-def _chunks_of(schedule: Schedule, transfers: Transfers) -> IntArray | None:
+def _transfer_chunks(schedule: Schedule, transfers: Transfers) -> IntArray | None:
     """Return the chunk of each transfer; None if any transfer carries several chunks."""
     blocks, payload = schedule.blocks, transfers.payload
     match payload:
         case Grouped(group=group, wanted=wanted):
-            alike = np.array_equal(group, blocks.chunk(np.arange(blocks.count)))
+            alike = np.array_equal(group, blocks.chunk(np.arange(blocks.n_blocks)))
             return wanted if alike else None
         case Listed(indptr=indptr, ids=ids):
             chunk = blocks.chunk(np.asarray(ids))
@@ -119,16 +119,16 @@ def _chunks_of(schedule: Schedule, transfers: Transfers) -> IntArray | None:
     return None
 
 
-def single_hops(schedule: Schedule) -> bool:
+def has_single_hops(schedule: Schedule) -> bool:
     """Return True if every message is one block, or the sum of one chunk, and goes one hop.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> kinds = ("allgather", "allreduce", "gather")
-    >>> [single_hops(tf.plan("mesh:3", kind, algorithm="any-network")) for kind in kinds]
+    >>> [has_single_hops(tf.plan("mesh:3", kind, algorithm="any-network")) for kind in kinds]
     [True, True, True]
-    >>> single_hops(tf.plan("4x4", "gather", algorithm="max-flow"))
+    >>> has_single_hops(tf.plan("4x4", "gather", algorithm="max-flow"))
     False
     """
     blocks = schedule.blocks
@@ -137,7 +137,7 @@ def single_hops(schedule: Schedule) -> bool:
             return False
         match transfers.payload:
             case Listed(indptr=indptr, ids=ids):
-                key = ids % blocks.per_origin if schedule.collective.reducing else ids
+                key = ids % blocks.blocks_per_origin if schedule.collective.reducing else ids
                 same = np.append(True, key[1:] == key[:-1])
                 same[indptr[:-1]] = True
                 if not same.all() or (np.diff(indptr) == 0).any():
@@ -145,7 +145,7 @@ def single_hops(schedule: Schedule) -> bool:
             case KeptSums():
                 continue
             case Grouped(group=group) if schedule.collective.reducing:
-                if (group != np.arange(blocks.count) % blocks.per_origin).any():
+                if (group != np.arange(blocks.n_blocks) % blocks.blocks_per_origin).any():
                     return False
             case _:
                 return False

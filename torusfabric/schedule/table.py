@@ -11,7 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from ..toolchain.public import public_class
-from ..toolchain.values import natural, of_type
+from ..toolchain.values import parse_non_negative_int, require_type
 from ..topology import CayleyGraph, IntArray, IntLike
 from .arrays import integer_array
 from .base import Schedule
@@ -34,10 +34,10 @@ class Table(Schedule):
     - exchange with listed offsets: (origin, number of the offset = ``destination[t, port]``, chunk)
 
     In a reduction, sums move instead of blocks. A sum belongs to its *owner*, the node that
-    completes it. In the first `reducing` steps, a node sends the partial sum that it has for this
-    owner, with its own contribution, and keeps nothing of it. A sum is complete when it has all N
-    contributions. At the end it must be at offset 0, or in an all-reduce at all offsets. In a
-    reduce-scatter the sum combines the blocks (any origin, owner, chunk).
+    completes it. In the first `reducing` steps, a node sends its partial sum for this owner. The
+    partial sum includes the node's own contribution, and the node keeps nothing. A sum is complete
+    when it has all N contributions. At the end it must be at offset 0, or in an all-reduce at all
+    offsets. In a reduce-scatter the sum combines the blocks (any origin, owner, chunk).
 
     In an all-reduce each node n owns M chunks of the message, from ``n * M`` to ``n * M + M - 1``,
     and ``chunk[t, port]`` counts within these. The sum combines the blocks (any origin, c) with
@@ -85,8 +85,8 @@ class Table(Schedule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        of_type("Topology", self.topology, CayleyGraph, "a Cayley graph, such as a torus")
-        object.__setattr__(self, "reducing", natural("Reducing", self.reducing))
+        require_type("Topology", self.topology, CayleyGraph, "a Cayley graph, such as a torus")
+        object.__setattr__(self, "reducing", parse_non_negative_int("Reducing", self.reducing))
         if self.destination is not None:
             destination = integer_array("Destination", self.destination, 2)
             object.__setattr__(self, "destination", destination)
@@ -113,12 +113,12 @@ class Table(Schedule):
             owner = topology.subtract(arrival, self.offset[step, ports][None, :])
             source, index = np.broadcast_arrays(nodes[:, None], np.arange(len(ports))[None, :])
             if self.collective.reducing:
-                payload: Payload = self._sums(step, ports, owner, parts)
+                payload: Payload = self._sent_sums(step, ports, owner, parts)
             else:
-                payload = Listed.single(self._blocks(step, ports, owner).ravel())
+                payload = Listed.single(self._sent_blocks(step, ports, owner).ravel())
             yield Transfers.hop(source.ravel(), ports[index.ravel()], payload)
 
-    def _blocks(self, step: int, ports: IntArray, origin: IntArray) -> IntArray:
+    def _sent_blocks(self, step: int, ports: IntArray, origin: IntArray) -> IntArray:
         """Return the block that each node (row) sends by each port in use (column)."""
         destination = None
         if self.destination is not None:
@@ -126,12 +126,15 @@ class Table(Schedule):
         return self.blocks.encode(origin, self.chunk[step, ports][None, :], destination)
 
     def goal(self, origin: IntArray, destination: IntArray) -> IntArray:
-        """Return the destinations of blocks, given entries of `destination`, elementwise."""
+        """Return the destination nodes of blocks, given entries of `destination`, elementwise.
+
+        In an exchange with listed offsets, this is the number of the offset, unchanged.
+        """
         if self.collective.local:
             return np.broadcast_arrays(origin, destination)[1]
         return self.topology.add(origin, destination)
 
-    def _sums(
+    def _sent_sums(
         self,
         step: int,
         ports: IntArray,
@@ -209,7 +212,7 @@ class SumTable(Schedule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        of_type("Topology", self.topology, CayleyGraph, "a Cayley graph, such as a torus")
+        require_type("Topology", self.topology, CayleyGraph, "a Cayley graph, such as a torus")
 
     @property
     @override

@@ -12,7 +12,7 @@ import numpy as np
 from typing_extensions import Self
 
 from ..toolchain.public import public_class
-from ..toolchain.values import of_type
+from ..toolchain.values import require_type
 from ..topology import BoolArray, IntArray, Topology
 from .arrays import ArrayFields, integer_array
 
@@ -143,6 +143,7 @@ class Transfers(ArrayFields):
     hops : ndarray of int16, shape (transfers, longest path)
         The out-port taken at each node of the path, -1 past the end of the path.
     payload : Everything, Listed, Grouped or KeptSums
+        The data of all transfers; by default each carries all that its sender holds.
 
     Examples
     --------
@@ -163,7 +164,7 @@ class Transfers(ArrayFields):
     def __post_init__(self) -> None:
         super().__post_init__()
         how = "Everything, Listed, Grouped or KeptSums"
-        of_type("Payload", self.payload, Payload, how)  # type: ignore[arg-type]
+        require_type("Payload", self.payload, Payload, how)  # type: ignore[arg-type]
 
     @classmethod
     def hop(cls, source: IntArray, port: IntArray, payload: Payload) -> Self:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..collective import Blocks
-from .held_blocks import EVERY_ORIGIN, HeldBlocks, whole_sum
+from .held_blocks import EVERY_ORIGIN, HeldBlocks, whole_sum_id
 from .transfers import Everything, Grouped, KeptSums, Listed, Transfers
 
-__all__ = ["BEGINNING", "file_lines", "without_collector"]
+__all__ = ["BEGINNING", "file_lines", "without_garbage_collector"]
 
 FORMAT, VERSION = "torusfabric-schedule", 1
 
@@ -29,7 +29,7 @@ BEGINNING = '{"format": "torusfabric-schedule"'
 
 
 @contextmanager
-def without_collector() -> Iterator[None]:
+def without_garbage_collector() -> Iterator[None]:
     """Disable the garbage collector in the body; it would take as long as writing a large file."""
     running = gc.isenabled()
     gc.disable()
@@ -43,37 +43,40 @@ def without_collector() -> Iterator[None]:
 def file_lines(
     head: dict[str, Any], blocks: Blocks, rounds: Callable[[], Iterator[Transfers]]
 ) -> Iterator[str]:
-    """Yield the text of a schedule file, one line for each round."""
+    """Yield the text of a schedule file, one line for each round.
+
+    `rounds` is called several times, and returns a new iterator over all rounds each time.
+    """
     # Listing the blocks of groups and naming whole sums both need the blocks that nodes hold.
     grouped = any(isinstance(transfers.payload, Grouped) for transfers in rounds())
-    named = blocks.collective.reducing and _listed(rounds(), blocks) > MOST_LISTED
+    named = blocks.collective.reducing and _count_listed(rounds(), blocks) > MOST_LISTED
     topology = blocks.groups.topology
     held_blocks = HeldBlocks(topology, blocks) if grouped or named else None
     yield json.dumps({"format": FORMAT, "version": VERSION} | head)[:-1] + ', "rounds": ['
     for number, transfers in enumerate(rounds()):
         if held_blocks is not None:
-            sums = held_blocks.with_sums(transfers) if named else None
-            listed = held_blocks.carry_out(transfers)
+            sums = held_blocks.with_whole_sums(transfers) if named else None
+            listed = held_blocks.execute(transfers)
             if isinstance(transfers.payload, Grouped):
                 transfers = listed
             transfers = sums or transfers
         yield ",\n" if number else "\n"
-        yield json.dumps(_entries(blocks, transfers))
+        yield json.dumps(_transfer_entries(blocks, transfers))
     yield "\n]}\n"
 
 
-def _listed(rounds: Iterable[Transfers], blocks: Blocks) -> int:
+def _count_listed(rounds: Iterable[Transfers], blocks: Blocks) -> int:
     """Return the number of contributions that all transfers list; for groups an upper limit."""
     count = 0
     for payload in (transfers.payload for transfers in rounds):
         if isinstance(payload, Listed):
             count += len(payload.ids)
         elif isinstance(payload, Grouped):
-            count += len(payload.wanted) * blocks.nodes
+            count += len(payload.wanted) * blocks.group_size
     return count
 
 
-def _entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
+def _transfer_entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
     """Return the transfers of a round as a file lists them."""
     topology = blocks.groups.topology
     paths, hops = transfers.walk(topology).tolist(), np.asarray(transfers.hops).tolist()
@@ -83,7 +86,7 @@ def _entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
     ambiguous = {(node, port) for node, port in several.tolist()}  # beside a parallel arc
     entries = []
     for path, ports, length, carried in zip(
-        paths, hops, transfers.lengths.tolist(), _carried(blocks, transfers), strict=True
+        paths, hops, transfers.lengths.tolist(), _payload_entries(blocks, transfers), strict=True
     ):
         entry = {"path": path[: length + 1]}
         if ambiguous and not ambiguous.isdisjoint(zip(path, ports[:length], strict=False)):
@@ -92,7 +95,7 @@ def _entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
     return entries
 
 
-def _carried(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
+def _payload_entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
     """Return the blocks, or the sum, of each transfer as a file lists them."""
     payload, ports = transfers.payload, blocks.groups.topology.port_names
     if isinstance(payload, KeptSums):
@@ -103,8 +106,8 @@ def _carried(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
     if isinstance(payload, Everything):
         return [{"blocks": "all"}] * len(transfers)
     assert isinstance(payload, Listed), "blocks of groups are listed first"
-    whole = payload.ids < 0  # whole sums, see `whole_sum`
-    ids = np.where(whole, whole_sum(payload.ids), payload.ids)
+    whole = payload.ids < 0  # whole sums, see `whole_sum_id`
+    ids = np.where(whole, whole_sum_id(payload.ids), payload.ids)
     columns = [blocks.origin(ids), blocks.chunk(ids)]
     if blocks.collective.personal:
         columns.insert(1, blocks.destination(ids))

@@ -1,6 +1,6 @@
 """Comparison of the words that nodes hold after a run with the words that the collective delivers.
 
-Simulations compare each run with `compare_run` and add the results up with `totals`.
+Simulations compare each run with `compare_run` and add the results up with `total_words`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..rtl import Fabric
     from .engines.base import EngineRun, Job
 
-__all__ = ["Comparison", "WrongWord", "compare_run", "totals"]
+__all__ = ["Comparison", "WrongWord", "compare_run", "total_words"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Comparison(NamedTuple):
     first_wrong: WrongWord | str | None = None
 
 
-def totals(compared: Sequence[Comparison]) -> dict[str, Any]:
+def total_words(compared: Sequence[Comparison]) -> dict[str, Any]:
     """Return the report entries `words_checked`, `words_wrong` and `first_wrong` over all runs."""
     return {
         "words_checked": sum(found.words_checked for found in compared),

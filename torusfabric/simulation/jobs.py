@@ -11,24 +11,24 @@ import numpy as np
 
 from ..collective import random_messages
 from ..errors import InputError
-from ..planning import require_results
+from ..planning import require_result_memory
 from ..program import Program
 from ..rtl.fabric import Fabric
 from ..rtl.run_choices import RunChoices
-from ..toolchain.values import is_several, natural, of_type, shown
+from ..toolchain.values import is_iterable, message_text, parse_non_negative_int, require_type
 from .engines import Job
 from .engines.base import longest_job
 
 __all__ = [
     "check_jobs",
-    "completed",
+    "complete_job",
     "default_jobs",
-    "drawn_words",
-    "given_jobs",
+    "random_job_messages",
+    "parse_jobs",
     "is_barrier",
-    "jobs_with_drawn",
+    "jobs_with_random",
     "random_jobs",
-    "ready_jobs",
+    "checked_jobs",
 ]
 
 #: Number of roots in the default jobs of a mode with any root.
@@ -52,11 +52,11 @@ def default_jobs(program: Program) -> tuple[Job, ...]:
     [1, 4, 6, 9, 12]
     """
     jobs: list[Job] = []
-    for mode in _modes(program):
-        of_mode, operations = program.modes[mode or 0], _operations(program, mode or 0)
+    for mode in _mode_numbers(program):
+        of_mode, operations = program.modes[mode or 0], _operator_numbers(program, mode or 0)
         roots: list[int | None] = [None]
         if of_mode.any_root:
-            size = of_mode.groups.size
+            size = of_mode.groups.group_size
             roots = [*sorted({(size * k // FEW_ROOTS + k) % size for k in range(FEW_ROOTS)})]
         lengths: list[int | None] = [None]
         if program.any_length:
@@ -71,26 +71,27 @@ def default_jobs(program: Program) -> tuple[Job, ...]:
 def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
     """Return `count` jobs in which every choice that the fabric leaves is random."""
     program, generator = fabric.program, np.random.default_rng(seed)
-    modes = _modes(program)
+    modes = _mode_numbers(program)
     jobs = []
     for _ in range(count):
         mode = modes[int(generator.integers(len(modes)))]
-        of_mode, operations = program.modes[mode or 0], _operations(program, mode or 0)
+        of_mode, operations = program.modes[mode or 0], _operator_numbers(program, mode or 0)
         any_length = program.any_length
         length = int(generator.integers(1, fabric.flits + 1)) if any_length else None
-        root = int(generator.integers(of_mode.groups.size)) if of_mode.any_root else None
+        root = int(generator.integers(of_mode.groups.group_size)) if of_mode.any_root else None
         operation = operations[int(generator.integers(len(operations)))]
         jobs.append(Job(mode=mode, length=length, root=root, operation=operation))
     return tuple(jobs)
 
 
-def jobs_with_drawn(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
+def jobs_with_random(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
     """Return the default jobs of a fabric, followed by `count` random jobs.
 
     Raises
     ------
     InputError
-        If the fabric has one message length and at most one operator.
+        If the fabric leaves no choice of length or operator. Why an error: random jobs would differ
+        from the default jobs in their roots at most.
     """
     if not fabric.program.any_length and len(fabric.program.operators) < 2:
         raise InputError(
@@ -100,17 +101,21 @@ def jobs_with_drawn(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, 
     return default_jobs(fabric.program) + random_jobs(fabric, count, seed=seed)
 
 
-def given_jobs(
+def parse_jobs(
     fabric: Fabric, jobs: object, *, draw: Callable[..., tuple[Job, ...]], seed: int
 ) -> tuple[Job, ...]:
-    """Return the jobs that a user gives as a list, or draw jobs if the user gives a count.
+    """Return the jobs that a user gives as a list, or make random jobs if the user gives a count.
+
+    The jobs of a list are not checked against the fabric; see `check_jobs`.
 
     Parameters
     ----------
     jobs : sequence of Job, or int
-        The jobs, or the number to draw. Numbers in jobs may be text, such as ``"3"``.
-    draw : function of (fabric, count, seed) -> tuple of Job
-        Draws `count` jobs.
+        The jobs, or the number of random jobs. Numbers may be text: ``"3"``, ``Job("1")``.
+    draw : function of (fabric, count, seed=seed) -> tuple of Job
+        Makes the jobs for a count, for example `random_jobs` or `jobs_with_random`.
+    seed : int
+        Seed of the random jobs, passed to `draw`.
 
     Raises
     ------
@@ -118,52 +123,59 @@ def given_jobs(
         If `jobs` is neither a count nor a list of jobs.
     """
     if isinstance(jobs, int | str):
-        count = natural("Jobs", jobs)
-        require_results("jobs", count)
+        count = parse_non_negative_int("Jobs", jobs)
+        require_result_memory("jobs", count)
         return draw(fabric, count, seed=seed)
-    if isinstance(jobs, Job) or not is_several(jobs):
-        raise InputError(f"Jobs must be a list of Job, or how many, not {shown(jobs)}")
-    each = [of_type("Jobs", job, Job, "a list of Job, or how many") for job in jobs]
+    if isinstance(jobs, Job) or not is_iterable(jobs):
+        raise InputError(f"Jobs must be a list of Job, or how many, not {message_text(jobs)}")
+    each = [require_type("Jobs", job, Job, "a list of Job, or how many") for job in jobs]
     numbers = (
-        {name: natural(name.capitalize(), value) for name, value in job.inputs.items()}
+        {
+            name: parse_non_negative_int(name.capitalize(), value)
+            for name, value in job.inputs.items()
+        }
         for job in each
     )
     return tuple(Job(**chosen) for chosen in numbers)
 
 
-def drawn_words(fabric: Fabric, job: Job, *, seed: int) -> np.ndarray:
-    """Return random messages for a run, an array of shape (nodes, send words)."""
+def random_job_messages(fabric: Fabric, job: Job, *, seed: int) -> np.ndarray:
+    """Return random words for a run to send: ndarray of int, shape (nodes, send words).
+
+    The number of send words follows from the form that the job uses and from its length.
+    """
     layout = fabric.program.part(fabric.program.form_of(job.mode, job.length)).layout
     return random_messages(layout, job.length or fabric.flits, width=fabric.width, seed=seed)
 
 
-def _modes(program: Program) -> list[int | None]:
-    """Return the mode numbers, or a single None for a program with one mode."""
+def _mode_numbers(program: Program) -> list[int | None]:
+    """Return values for `Job.mode`: all mode numbers, or None alone if there is no choice."""
     return [*range(len(program.modes))] if len(program.modes) > 1 else [None]
 
 
-def _operations(program: Program, mode: int) -> list[int | None]:
-    """Return the operator numbers of a mode, or a single None if it has at most one."""
+def _operator_numbers(program: Program, mode: int) -> list[int | None]:
+    """Return values for `Job.operation` in a mode, or None alone if there is no choice."""
     count = len(program.modes[mode].operators)
     return [*range(count)] if count > 1 else [None]
 
 
 def is_barrier(fabric: Fabric, job: Job) -> bool:
-    """Return True if a job is the barrier, whose mode number follows those of all collectives.
+    """Return True if a job is a barrier: a run without words, which only synchronizes the nodes.
 
-    A barrier takes no length, root or operator.
+    In a fabric with a barrier and n modes, the barrier has the mode number n. It takes no length,
+    root or operator.
     """
     return bool(fabric.program.barrier) and job.mode == len(fabric.program.modes)
 
 
-def completed(fabric: Fabric, job: Job) -> Job:
+def complete_job(fabric: Fabric, job: Job) -> Job:
     """Return a job with every choice filled in; an open choice gets its value of `longest_job`.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather"), max_flits=12))
-    >>> completed(fabric, Job()).length
+    >>> complete_job(fabric, Job()).length
     12
     """
     if is_barrier(fabric, job):
@@ -171,10 +183,10 @@ def completed(fabric: Fabric, job: Job) -> Job:
     return Job(**longest_job(fabric, job.mode or 0).inputs | job.inputs)
 
 
-def ready_jobs(fabric: Fabric, jobs: Sequence[Job]) -> tuple[Job, ...]:
+def checked_jobs(fabric: Fabric, jobs: Sequence[Job]) -> tuple[Job, ...]:
     """Check jobs as `check_jobs` does, and return them with every choice filled in."""
     check_jobs(fabric, jobs)
-    return tuple(completed(fabric, job) for job in jobs)
+    return tuple(complete_job(fabric, job) for job in jobs)
 
 
 def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
@@ -188,7 +200,7 @@ def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
     """
     if not jobs:
         raise InputError("Jobs must be at least one; leave jobs out for the usual ones")
-    chosen = RunChoices.of(fabric.program).inputs
+    chosen = RunChoices.from_program(fabric.program).sampled_inputs
     for job in jobs:
         if is_barrier(fabric, job):
             continue
@@ -201,6 +213,6 @@ def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
         fabric.program.length_of(job.length)
         mode = fabric.program.modes[fabric.program.mode_number(job.mode)]
         mode.operator_of(job.operation)
-        size = mode.groups.size
+        size = mode.groups.group_size
         if job.root is not None and not 0 <= job.root < size:
             raise InputError(f"Root must be from 0 to {size - 1}, not {job.root}")

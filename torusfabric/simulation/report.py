@@ -1,7 +1,7 @@
 """Reports of simulations.
 
 `simulate` returns a `SimulationReport`. Adapters with node ports define reports of their own, which
-extend `Subject`.
+extend `SimulationSummary`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..analysis.bounds import bound
-from ..analysis.volume import limit
+from ..analysis.volume import cycle_limit
 from ..program import CycleCost, Program
 from ..rtl.fabric import Fabric
 from ..rtl.inventory import Origins
@@ -26,16 +26,16 @@ __all__ = [
     "JobChoice",
     "JobReport",
     "SimulationReport",
-    "Subject",
-    "choice_of",
-    "facts_of",
-    "throughput",
+    "SimulationSummary",
+    "job_choices",
+    "program_facts",
+    "mean_throughput",
     "throughput_bound",
 ]
 
 
-def choice_of(program: Program, job: Job) -> dict[str, Any]:
-    """Return the report entries for the choices of a run; open choices have their defaults."""
+def job_choices(program: Program, job: Job) -> dict[str, Any]:
+    """Return the entries of `JobChoice` as a dict; choices that a job leaves open are filled in."""
     number = job.mode or 0
     mode = program.modes[number]
     collective = mode.schedule.collective
@@ -92,10 +92,10 @@ class JobReport(JobChoice):
     words_wrong: int
 
     @classmethod
-    def of(cls, fabric: Fabric, job: Job, cycles: int, found: Comparison) -> JobReport:
+    def from_run(cls, fabric: Fabric, job: Job, cycles: int, found: Comparison) -> JobReport:
         """Return the report of a run, given its cycles and the comparison of its words."""
         return cls(
-            **choice_of(fabric.program, job),
+            **job_choices(fabric.program, job),
             cycles=cycles,
             predicted_cycles=fabric.cycles_of(job.length, mode=job.mode),
             words_checked=found.words_checked,
@@ -104,7 +104,7 @@ class JobReport(JobChoice):
 
 
 @dataclass(frozen=True)
-class Subject:
+class SimulationSummary:
     """The simulated fabric, the engine, and the totals over all runs.
 
     Parameters
@@ -149,8 +149,8 @@ class Subject:
     seconds: float
 
 
-def facts_of(program: Program) -> dict[str, Any]:
-    """Return the entries of a `Subject` that follow from the program alone, without the width."""
+def program_facts(program: Program) -> dict[str, Any]:
+    """Return the entries of a `SimulationSummary` that follow from the program alone."""
     schedules = [mode.schedule for mode in program.modes]
     return {
         "topology": str(program.topology),
@@ -166,21 +166,23 @@ def facts_of(program: Program) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class SimulationReport(Subject):
-    """Report of a simulation; see `Subject` for the inherited entries.
+class SimulationReport(SimulationSummary):
+    """Report of a simulation; see `SimulationSummary` for the inherited entries.
 
     Parameters
     ----------
     router_classes : int
         Number of different router modules.
     origins : Origins
-        Method by which a node learns the origin of a word, and its cost.
+        The way in which the hardware knows which node sent a word (for example by the address of
+        the word), and the cost of this way compared with a tag on each word.
     cycle_costs : tuple of CycleCost
         Breakdown of the planned cycles of a run with the longest messages, one entry for each mode.
     repeat : int
         Number of times that the list of jobs was run.
     throughput, throughput_bound : float or None
-        Words that a node receives per cycle of a run, and the upper bound; None for several modes.
+        Words that a node receives per cycle of a run, on average (`mean_throughput`), and the upper
+        bound of this number (`throughput_bound`). None for several modes.
     roots : tuple of int
         Roots that were used, if the fabric leaves a choice of root.
     jobs : tuple of JobReport
@@ -245,10 +247,11 @@ class SimulationReport(Subject):
         return plain | (costs[0] if len(costs) == 1 else {"mode_costs": costs})
 
 
-def throughput(fabric: Fabric, cycles: int, flits: int) -> float:
-    """Return the mean number of words that a node receives from other nodes per cycle.
+def mean_throughput(fabric: Fabric, cycles: int, flits: int) -> float:
+    """Return the words that a node receives from other nodes per cycle of a run, on average.
 
-    A result of a reduction counts as a received word.
+    The average is over all nodes, including those that receive nothing. In a reduction each word of
+    the result counts as one received word.
 
     Parameters
     ----------
@@ -258,26 +261,27 @@ def throughput(fabric: Fabric, cycles: int, flits: int) -> float:
         Flits per message of the runs, added up.
     """
     layout, nodes = fabric.program.layout, int(fabric.nodes)
-    collective, receivers = layout.blocks.collective, layout.receivers
+    collective, receivers = layout.blocks.collective, layout.receiving_nodes
     if collective.reducing:
         messages = len(receivers) * int(fabric.layout.recv_words) // int(fabric.layout.flits)
     elif collective.from_each:
         blocks = layout.blocks
-        messages = len(receivers) * (blocks.nodes - 1)
+        messages = len(receivers) * (blocks.group_size - 1)
         if collective.local:
-            messages = len(blocks.final(np.arange(blocks.count))[0]) // blocks.chunks
+            messages = len(blocks.required_copies(np.arange(blocks.n_blocks))[0]) // blocks.chunks
     else:
-        own = layout.blocks.groups.position[receivers]
+        own = layout.blocks.groups.position_of_node[receivers]
         messages = int((own != collective.root).sum())
     return round(messages * flits / (nodes * max(cycles, 1)), 4)
 
 
 def throughput_bound(fabric: Fabric) -> float:
-    """Return the largest throughput that any hardware could reach.
+    """Return an upper bound of `mean_throughput` for any hardware, with the longest messages.
 
-    The bound divides the received words by the fewest cycles that the messages take (`limit`). It
-    is also capped by the number of ports at which the model lets a node receive in one cycle.
+    The bound is the smaller of two numbers: the received words per node divided by `cycle_limit`,
+    the cycles that no run can go below; and the number of ports at which the schedule's model lets
+    a node receive at once.
     """
     schedule, flits = fabric.program.schedule, int(fabric.flits)
-    cycles = limit(schedule.topology, schedule.collective, flits)
-    return min(throughput(fabric, cycles, flits), float(schedule.ports))
+    cycles = cycle_limit(schedule.topology, schedule.collective, flits)
+    return min(mean_throughput(fabric, cycles, flits), float(schedule.ports))

@@ -9,22 +9,27 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..planning import require_results
+from ..planning import require_result_memory
 from ..program import Program
 from ..rtl.fabric import Fabric
 from ..rtl.run_choices import RunChoices
 from ..toolchain.public import public
-from ..toolchain.values import natural, of_type, positive, shown
-from .comparison import WrongWord, compare_run, totals
+from ..toolchain.values import (
+    message_text,
+    parse_non_negative_int,
+    parse_positive_int,
+    require_type,
+)
+from .comparison import WrongWord, compare_run, total_words
 from .engines import AmaranthEngine, Engine, EngineRun, Job
 from .engines.choice import choose_engine
-from .jobs import default_jobs, drawn_words, given_jobs, jobs_with_drawn, ready_jobs
-from .report import JobReport, SimulationReport, facts_of, throughput, throughput_bound
+from .jobs import checked_jobs, default_jobs, jobs_with_random, parse_jobs, random_job_messages
+from .report import JobReport, SimulationReport, mean_throughput, program_facts, throughput_bound
 
 __all__ = [
     "SimulationReport",
     "WrongWord",
-    "predictions_of",
+    "predicted_entries",
     "report_of_runs",
     "simulate",
 ]
@@ -46,16 +51,18 @@ def simulate(
     In each direction a run moves 1,000 randomly chosen words through the host port, and with them
     the first and the last word of the first and of the last node. The engine copies all other words
     directly into and out of the memories of the nodes. An engine built with `through_port` moves
-    all words through the host port. A fabric with node ports moves all words through those.
+    all words through the host port. If each node of the fabric has streams of its own (*node
+    ports*), all words pass through these.
 
     Parameters
     ----------
     seed : int
         Seed of the random payloads.
     jobs : sequence of Job or int, optional
-        Jobs to run one after another without a reset, for a fabric that leaves a choice. By default
-        they cover every operator, a few roots, and a few lengths from one flit to the maximum. A
-        number adds that many random jobs to the default ones. Other fabrics run once.
+        Jobs to run one after another without a reset. The default jobs cover every mode and
+        operator, a few roots, and a few lengths from one flit to the maximum; a fabric that leaves
+        no choice has one default job. A number n means the default jobs and n random jobs. By
+        default only the default jobs run, or with node ports, 3 random jobs as well.
     repeat : int
         Number of times that the list of jobs is run, each time with fresh data and without a reset.
     stall : float, optional
@@ -75,8 +82,9 @@ def simulate(
     Raises
     ------
     InputError
-        If a job makes a choice that the fabric does not leave or is not built for; if the stall is
-        out of range; or if a stall is given for a fabric without ports that can be idle.
+        If a job makes a choice that the fabric does not leave or is not built for; if `jobs` is a
+        number and the fabric leaves no choice of length or operator; if the stall is out of range;
+        or if a stall is given for a fabric without node ports.
     WorkFailed
         If a run does not finish.
 
@@ -88,27 +96,28 @@ def simulate(
     >>> report.words_wrong, report.cycles == fabric.predicted_cycles
     (0, True)
     """
-    of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
-    seed, repeat = natural("Seed", seed), positive("Repeat", repeat)
+    require_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
+    seed, repeat = parse_non_negative_int("Seed", seed), parse_positive_int("Repeat", repeat)
     drive = fabric.interface.drive
     if drive:
         few = 3 if jobs is None else jobs
-        each = _repeated(given_jobs(fabric, few, draw=drive.draw_jobs, seed=seed), repeat)
-        made = _engine(fabric, engine, repeat=len(each))
+        each = _repeat_jobs(parse_jobs(fabric, few, draw=drive.draw_jobs, seed=seed), repeat)
+        made = _resolve_engine(fabric, engine, repeat=len(each))
         return drive.simulate(
             fabric, jobs=each, stall=stall or 0.0, seed=seed, engine=made, progress=progress
         )
     if stall is not None:
         raise InputError(
-            f"Stall {shown(stall)} needs ports that can rest, those of the top stream; leave "
+            f"Stall {message_text(stall)} needs ports that can rest, those of the top stream; "
+            "leave "
             "stall out"
         )
     tried = default_jobs(fabric.program)
     if jobs is not None:
-        tried = given_jobs(fabric, jobs, draw=jobs_with_drawn, seed=seed)
-    each = _repeated(ready_jobs(fabric, tried), repeat)
-    made = _engine(fabric, engine, repeat=repeat) or AmaranthEngine(fabric)
-    batches = [drawn_words(fabric, job, seed=seed + k) for k, job in enumerate(each)]
+        tried = parse_jobs(fabric, jobs, draw=jobs_with_random, seed=seed)
+    each = _repeat_jobs(checked_jobs(fabric, tried), repeat)
+    made = _resolve_engine(fabric, engine, repeat=repeat) or AmaranthEngine(fabric)
+    batches = [random_job_messages(fabric, job, seed=seed + k) for k, job in enumerate(each)]
     began = time.perf_counter()
     done = made.run_many(batches, jobs=each, progress=progress)
     seconds = round(time.perf_counter() - began, 3)
@@ -117,18 +126,21 @@ def simulate(
     )
 
 
-def _repeated(jobs: tuple[Job, ...], repeat: int) -> tuple[Job, ...]:
+def _repeat_jobs(jobs: tuple[Job, ...], repeat: int) -> tuple[Job, ...]:
     """Return the list of jobs, concatenated `repeat` times."""
-    require_results("repeat", len(jobs) * repeat)
+    require_result_memory("repeat", len(jobs) * repeat)
     return jobs * repeat
 
 
-def _engine(fabric: Fabric, engine: Engine | str | None, *, repeat: int) -> Engine | None:
-    """Return the given engine, or the engine of a given name, built for `repeat` runs."""
+def _resolve_engine(fabric: Fabric, engine: Engine | str | None, *, repeat: int) -> Engine | None:
+    """Return the engine that a user gives, or make the engine of a name, for `repeat` runs.
+
+    The result is None if the user gives None.
+    """
     if isinstance(engine, str):
         return choose_engine(fabric, engine, repeat=repeat).engine
     if engine is not None and not isinstance(engine, Engine):
-        raise InputError(f"Engine must be a name or an Engine, not {shown(engine)}")
+        raise InputError(f"Engine must be a name or an Engine, not {message_text(engine)}")
     return engine
 
 
@@ -156,7 +168,7 @@ def report_of_runs(
     reports: tuple[JobReport, ...] = ()
     if _differing_runs(fabric.program):
         reports = tuple(
-            JobReport.of(fabric, job, run.edges if run.edges == run.cycles else -1, found)
+            JobReport.from_run(fabric, job, run.edges if run.edges == run.cycles else -1, found)
             for job, run, found in zip(jobs, runs, compared, strict=True)
         )
     edges, spent = sum(run.edges for run in runs), sum(run.seconds for run in runs)
@@ -169,15 +181,15 @@ def report_of_runs(
     rate = most = None
     if len(fabric.program.modes) == 1:
         flits = [job.length for job in reports] or [int(fabric.flits)] * len(runs)
-        rate, most = throughput(fabric, edges, sum(flits)), throughput_bound(fabric)
+        rate, most = mean_throughput(fabric, edges, sum(flits)), throughput_bound(fabric)
     return SimulationReport(
-        **facts_of(fabric.program),
+        **program_facts(fabric.program),
         width=fabric.width,
         router_classes=len(fabric.router_classes),
         origins=fabric.origins,
         cycles=measured,
         predicted_cycles=predicted,
-        cycle_costs=tuple(mode.longest.cost for mode in fabric.program.modes),
+        cycle_costs=tuple(mode.longest_form.cost for mode in fabric.program.modes),
         jobs=reports,
         throughput=rate,
         throughput_bound=most,
@@ -186,17 +198,20 @@ def report_of_runs(
         node_cycles_per_second=round(int(fabric.nodes) * edges / max(spent, 1e-9)),
         port_words=sum(run.through_port for run in runs),
         direct_words=sum(run.direct for run in runs),
-        **totals(compared),
+        **total_words(compared),
         **others,
     )
 
 
 def _differing_runs(program: Program) -> bool:
-    """Return True if runs may differ in length or operator, so that each is reported."""
-    return not {"length", "operation"}.isdisjoint(RunChoices.of(program).inputs)
+    """Return True if a run chooses its length or operator.
+
+    Runs then differ in cycles or words, so that the report has an entry for each run.
+    """
+    return not {"length", "operation"}.isdisjoint(RunChoices.from_program(program).sampled_inputs)
 
 
-def predictions_of(program: Program) -> dict[str, Any]:
+def predicted_entries(program: Program) -> dict[str, Any]:
     """Return the entries of a simulation report that need no simulation, such as cycles.
 
     Returns
@@ -209,7 +224,7 @@ def predictions_of(program: Program) -> dict[str, Any]:
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "allreduce"), flits=9)
-    >>> predictions_of(program)["cycles"] == tf.simulate(tf.Fabric(program, width=16)).cycles
+    >>> predicted_entries(program)["cycles"] == tf.simulate(tf.Fabric(program, width=16)).cycles
     True
     """
     jobs = []
@@ -217,4 +232,4 @@ def predictions_of(program: Program) -> dict[str, Any]:
         cycles = program.cycles(job.length, mode=job.mode)
         jobs.append(job.inputs | {"cycles": cycles})
     each = [job["cycles"] for job in jobs] or [program.cycles()]
-    return facts_of(program) | {"cycles": sum(each), "jobs": jobs}
+    return program_facts(program) | {"cycles": sum(each), "jobs": jobs}

@@ -5,18 +5,18 @@ import concurrent.futures
 from collections.abc import Generator, Iterable
 
 from ..errors import InputError, WorkFailed
-from ..toolchain.extras import extras_named
-from .grid import Point, key
+from ..toolchain.extras import name_missing_extra
+from .grid import Point, point_key
 from .results import Row
-from .work import contents_of, failed_row, work
+from .work import compute_row, contents_or_failure, failed_row
 
-__all__ = ["on_cluster"]
+__all__ = ["run_on_cluster"]
 
 #: Seconds to wait for a scheduler.
 PATIENCE = 10
 
 
-def on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, None]:
+def run_on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, None]:
     """Compute points on a Dask cluster, and yield rows as they are done.
 
     If a worker is lost, another worker computes its point. A row is fetched as soon as it is done,
@@ -38,7 +38,7 @@ def on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, No
     WorkFailed
         If the connection to the scheduler is lost.
     """
-    with extras_named():
+    with name_missing_extra():
         from distributed import Client, as_completed
         from distributed.comm import resolve_address
     try:
@@ -54,12 +54,12 @@ def on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, No
         futures = {}
         try:
             for point in points:
-                contents, lost = contents_of(point)
+                contents, lost = contents_or_failure(point)
                 if lost is not None:
                     yield lost
                     continue
-                name = f"torusfabric-{key(point)}"
-                futures[client.submit(work, point, contents, key=name, pure=False)] = point
+                name = f"torusfabric-{point_key(point)}"
+                futures[client.submit(compute_row, point, contents, key=name, pure=False)] = point
             for future in as_completed(list(futures), loop=client.loop):
                 point = futures.pop(future)
                 fault = future.exception()

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
-from ..algorithms import CATALOGUE, Algorithm, choose, find
+from ..algorithms import CATALOGUE, Algorithm, choose_algorithm, find_algorithm
 from ..analysis.check import check
 from ..analysis.facts import schedule_facts
-from ..analysis.link_use import link_use
+from ..analysis.link_use import measure_link_use
 from ..collective import Operator
 from ..errors import InputError
 from ..planning import Selection, compile, plan_selection
@@ -20,12 +20,12 @@ from ..program import Program
 from ..program.counts import count_inputs
 from ..program.program import require_width
 from ..schedule import Schedule
-from ..toolchain.extras import installed
+from ..toolchain.extras import is_installed
 
 if TYPE_CHECKING:
     from ..fabric.fabric import Fabric
 
-__all__ = ["COSTS", "Hardware", "compare", "compare_together", "fitting"]
+__all__ = ["COSTS", "HardwareSettings", "compare", "compare_fabrics", "suitable_algorithms"]
 
 #: Keys of the hardware costs of an entry; a value is None if it is unknown or was not asked for.
 #: ``classes``: different routers. ``rom_bits``, ``memories``, ``memory_bits``: see `Inventory`.
@@ -44,7 +44,7 @@ Progress = Callable[[int, int, str], object]
 
 
 @dataclass(frozen=True)
-class Hardware:
+class HardwareSettings:
     """Parameters of the hardware that a comparison builds for every schedule.
 
     Parameters
@@ -52,8 +52,8 @@ class Hardware:
     width : int
         Bits of a flit.
     flits : int, optional
-        Flits of a message; by default the least number that all algorithms can cut into equal
-        chunks.
+        Flits of a message. By default, in `compare` the least number that all algorithms can cut
+        into equal chunks, and in `compare_fabrics` the largest number of chunks.
     operators : tuple of Operator
         Operators of a reduction.
     target : str, optional
@@ -75,11 +75,11 @@ class Hardware:
                 raise InputError(f"Flits must be at least 1, not {flits}")
 
     @property
-    def longest(self) -> int | None:
+    def longest_flits(self) -> int | None:
         """Flits of the longest message; None if neither length is given."""
         return self.max_flits or self.flits
 
-    def program(self, schedules: Schedule | Sequence[Schedule]) -> Program:
+    def compile_program(self, schedules: Schedule | Sequence[Schedule]) -> Program:
         """Return the program of a schedule, or of several schedules in one fabric."""
         return compile(
             schedules,
@@ -88,7 +88,7 @@ class Hardware:
             operators=self.operators,
         )
 
-    def costs(self, program: Program) -> dict[str, Any]:
+    def fabric_costs(self, program: Program) -> dict[str, Any]:
         """Return the costs of the fabric of a program, by the keys of `COSTS`.
 
         Empty without a target if the extra ``hardware`` is not installed.
@@ -98,7 +98,7 @@ class Hardware:
         InputError
             If the fabric cannot be built.
         """
-        if not self.target and not installed("amaranth"):
+        if not self.target and not is_installed("amaranth"):
             return {}
         from ..fabric.fabric import Fabric
         from ..rtl.inventory import take_inventory
@@ -107,22 +107,22 @@ class Hardware:
         return {
             "classes": len(fabric.router_classes),
             **take_inventory(fabric.netlist)._asdict(),
-            **(_synthesized(fabric, self.target) if self.target else {}),
+            **(_synthesis_costs(fabric, self.target) if self.target else {}),
         }
 
-    def build(self, schedules: Schedule | Sequence[Schedule]) -> dict[str, Any]:
+    def build_and_measure(self, schedules: Schedule | Sequence[Schedule]) -> dict[str, Any]:
         """Return the cycles of each mode, the crossbar inputs of all routers, and the costs."""
         costs = dict.fromkeys(COSTS)
         try:
-            program = self.program(schedules)
-            costs |= self.costs(program)
+            program = self.compile_program(schedules)
+            costs |= self.fabric_costs(program)
         except InputError as error:
             return {"cycles": None, "inputs": None, **costs, "reason": str(error)}
         cycles = [program.cycles(mode=mode) for mode in range(len(program.modes))]
         return {"cycles": cycles, "inputs": count_inputs(program).total, **costs}
 
 
-def _synthesized(fabric: "Fabric", target: str) -> dict[str, Any]:
+def _synthesis_costs(fabric: "Fabric", target: str) -> dict[str, Any]:
     """Return the costs of a fabric on a device, by synthesis."""
     from ..fpga.synthesis.synthesize import synthesize
 
@@ -136,7 +136,7 @@ def _synthesized(fabric: "Fabric", target: str) -> dict[str, Any]:
 
 def compare(
     selection: Selection,
-    hardware: Hardware,
+    hardware: HardwareSettings,
     *,
     files: Mapping[str, Schedule],
     progress: Progress = lambda *_: None,
@@ -147,7 +147,7 @@ def compare(
     ----------
     selection : Selection
         The choice of the user; an algorithm in it is the only one.
-    hardware : Hardware
+    hardware : HardwareSettings
         Parameters of the hardware.
     files : dict of str to Schedule
         Schedules from files for the same topology and collective, by the names of the files.
@@ -164,41 +164,45 @@ def compare(
     flits : int
         Flits of a message.
     misfits : dict of str to str
-        For each algorithm that is not suitable, its unmet need.
+        For each algorithm that is not suitable, the reason as a noun phrase, such as "a torus".
 
     Raises
     ------
     InputError
         If no algorithm is suitable and there is no file.
     """
-    serving, misfits = fitting(selection)
+    serving, misfits = suitable_algorithms(selection)
     planned: list[tuple[Schedule, str | None]] = [(files[name], name) for name in files]
     if not serving and not planned:
-        choose(selection.topology, selection.collective, selection.options)
+        choose_algorithm(selection.topology, selection.collective, selection.options)
     total = 2 * len(serving) + len(planned)
     for done, algorithm in enumerate(serving):
         progress(done, total, f"planning {algorithm.name}")
         asked = replace(selection, algorithm=algorithm, any_latency=False)
         planned.append((plan_selection(asked), None))
-    flits = hardware.longest or lcm(*(schedule.chunks for schedule, _ in planned))
+    flits = hardware.longest_flits or lcm(*(schedule.chunks for schedule, _ in planned))
     hardware, entries = replace(hardware, flits=flits), []
     for done, (schedule, file) in enumerate(planned, len(serving)):
         progress(done, total, f"building {schedule.algorithm}")
         if selection.any_latency and not file:
-            asked = replace(selection, algorithm=find(schedule.algorithm))
+            asked = replace(selection, algorithm=find_algorithm(schedule.algorithm))
             schedule = plan_selection(asked, flits=flits)
-        facts, built = schedule_facts(schedule), hardware.build(schedule)
+        facts, built = schedule_facts(schedule), hardware.build_and_measure(schedule)
         entries.append(
             {name: facts[name] for name in FACTS}
-            | {"links": link_use(schedule).to_json(), "plan": file, "stream": facts.get("stream")}
+            | {
+                "links": measure_link_use(schedule).to_json(),
+                "plan": file,
+                "stream": facts.get("stream"),
+            }
             | built
             | {"cycles": built["cycles"] and built["cycles"][0]}
         )
     return entries, flits, misfits
 
 
-def fitting(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
-    """Return the suitable algorithms, and the unmet need of each other one for the collective.
+def suitable_algorithms(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
+    """Return the suitable algorithms for a selection, and the needs that rule out the others.
 
     Parameters
     ----------
@@ -210,7 +214,8 @@ def fitting(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
     algorithms : list of Algorithm
         Suitable algorithms, in the order of the catalogue.
     misfits : dict of str to str
-        Unmet needs, by the names of the algorithms.
+        For each other algorithm for the collective, by its name, its unmet need as a noun phrase,
+        such as "a torus".
     """
     if selection.algorithm:
         return [selection.algorithm], {}
@@ -226,8 +231,11 @@ def fitting(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
     return found, misfits
 
 
-def compare_together(
-    selections: Sequence[Selection], hardware: Hardware, *, progress: Progress = lambda *_: None
+def compare_fabrics(
+    selections: Sequence[Selection],
+    hardware: HardwareSettings,
+    *,
+    progress: Progress = lambda *_: None,
 ) -> tuple[list[dict[str, Any]], int]:
     """Build a fabric of several collectives with preferred algorithms, and with others in turn.
 
@@ -238,7 +246,7 @@ def compare_together(
     ----------
     selections : sequence of Selection
         A selection for each collective; an algorithm in it is the only one.
-    hardware : Hardware
+    hardware : HardwareSettings
         Parameters of the hardware.
     progress : function of (done, total, text)
         Called before each schedule and each fabric.
@@ -256,7 +264,7 @@ def compare_together(
     InputError
         If no algorithm is suitable for one of the collectives.
     """
-    candidates = [fitting(one)[0] or [one.chosen()] for one in selections]
+    candidates = [suitable_algorithms(one)[0] or [one.resolve_algorithm()] for one in selections]
     # One plan for each algorithm; one fabric for each algorithm but the first, and one more.
     total, done = 2 * sum(map(len, candidates)) - len(candidates) + 1, 0
     plans: list[list[Schedule]] = []
@@ -265,20 +273,20 @@ def compare_together(
         for algorithm in algorithms:
             progress(done, total, f"planning {selection.collective} by {algorithm.name}")
             asked = replace(selection, algorithm=algorithm)
-            plans[-1].append(plan_selection(asked, flits=hardware.longest))
+            plans[-1].append(plan_selection(asked, flits=hardware.longest_flits))
             check(plans[-1][-1])
             done += 1
-    flits = hardware.longest or max(schedule.chunks for group in plans for schedule in group)
+    flits = hardware.longest_flits or max(schedule.chunks for group in plans for schedule in group)
     hardware, fabrics = replace(hardware, max_flits=flits), []
-    for schedules in _choices(plans):
+    for schedules in _schedule_choices(plans):
         names = [schedule.algorithm for schedule in schedules]
         progress(done, total, " and ".join(names))
-        fabrics.append({"algorithms": names} | hardware.build(schedules))
+        fabrics.append({"algorithms": names} | hardware.build_and_measure(schedules))
         done += 1
     return fabrics, flits
 
 
-def _choices(plans: list[list[Schedule]]) -> Iterator[list[Schedule]]:
+def _schedule_choices(plans: list[list[Schedule]]) -> Iterator[list[Schedule]]:
     """Yield the first schedule of each mode, then all choices that differ from it in one mode."""
     best = [group[0] for group in plans]
     yield best

@@ -19,20 +19,20 @@ from itertools import groupby, islice
 
 from ..errors import InputError
 from ..toolchain import processes
-from .grid import Point, key
+from .grid import Point, point_key
 from .results import Row
-from .work import contents_of, failed_row, work
+from .work import compute_row, contents_or_failure, failed_row
 
-__all__ = ["on_cores", "require_processes"]
+__all__ = ["run_on_cores", "check_job_count"]
 
 #: Most points that a process is given at once.
-TOGETHER = 64
+BATCH_POINTS = 64
 
 #: Most processes on one machine. Windows cannot wait for more than about sixty.
 MOST_JOBS = 60 if os.name == "nt" else 1024
 
 
-def require_processes(jobs: int) -> None:
+def check_job_count(jobs: int) -> None:
     """Raise an error for too many processes.
 
     Raises
@@ -44,7 +44,7 @@ def require_processes(jobs: int) -> None:
         raise InputError(f"--jobs must be at most {MOST_JOBS} processes, not {jobs}")
 
 
-def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, None]:
+def run_on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, None]:
     """Compute points in processes of this machine, and yield rows as they are done.
 
     If a process dies, all points that were being computed are suspects. They are computed again,
@@ -62,25 +62,25 @@ def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, Non
     InputError
         If `jobs` is above `MOST_JOBS`.
     """
-    require_processes(jobs)
-    waiting, suspects = deque(_together(points)), deque[list[Point]]()
+    check_job_count(jobs)
+    waiting, suspects = deque(_batch_points(points)), deque[list[Point]]()
     while waiting or suspects:
         alone = bool(suspects)
         source, most = (suspects, 1) if alone else (waiting, jobs)
         running: dict[Future[list[Row]], list[Point]] = {}
         try:
-            with _pool(most) as pool:
+            with _process_pool(most) as pool:
                 while source or running:
                     while source and len(running) < most:
                         # Remove the points from the queue only after submit: the pool may have
                         # lost a process just now, and then submit raises an error.
-                        contents, lost = contents_of(source[0][0])
+                        contents, lost = contents_or_failure(source[0][0])
                         if lost is not None:
                             source.popleft()
                             yield lost
                             continue
                         with _safe_folder():
-                            future = pool.submit(_work_all, source[0], contents)
+                            future = pool.submit(_compute_batch, source[0], contents)
                         running[future] = source.popleft()
                     if not running:
                         break
@@ -97,26 +97,26 @@ def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, Non
                 suspects.extend([point] for each in running.values() for point in each)
 
 
-def _together(points: Iterable[Point]) -> Iterator[list[Point]]:
+def _batch_points(points: Iterable[Point]) -> Iterator[list[Point]]:
     """Yield lists of points for one process: points that share a schedule, else a single point.
 
     Points of the step ``cycles`` that differ only in width or length share a schedule, which the
     process caches.
     """
 
-    def shared(point: Point) -> str:
+    def schedule_key(point: Point) -> str:
         apart = point["step"] != "cycles" or "plan" in point
         lengths = ("width", "flits", "max_flits")
-        return key(point if apart else point | dict.fromkeys(lengths))
+        return point_key(point if apart else point | dict.fromkeys(lengths))
 
-    for _, found in groupby(points, shared):
-        while some := list(islice(found, TOGETHER)):
+    for _, found in groupby(points, schedule_key):
+        while some := list(islice(found, BATCH_POINTS)):
             yield some
 
 
-def _work_all(points: list[Point], plans: Sequence[bytes] | None) -> list[Row]:
+def _compute_batch(points: list[Point], plans: Sequence[bytes] | None) -> list[Row]:
     """Compute the rows of some points, one after another."""
-    return [work(point, plans) for point in points]
+    return [compute_row(point, plans) for point in points]
 
 
 @contextlib.contextmanager
@@ -135,7 +135,7 @@ def _safe_folder() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def _process_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Yield a pool of processes; an exception in the body terminates them at once."""
     context = multiprocessing.get_context("spawn")
     with _safe_folder() as here:
@@ -159,16 +159,16 @@ def _begin_worker(folder: str) -> None:
     """
     os.chdir(folder)
 
-    def watch() -> None:
+    def watch_parent() -> None:
         parent = multiprocessing.parent_process()
         if parent is not None:
             multiprocessing.connection.wait([parent.sentinel])
-            processes.leave(1)
+            processes.exit_process(1)
 
-    def stop(*_: object) -> None:
-        # In a thread: the handler may have interrupted the owner of a lock that `leave` takes.
-        threading.Thread(target=processes.leave, args=(1,), daemon=True).start()
+    def stop_worker(*_: object) -> None:
+        # In a thread: the handler may have interrupted the owner of the lock of `exit_process`.
+        threading.Thread(target=processes.exit_process, args=(1,), daemon=True).start()
 
-    threading.Thread(target=watch, daemon=True).start()
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    threading.Thread(target=watch_parent, daemon=True).start()
+    signal.signal(signal.SIGTERM, stop_worker)
+    signal.signal(signal.SIGINT, stop_worker)

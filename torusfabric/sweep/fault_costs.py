@@ -11,18 +11,18 @@ import numpy as np
 from ..analysis.facts import schedule_facts
 from ..collective import Collective
 from ..planning import Selection, plan_selection, resolve
-from ..program.counts import estimated_luts
+from ..program.counts import estimate_luts
 from ..topology import Faulty, Topology
 
 if TYPE_CHECKING:
-    from .compare import Hardware
+    from .compare import HardwareSettings
 
 __all__ = ["fault_costs"]
 
 
 def fault_costs(
     selection: Selection,
-    hardware: Hardware,
+    hardware: HardwareSettings,
     *,
     progress: Callable[[int, int, str], object] = lambda *_: None,
 ) -> list[dict[str, Any]]:
@@ -34,7 +34,7 @@ def fault_costs(
     ----------
     selection : Selection
         A selection on a network with faults.
-    hardware : Hardware
+    hardware : HardwareSettings
         Width, lengths and target of the hardware.
     progress : function of (done, total, text)
         Called before each network.
@@ -49,23 +49,23 @@ def fault_costs(
 
     Examples
     --------
-    >>> from torusfabric.planning import select
-    >>> from torusfabric.sweep.compare import Hardware
-    >>> found = fault_costs(select("3x3!0:+0", "allgather"), Hardware(flits=2))
+    >>> from torusfabric.planning import make_selection
+    >>> from torusfabric.sweep.compare import HardwareSettings
+    >>> found = fault_costs(make_selection("3x3!0:+0", "allgather"), HardwareSettings(flits=2))
     >>> [(one["faults"], one["rounds"]) for one in found]
     [('', 2), ('0:+0', 3)]
     """
     if not isinstance(selection.topology, Faulty):
         return []
-    each = [*_networks(selection.topology)]
+    each = [*_fault_networks(selection.topology)]
     found = []
     for done, network in enumerate(each):
         progress(done, len(each), f"planning {network}")
-        found.append(_cost(selection, network, hardware))
+        found.append(_network_cost(selection, network, hardware))
     return found
 
 
-def _networks(faulty: Faulty) -> Iterator[Topology]:
+def _fault_networks(faulty: Faulty) -> Iterator[Topology]:
     """Yield the network without faults, with each of several faults alone, and with all."""
     whole = faulty.whole
     yield whole
@@ -76,20 +76,22 @@ def _networks(faulty: Faulty) -> Iterator[Topology]:
     yield faulty
 
 
-def _cost(selection: Selection, network: Topology, hardware: Hardware) -> dict[str, Any]:
+def _network_cost(
+    selection: Selection, network: Topology, hardware: HardwareSettings
+) -> dict[str, Any]:
     """Return the entry of `fault_costs` for one network."""
-    collective = _among(selection, network)
+    collective = _collective_on_network(selection, network)
     asked = replace(selection, topology=network, collective=collective)
     algorithm = selection.algorithm
     if algorithm and algorithm.why_not(network, collective, selection.options) is not None:
         asked = replace(asked, algorithm=None)
     any_length = bool(hardware.max_flits)
-    schedule = plan_selection(resolve(asked, flits=hardware.longest, any_length=any_length))
-    facts, program = schedule_facts(schedule), hardware.program(schedule)
+    schedule = plan_selection(resolve(asked, flits=hardware.longest_flits, any_length=any_length))
+    facts, program = schedule_facts(schedule), hardware.compile_program(schedule)
     if hardware.target:
-        luts = hardware.costs(program)["node_luts"]
+        luts = hardware.fabric_costs(program)["node_luts"]
     else:
-        luts = estimated_luts(program, width=hardware.width)
+        luts = estimate_luts(program, width=hardware.width)
     return {
         "faults": network.faults if isinstance(network, Faulty) else "",
         **{name: facts[name] for name in ("algorithm", "rounds", "unit", "message_times", "tau")},
@@ -98,7 +100,7 @@ def _cost(selection: Selection, network: Topology, hardware: Hardware) -> dict[s
     }
 
 
-def _among(selection: Selection, network: Topology) -> Collective:
+def _collective_on_network(selection: Selection, network: Topology) -> Collective:
     """Return the collective with the same root node on another network.
 
     A broken node shifts the numbers of the nodes after it, so the root may have another number.

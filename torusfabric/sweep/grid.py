@@ -11,7 +11,7 @@ widths.
 - Faults: with ``faults = n`` and s seeds, each topology stands for s networks, each with n random
   broken links. Place and route then uses one seed.
 - Cycles: the step ``cycles`` takes them from the compiled program. A simulation counts the same
-  cycles, so `Simulated` replaces simulations by this step.
+  cycles, so `SimulationChoice` replaces simulations by this step.
 
 The file of results has a line of JSON, a *row*, for each point:
 
@@ -36,24 +36,33 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ..algorithms import CATALOGUE, find
+from ..algorithms import CATALOGUE, find_algorithm
 from ..collective import parse_collective, split_name, split_names
 from ..errors import InputError
 from ..fpga.synthesis.family import Mapping
 from ..fpga.synthesis.target import find_target
-from ..planning import require_results
+from ..planning import require_result_memory
 from ..toolchain.cache import digest
-from ..toolchain.reading import listed_files, read_text
-from ..toolchain.values import no_such
+from ..toolchain.reading import read_text, split_file_names
+from ..toolchain.values import unknown_name_error
 from ..topology import Topology, parse_topology, with_latency
-from .drawn_faults import draw_faults
+from .random_faults import break_random_links
 
 try:
     import tomllib
 except ImportError:  # Python 3.10
     import tomli as tomllib
 
-__all__ = ["AXES", "Axis", "Point", "Simulated", "key", "load", "plan_contents", "points"]
+__all__ = [
+    "AXES",
+    "Axis",
+    "Point",
+    "SimulationChoice",
+    "point_key",
+    "read_sweep",
+    "plan_contents",
+    "grid_points",
+]
 
 #: A point of the grid: the step and the value of each axis, by name, as JSON values.
 Point = dict[str, Any]
@@ -64,23 +73,26 @@ STEPS = ("plan", "cycles", "simulate", "synth")
 MOST_BYTES = 2**20
 
 #: A deeply dotted key, ``a.b.c..``. A sweep has no nested keys, and a long one is slow to parse.
-NESTED = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+\s*\.\s*){32}""")
+DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+\s*\.\s*){32}""")
 
 #: Most points of a sweep.
 MOST_POINTS = 2**20
 
 #: Axes for the length of messages. A point has a value of one of them.
-LENGTHS = ("flits", "max_flits")
+LENGTH_AXES = ("flits", "max_flits")
 
 #: Steps that need hardware, and steps that need a device.
-BUILT, MAPPED = STEPS[1:], STEPS[3:]
+BUILT_STEPS, MAPPED_STEPS = STEPS[1:], STEPS[3:]
 
-#: The sample has one in `SAMPLED` simulations, and the first of each collective and algorithm.
-SAMPLED = 8
+#: The sample has one in `SAMPLE_RATIO` simulations, and the first of each collective and algorithm.
+SAMPLE_RATIO = 8
 
 
-class Simulated(Enum):
-    """Choice of the simulations to run; cycles of the program replace all others."""
+class SimulationChoice(Enum):
+    """Choice of the simulations to run: all, a sample, or none.
+
+    Every simulation that is not run becomes a point of the step ``cycles``.
+    """
 
     ALL = "all"
     SAMPLE = "sample"
@@ -102,7 +114,7 @@ class Axis:
     steps : tuple of str
         Steps to which the axis matters.
     planned : bool
-        True if the axis is an input of planning. Such an axis is excluded by schedule files.
+        True if the axis is an input of planning. With schedule files, such an axis is an error.
     """
 
     name: str
@@ -122,15 +134,15 @@ AXES = {
     "link_latencies": Axis("link_latency", str, [None], planned=True),
     "faults": Axis("faults", int, [None], planned=True),
     "plans": Axis("plan", str),
-    "widths": Axis("width", int, [32], BUILT),
-    "flits": Axis("flits", int, [None], BUILT),
-    "max_flits": Axis("max_flits", int, [None], BUILT),
-    "targets": Axis("target", str, None, MAPPED),
-    "mappings": Axis("mapping", str, ["compact"], MAPPED),
+    "widths": Axis("width", int, [32], BUILT_STEPS),
+    "flits": Axis("flits", int, [None], BUILT_STEPS),
+    "max_flits": Axis("max_flits", int, [None], BUILT_STEPS),
+    "targets": Axis("target", str, None, MAPPED_STEPS),
+    "mappings": Axis("mapping", str, ["compact"], MAPPED_STEPS),
 }
 
 
-def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
+def read_sweep(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
     """Read and check the description of a sweep.
 
     Parameters
@@ -151,7 +163,7 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
         If the file cannot be read, or a key or a value is invalid.
     """
     text = read_text(path, "Sweep file", most=MOST_BYTES)
-    if NESTED.search(text):
+    if DEEP_KEY.search(text):
         raise InputError(
             f"Sweep file {path} must have keys of one word, not tables or keys with dots"
         )
@@ -162,19 +174,19 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
     known = ["steps", *AXES, "pnr", "seeds"]
     for name in given:
         if name not in known:
-            raise no_such("Key of a sweep", name, known)
+            raise unknown_name_error("Key of a sweep", name, known)
     _check_integers(given)
     if plans:
         given["plans"] = list(plans)
     if type(given.get("faults")) is int:
         given["faults"] = [given["faults"]]
-    grid = _lists(given)
+    grid = _parse_grid(given)
     pnr, seeds = given.get("pnr", False), given.get("seeds", 1)
     if type(pnr) is not bool:
         raise InputError(f"Key pnr of a sweep must be true or false, not {pnr!r}")
     if type(seeds) is not int or seeds < 1:
         raise InputError(f"Key seeds of a sweep must be a positive integer, not {seeds!r}")
-    require_results("seeds", seeds)
+    require_result_memory("seeds", seeds)
     grid |= {"pnr": pnr, "seeds": seeds}
     _check_names(grid)
     return grid
@@ -182,6 +194,8 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
 
 def _check_integers(value: Any, name: str = "") -> None:
     """Raise an error for an integer of more than 64 bits, which TOML does not have.
+
+    Lists and tables are searched. The message contains `name`, or the outermost key inside `value`.
 
     Why: Python refuses to convert very long integers to text, as error messages would.
     """
@@ -192,12 +206,12 @@ def _check_integers(value: Any, name: str = "") -> None:
         raise InputError(f"Key {name} of a sweep must have integers of 64 bits, not longer ones")
 
 
-def _lists(given: dict[str, Any]) -> dict[str, Any]:
+def _parse_grid(given: dict[str, Any]) -> dict[str, Any]:
     """Return the steps and the values of all axes; an axis that matters to no step may be empty."""
-    grid: dict[str, Any] = {"steps": _list(given, "steps", str, ["plan"])}
+    grid: dict[str, Any] = {"steps": _parse_list(given, "steps", str, ["plan"])}
     for step in grid["steps"]:
         if step not in STEPS:
-            raise no_such("Step", step, STEPS)
+            raise unknown_name_error("Step", step, STEPS)
     for name, axis in AXES.items():
         if axis.planned and "plans" in given and name in given:
             raise InputError(
@@ -205,11 +219,15 @@ def _lists(given: dict[str, Any]) -> dict[str, Any]:
             )
         needed = not set(axis.steps).isdisjoint(grid["steps"])
         needed &= not (axis.planned if "plans" in given else name == "plans")
-        grid[name] = _list(given, name, axis.entry, axis.default if needed else axis.default or [])
+        grid[name] = _parse_list(
+            given, name, axis.entry, axis.default if needed else axis.default or []
+        )
     return grid
 
 
-def _list(given: dict[str, Any], name: str, entry: type, default: list[Any] | None) -> list[Any]:
+def _parse_list(
+    given: dict[str, Any], name: str, entry: type, default: list[Any] | None
+) -> list[Any]:
     """Return a list of the description without repetitions; check the type of its values."""
     values: Any = given.get(name, default)
     if values is None:
@@ -238,16 +256,16 @@ def _check_names(grid: dict[str, Any]) -> None:
             named = split_name(name)
             parse_collective(named.collective)
             if named.algorithm:
-                find(named.algorithm)
+                find_algorithm(named.algorithm)
     for name in grid["algorithms"]:
         if name not in ("best", "all"):
-            find(name)
+            find_algorithm(name)
     for name in grid["targets"]:
         find_target(name)
     for name in grid["mappings"]:
         Mapping(name)
     for each in grid["plans"]:
-        for name in listed_files(each):
+        for name in split_file_names(each):
             if not os.path.isfile(name):
                 raise InputError(f"Plan must be a schedule file, not {name}")
 
@@ -264,66 +282,73 @@ def _check_latency(latency: str, topologies: Sequence[Topology]) -> None:
         raise faults[0]
 
 
-def points(grid: dict[str, Any], simulated: Simulated = Simulated.ALL) -> list[Point]:
+def grid_points(
+    grid: dict[str, Any], simulated: SimulationChoice = SimulationChoice.ALL
+) -> list[Point]:
     """Return all points of a grid, each once.
 
     Parameters
     ----------
     grid : dict
-        The grid, as `load` returns it.
-    simulated : Simulated
+        The grid, as `read_sweep` returns it.
+    simulated : SimulationChoice
         The simulations to run.
     """
     found: dict[str, Point] = {}
     for step in grid["steps"]:
-        for point in _combinations(grid, step):
+        for point in _axis_combinations(grid, step):
             drawn, seeds = "faults" in point, grid["seeds"]
             if step == "synth":
                 placed = {"seeds": 1 if drawn else seeds} if grid["pnr"] else {}
                 point |= {"pnr": grid["pnr"]} | placed
             for seed in range(seeds if drawn else 1):
-                faulty = _with_faults(point["topology"], point["faults"], seed) if drawn else {}
-                for each in _concrete(point | faulty):
-                    found[key(each)] = each
-    return list(_sampled(found, simulated).values())
+                faulty = (
+                    _random_fault_part(point["topology"], point["faults"], seed) if drawn else {}
+                )
+                for each in _expand_point(point | faulty):
+                    found[point_key(each)] = each
+    return list(_sample_simulations(found, simulated).values())
 
 
 @cache
-def _with_faults(topology: str, faults: int, seed: int) -> Point:
+def _random_fault_part(topology: str, faults: int, seed: int) -> Point:
     """Return the part of a point with random faults: the name of the network, and the seed."""
-    return {"topology": str(draw_faults(parse_topology(topology), faults, seed)), "seed": seed}
+    return {
+        "topology": str(break_random_links(parse_topology(topology), faults, seed)),
+        "seed": seed,
+    }
 
 
-def _sampled(points: dict[str, Point], simulated: Simulated) -> dict[str, Point]:
+def _sample_simulations(points: dict[str, Point], simulated: SimulationChoice) -> dict[str, Point]:
     """Return the points by their keys, with the step ``cycles`` for simulations outside the sample.
 
     The key of a point decides if the point is in the sample. Why: a grid that grows keeps it.
     """
-    if simulated is Simulated.ALL:
+    if simulated is SimulationChoice.ALL:
         return points
     found, seen = {}, set()
     for name, point in points.items():
         if point["step"] == "simulate":
             about = tuple(point.get(part) for part in ("plan", "collective", "algorithm"))
-            drawn = about not in seen or int(name, 16) % SAMPLED == 0
+            drawn = about not in seen or int(name, 16) % SAMPLE_RATIO == 0
             seen.add(about)
-            if simulated is Simulated.NONE or not drawn:
+            if simulated is SimulationChoice.NONE or not drawn:
                 point = point | {"step": "cycles"}
-                name = key(point)
+                name = point_key(point)
         found[name] = point
     return found
 
 
-def _combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
+def _axis_combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
     """Yield the points of a step: all combinations of the axes that matter to this step."""
     axes = {
         axis.name: grid[name]
         for name, axis in AXES.items()
         if step in axis.steps
-        and name not in LENGTHS
+        and name not in LENGTH_AXES
         and (not axis.planned if grid["plans"] else name != "plans")
     }
-    lengths = _lengths(grid) if step in BUILT else [{}]
+    lengths = _length_choices(grid) if step in BUILT_STEPS else [{}]
     count = math.prod(map(len, (*axes.values(), lengths)))
     count *= grid["seeds"] if any(grid["faults"]) else 1
     if count > MOST_POINTS:
@@ -336,20 +361,20 @@ def _combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
         yield {"step": step} | {name: value for name, value in chosen if value is not None} | length
 
 
-def _lengths(grid: dict[str, Any]) -> list[Point]:
+def _length_choices(grid: dict[str, Any]) -> list[Point]:
     """Return the lengths of messages, each as part of a point; one empty part without any."""
-    given = [{AXES[name].name: value} for name in LENGTHS for value in grid[name] if value]
+    given = [{AXES[name].name: value} for name in LENGTH_AXES for value in grid[name] if value]
     return given or [{}]
 
 
-def _concrete(point: Point) -> list[Point]:
+def _expand_point(point: Point) -> list[Point]:
     """Return the points that an entry of the grid stands for.
 
     The algorithm ``all`` stands for each algorithm of the collective. A point with schedule files
     gets the digest of their content.
     """
     if "plan" in point:
-        return [point | {"plan_digest": _digest_of(_contents(point["plan"]))}]
+        return [point | {"plan_digest": _contents_digest(_read_plan_files(point["plan"]))}]
     first, *others = map(split_name, split_names(point["collective"]))
     if first.algorithm or others:
         return [point | {"algorithm": "best"}]
@@ -368,8 +393,8 @@ def plan_contents(point: Point) -> list[bytes]:
     InputError
         If a file cannot be read, or has changed since the sweep began.
     """
-    contents = _contents(point["plan"])
-    if _digest_of(contents) != point["plan_digest"]:
+    contents = _read_plan_files(point["plan"])
+    if _contents_digest(contents) != point["plan_digest"]:
         raise InputError(
             f"Plan {point['plan']} was changed after the sweep began; write the results to a new "
             "file"
@@ -377,19 +402,19 @@ def plan_contents(point: Point) -> list[bytes]:
     return contents
 
 
-def _contents(plan: str) -> list[bytes]:
+def _read_plan_files(plan: str) -> list[bytes]:
     """Return the bytes of each file of a plan; a compressed file stays compressed."""
     try:
-        return [Path(name).read_bytes() for name in listed_files(plan)]
+        return [Path(name).read_bytes() for name in split_file_names(plan)]
     except OSError as error:
         raise InputError(f"Plan {plan} cannot be read ({error.strerror})") from None
 
 
-def _digest_of(contents: list[bytes]) -> str:
+def _contents_digest(contents: list[bytes]) -> str:
     """Return the SHA-256 of the concatenated contents, in hexadecimal."""
     return sha256(b"".join(contents)).hexdigest()
 
 
-def key(point: Point) -> str:
+def point_key(point: Point) -> str:
     """Return the key of a point: the first 16 hexadecimal digits of its digest."""
     return str(digest(point))[:16]

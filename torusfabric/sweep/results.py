@@ -20,12 +20,12 @@ from ..toolchain.destinations import (
     AnyPath,
     is_standard_output,
     is_written_directly,
-    require_plain,
-    status_of,
+    require_uncompressed,
+    writable_status,
 )
-from ..toolchain.files import reporting, writing
+from ..toolchain.files import as_input_error, open_for_writing
 from ..toolchain.reading import parse_json
-from .grid import Point, key
+from .grid import Point, point_key
 
 __all__ = ["Results", "Row"]
 
@@ -36,7 +36,7 @@ Row = dict[str, Any]
 BEGINNING = b'{"key": "'
 
 #: Beginning of a first row that was not written completely. A shorter text may be a file of others.
-_HALF = re.compile(rb'\{"key": "[0-9a-f]{16}", "step": "')
+_ROW_BEGINNING = re.compile(rb'\{"key": "[0-9a-f]{16}", "step": "')
 
 
 class Results:
@@ -56,16 +56,16 @@ class Results:
     """
 
     def __init__(self, path: AnyPath) -> None:
-        require_plain("Results", path)
+        require_uncompressed("Results", path)
         self._path = Path(path)
         self._rows: dict[str, Row] = {}
         self._is_new = not os.path.lexists(path)
         with contextlib.ExitStack() as stack:
-            self._file = stack.enter_context(_opened(path))
+            self._file = stack.enter_context(_open_results(path))
             self._kept = self._file.seekable() and self._file.readable()
             if self._kept:
-                self._lock()
-                self._rows = self._read()
+                self._lock_file()
+                self._rows = self._read_rows()
             self._stack = stack.pop_all()
 
     def __enter__(self) -> "Results":
@@ -83,7 +83,7 @@ class Results:
         self._stack.__exit__(kind, error, trace)
 
     def __contains__(self, point: Point) -> bool:
-        return key(point) in self._rows
+        return point_key(point) in self._rows
 
     @property
     def rows(self) -> dict[str, Row]:
@@ -101,7 +101,7 @@ class Results:
             os.fsync(self._file.fileno())
         self._rows[row["key"]] = row
 
-    def _lock(self) -> None:
+    def _lock_file(self) -> None:
         """Lock the file against other sweeps."""
         try:
             locked = filelock.lock_descriptor(self._file.fileno(), blocking=False)
@@ -113,14 +113,14 @@ class Results:
                 "another file"
             )
 
-    def _read(self) -> dict[str, Row]:
+    def _read_rows(self) -> dict[str, Row]:
         """Read the rows of the file; remove an incomplete row at the end, left by a crash."""
         self._file.seek(0)
         rows: dict[str, Row] = {}
         end, whole = 0, True
         for number, line in enumerate(self._file, start=1):
-            row = _row(line)
-            if row is None and not line.endswith(b"\n") and _is_half(line, first=not end):
+            row = _parse_row(line)
+            if row is None and not line.endswith(b"\n") and _is_row_beginning(line, first=not end):
                 break
             if row is None:
                 raise InputError(
@@ -137,28 +137,28 @@ class Results:
 
 
 @contextlib.contextmanager
-def _opened(path: AnyPath) -> Iterator[BinaryIO]:
+def _open_results(path: AnyPath) -> Iterator[BinaryIO]:
     """Open a file of results to read and append; other than regular files only to write."""
-    with reporting(path):
-        if is_standard_output(path) or is_written_directly(path, status_of(path)):
-            with writing(path) as direct:
+    with as_input_error(path):
+        if is_standard_output(path) or is_written_directly(path, writable_status(path)):
+            with open_for_writing(path) as direct:
                 yield direct
         else:
             with open(path, "a+b") as file:
                 yield file
 
 
-def _is_half(line: bytes, *, first: bool) -> bool:
+def _is_row_beginning(line: bytes, *, first: bool) -> bool:
     """Return True if a line is the beginning of a row.
 
     The first line of a file must have the key and the step, because the file may be of others.
     """
     if first:
-        return bool(_HALF.match(line))
+        return bool(_ROW_BEGINNING.match(line))
     return line[: len(BEGINNING)] == BEGINNING[: len(line)]
 
 
-def _row(line: bytes) -> Row | None:
+def _parse_row(line: bytes) -> Row | None:
     """Return the row of a line; None if the line is no row."""
     try:
         match parse_json(line):

@@ -1,6 +1,6 @@
-"""The work of a sweep: `work` computes the row of one point, `run` the rows of all points.
+"""The work of a sweep: `compute_row` computes the row of one point, `compute_rows` all rows.
 
-`cores` and `cluster` call `work` in other processes or on other machines.
+`cores` and `cluster` call `compute_row` in other processes or on other machines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..schedule import Schedule
 from ..toolchain.folders import work_folder
 from ..toolchain.values import plain_json
 from ..toolchain.version import __version__
-from .grid import Point, key, plan_contents
+from .grid import Point, plan_contents, point_key
 from .results import Results, Row
 
 if TYPE_CHECKING:
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from ..planning.selection import Selection
     from ..program import Program
 
-__all__ = ["contents_of", "describe", "failed_row", "run", "work"]
+__all__ = ["contents_or_failure", "describe_point", "failed_row", "compute_rows", "compute_row"]
 
 #: A schedule, or the forms of a collective for messages of any length.
-Planned: TypeAlias = Schedule | tuple[Schedule, ...]
+PlannedSchedule: TypeAlias = Schedule | tuple[Schedule, ...]
 
 #: Keys of a point that are inputs of planning.
 CHOICES = ("topology", "collective", "ports", "chunks", "link_latency")
 
 #: Schedules, and predictions of programs, that a process caches for its next rows. Few, because
 #: schedules may be large.
-KEPT = 16
+CACHED_SCHEDULES = 16
 
 
-def run(
+def compute_rows(
     points: Sequence[Point],
     results: Results,
     workers: Callable[[list[Point]], Generator[Row, None, None]],
@@ -55,7 +55,7 @@ def run(
     results : Results
         The open file of results.
     workers : function of (list of Point) -> generator of Row
-        Computes the rows of points, such as `on_cores` with its number of jobs.
+        Computes the rows of points, such as `run_on_cores` with its number of jobs.
     progress : function of (done, total, text), optional
         Called after each row.
 
@@ -79,22 +79,22 @@ def run(
             if row["status"] == "missing":
                 raise MissingTool(row["reason"])
             if row["status"] == "failed":
-                failed.append(f"{describe(row)}: {row['reason']}")
+                failed.append(f"{describe_point(row)}: {row['reason']}")
             else:
                 results.add(row)
-            report(count, len(points), describe(row))
-    misfits = sum(results.rows[key(p)]["status"] == "misfit" for p in points if p in results)
+            report(count, len(points), describe_point(row))
+    misfits = sum(results.rows[point_key(p)]["status"] == "misfit" for p in points if p in results)
     done = len(todo) - len(failed)
     return {"rows": len(points), "kept": kept, "done": done, "misfits": misfits, "failed": failed}
 
 
-def describe(point: Point) -> str:
+def describe_point(point: Point) -> str:
     """Return a point as a short text, for progress and errors."""
     names = "step plan topology collective algorithm width flits max_flits target mapping"
     return " ".join(str(point[name]) for name in names.split() if name in point)
 
 
-def work(point: Point, plans: Sequence[bytes] | None = None) -> Row:
+def compute_row(point: Point, plans: Sequence[bytes] | None = None) -> Row:
     """Compute the row of one point; errors become part of the row.
 
     The ``status`` of the row is ``done``, ``misfit``, ``failed``, or ``missing`` (a tool is not
@@ -109,7 +109,7 @@ def work(point: Point, plans: Sequence[bytes] | None = None) -> Row:
     """
     began = time.perf_counter()
     try:
-        outcome = _outcome(point, plans)
+        outcome = _point_outcome(point, plans)
     except MissingTool as error:
         outcome = {"status": "missing", "reason": str(error)}
     except TorusfabricError as error:
@@ -118,10 +118,10 @@ def work(point: Point, plans: Sequence[bytes] | None = None) -> Row:
         outcome = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
     seconds = round(time.perf_counter() - began, 3)
     about = {"seconds": seconds, "host": platform.node(), "version": __version__}
-    return {"key": key(point), **point, **outcome, **about}
+    return {"key": point_key(point), **point, **outcome, **about}
 
 
-def _outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
+def _point_outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
     """Return the status of a point, with its result or with the reason of a misfit."""
     if plans is None and "plan" in point:
         plans = plan_contents(point)
@@ -138,36 +138,36 @@ def _outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
     }
 
 
-def _schedules(point: Point, plans: Sequence[bytes]) -> list[Planned]:
+def _make_schedules(point: Point, plans: Sequence[bytes]) -> list[PlannedSchedule]:
     """Return the schedule, or the forms, for each collective of a point: planned or from files."""
-    from ..fabric.choose import PlanFor, choose_schedules
+    from ..fabric.choose import PlanPurpose, choose_schedules
     from ..fabric.spec import FabricSpec
 
     if "plan" in point:
-        return [*_loaded(point["plan"], plans)]
+        return [*_load_schedules(point["plan"], plans)]
     choices = {name: point[name] for name in CHOICES if name in point}
     if point["algorithm"] != "best":
         choices["algorithm"] = point["algorithm"]
     most = point.get("max_flits")
-    purpose = PlanFor(
+    purpose = PlanPurpose(
         most or point.get("flits"),
         any_length=bool(most),
         with_forms=bool(most),
-        planner=_planned,
+        planner=_cached_schedule,
     )
     chosen = choose_schedules(FabricSpec(**choices), purpose)
-    return [one.wanted for one in chosen]
+    return [one.schedules_to_compile for one in chosen]
 
 
-@lru_cache(maxsize=KEPT)
-def _planned(selection: Selection) -> Schedule:
+@lru_cache(maxsize=CACHED_SCHEDULES)
+def _cached_schedule(selection: Selection) -> Schedule:
     """Plan a selection, or return its cached schedule; lengths and widths share a schedule."""
-    from ..planning.planned import plan_anew
+    from ..planning.selection_schedule import plan_with_algorithm
 
-    return plan_anew(selection)
+    return plan_with_algorithm(selection)
 
 
-def _loaded(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
+def _load_schedules(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
     """Return the schedules of files, given their contents; the files may be on another machine."""
     from ..schedule.file import load
 
@@ -185,24 +185,24 @@ def _loaded(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
     return schedules
 
 
-def _plan(point: Point, schedules: list[Planned]) -> dict[str, Any]:
+def _plan_facts(point: Point, schedules: list[PlannedSchedule]) -> dict[str, Any]:
     """Check the schedules of a point, and return their facts.
 
     The step ``plan`` has no lengths, so no collective has forms.
     """
-    from ..analysis.facts import facts_together, schedule_facts
+    from ..analysis.facts import merge_facts, schedule_facts
 
     alone = [schedule for schedule in schedules if isinstance(schedule, Schedule)]
     assert alone == schedules
-    return facts_together(list(map(schedule_facts, alone)))
+    return merge_facts(list(map(schedule_facts, alone)))
 
 
-def _program(point: Point, plans: Sequence[bytes]) -> Program:
+def _make_program(point: Point, plans: Sequence[bytes]) -> Program:
     """Return the program of a point; schedules from files are checked first."""
     from ..analysis.check import check
     from ..planning import compile
 
-    schedules = _schedules(point, plans)
+    schedules = _make_schedules(point, plans)
     for schedule in schedules if "plan" in point else ():
         assert isinstance(schedule, Schedule)
         check(schedule)
@@ -211,24 +211,26 @@ def _program(point: Point, plans: Sequence[bytes]) -> Program:
     return compile(whole, flits=point.get("flits"), max_flits=point.get("max_flits"))
 
 
-def _fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
-    """Return the fabric of a point."""
+def _make_fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
+    """Plan, compile and build the hardware of a point, with a host port."""
     from ..fabric.fabric import Fabric
 
-    return Fabric(_program(point, plans), width=point["width"])
+    return Fabric(_make_program(point, plans), width=point["width"])
 
 
-def _cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
+def _predict_cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
     """Return the predictions of the program for the runs of a simulation."""
     from ..program.program import require_width
 
     others = {name: value for name, value in point.items() if name != "width"}
-    operators, found = _predicted(json.dumps(others), tuple(plans))
+    operators, found = _cached_predictions(json.dumps(others), tuple(plans))
     return found | {"width": require_width(point["width"], operators)}
 
 
-@lru_cache(maxsize=KEPT)
-def _predicted(point: str, plans: tuple[bytes, ...]) -> tuple[tuple[Operator, ...], dict[str, Any]]:
+@lru_cache(maxsize=CACHED_SCHEDULES)
+def _cached_predictions(
+    point: str, plans: tuple[bytes, ...]
+) -> tuple[tuple[Operator, ...], dict[str, Any]]:
     """Return the operators and predictions of a program, cached for all widths.
 
     Parameters
@@ -238,13 +240,13 @@ def _predicted(point: str, plans: tuple[bytes, ...]) -> tuple[tuple[Operator, ..
     plans : tuple of bytes
         Contents of the schedule files.
     """
-    from ..simulation.simulate import predictions_of
+    from ..simulation.simulate import predicted_entries
 
-    program = _program(json.loads(point), plans)
-    return program.operators, predictions_of(program)
+    program = _make_program(json.loads(point), plans)
+    return program.operators, predicted_entries(program)
 
 
-def _simulate(point: Point, fabric: Fabric) -> dict[str, Any]:
+def _simulate_fabric(point: Point, fabric: Fabric) -> dict[str, Any]:
     """Simulate the usual runs of a fabric, and return the report; a wrong word is an error."""
     from ..simulation.simulate import simulate
 
@@ -258,8 +260,8 @@ def _simulate(point: Point, fabric: Fabric) -> dict[str, Any]:
     return facts
 
 
-def _synth(point: Point, fabric: Fabric) -> dict[str, Any]:
-    """Synthesize a fabric, and return the report."""
+def _synthesize_fabric(point: Point, fabric: Fabric) -> dict[str, Any]:
+    """Synthesize a fabric for the device of a point; return its algorithms and the report."""
     from ..fpga.synthesis.synthesize import Workplace, synthesize
 
     report = synthesize(
@@ -277,19 +279,19 @@ def _synth(point: Point, fabric: Fabric) -> dict[str, Any]:
 #: Two functions for each step. The first makes a schedule, program or fabric; an `InputError` of
 #: the first is a misfit. The second measures the result of the first.
 _STEPS: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
-    "plan": (_schedules, _plan),
-    "cycles": (_cycles, lambda point, found: found),
-    "simulate": (_fabric, _simulate),
-    "synth": (_fabric, _synth),
+    "plan": (_make_schedules, _plan_facts),
+    "cycles": (_predict_cycles, lambda point, found: found),
+    "simulate": (_make_fabric, _simulate_fabric),
+    "synth": (_make_fabric, _synthesize_fabric),
 }
 
 
 def failed_row(point: Point, reason: str) -> Row:
-    """Return the row of a failed point."""
-    return {"key": key(point), **point, "status": "failed", "reason": reason}
+    """Return a row with status ``failed`` for a point that no worker has computed."""
+    return {"key": point_key(point), **point, "status": "failed", "reason": reason}
 
 
-def contents_of(point: Point) -> tuple[list[bytes], None] | tuple[None, Row]:
+def contents_or_failure(point: Point) -> tuple[list[bytes], None] | tuple[None, Row]:
     """Return the contents of a point's schedule files, or its failed row if they are lost.
 
     Returns

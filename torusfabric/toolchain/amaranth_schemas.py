@@ -11,45 +11,45 @@ import sys
 from types import ModuleType
 from typing import Any, NamedTuple
 
-__all__ = ["put_off_schema_checks"]
+__all__ = ["postpone_schema_checks"]
 
 #: The library of JSON schemas.
 LIBRARY = "jschon"
 
 
-def put_off_schema_checks() -> None:
+def postpone_schema_checks() -> None:
     """Make Amaranth's self-check succeed at once; call before Amaranth is imported.
 
     If jschon has been imported already, nothing changes.
     """
-    sys.modules.setdefault(LIBRARY, _Later(LIBRARY))
+    sys.modules.setdefault(LIBRARY, _LazyLibrary(LIBRARY))
 
 
-class _Right(NamedTuple):
+class _ValidResult(NamedTuple):
     """The result of a validation that is taken for granted."""
 
     valid: bool = True
 
 
-class _Schema:
+class _AssumedSchema:
     """A substitute for jschon's schema: valid by assumption, evaluated by the real library."""
 
     def __init__(self, schema: Any, **_: Any) -> None:
         self._schema = schema
 
-    def validate(self) -> _Right:
-        return _Right()
+    def validate(self) -> _ValidResult:
+        return _ValidResult()
 
     def evaluate(self, instance: Any) -> Any:
-        library = _library()
+        library = _import_library()
         catalog = library.create_catalog("2020-12")
         return library.JSONSchema(self._schema, catalog=catalog).evaluate(instance)
 
 
-class _Later(ModuleType):
+class _LazyLibrary(ModuleType):
     """A substitute for the library jschon, which imports the real one when it is needed."""
 
-    JSONSchema = _Schema
+    JSONSchema = _AssumedSchema
 
     def create_catalog(self, *_: str) -> None:
         """Do nothing, because validation without the library needs no catalog."""
@@ -59,11 +59,11 @@ class _Later(ModuleType):
         # __file__. They must not cause the import.
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(_library(), name)
+        return getattr(_import_library(), name)
 
 
-def _library() -> Any:
+def _import_library() -> Any:
     """Import the real library in place of the substitute, and return it."""
-    if isinstance(sys.modules.get(LIBRARY), _Later):
+    if isinstance(sys.modules.get(LIBRARY), _LazyLibrary):
         del sys.modules[LIBRARY]
     return importlib.import_module(LIBRARY)

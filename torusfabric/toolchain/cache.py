@@ -26,12 +26,12 @@ import platformdirs
 
 from ..errors import InputError
 from .destinations import AnyPath
-from .folders import locked
+from .folders import hold_lock
 
 if TYPE_CHECKING:
     import diskcache
 
-__all__ = ["LIMIT_VARIABLE", "Cache", "RenewingCache", "Usage", "default_folder", "digest",
+__all__ = ["LIMIT_VARIABLE", "Cache", "RenewingCache", "CacheUsage", "default_folder", "digest",
            "size_limit", "source_digest"]  # fmt: skip
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ OPTIONS = {
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?) ?([kmgt]?)b?", re.IGNORECASE)
 
 
-class Usage(NamedTuple):
+class CacheUsage(NamedTuple):
     """The number of entries of a cache, and the bytes that the entries take on the disk."""
 
     entries: int
@@ -75,6 +75,8 @@ def default_folder() -> Path:
 
 def size_limit() -> int:
     """Return the size limit of the cache in bytes; 0 switches the cache off.
+
+    The environment variable `LIMIT_VARIABLE` sets it, for example to ``500M``.
 
     Raises
     ------
@@ -98,7 +100,10 @@ def digest(*parts: Any) -> str:
 
 @functools.cache
 def source_digest(*rooms: str) -> str:
-    """Return a digest of the source text of some rooms of this package."""
+    """Return a digest of the source code of subpackages, such as ``"rtl"``.
+
+    It is a part of keys whose values depend on the code.
+    """
     package = Path(__file__).parents[1]
     paths = [path for room in rooms for path in sorted((package / room).rglob("*.py"))]
     return digest(*(path.read_text(encoding="utf-8") for path in paths))
@@ -124,18 +129,24 @@ class Cache:
         self._limit = size_limit()
 
     def get(self, key: str) -> Any:
-        """Return the value of a key, or None."""
-        data = self._use(lambda entries: entries.get(key))
+        """Return the value of a key; None if there is no entry, or none that can be read."""
+        data = self._apply_to_database(lambda entries: entries.get(key))
         try:
             return None if data is None else pickle.loads(zlib.decompress(data))
         except Exception:  # of any type: unpickling runs code of classes that may have changed
             return None
 
     def put(self, key: str, value: Any) -> Any:
-        """Store a value that can be pickled under a key, and return the value."""
-        if self._limit and self.private_folder():
+        """Store a value under a key, if the cache can be used, and return the value.
+
+        Parameters
+        ----------
+        value : object
+            Any value that can be pickled, except None.
+        """
+        if self._limit and self.make_private_folder():
             data = zlib.compress(pickle.dumps(value), 1)
-            self._use(lambda entries: entries.set(key, data))
+            self._apply_to_database(lambda entries: entries.set(key, data))
         return value
 
     def put_files(self, key: str, sources: Mapping[str, AnyPath]) -> None:
@@ -190,28 +201,28 @@ class Cache:
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-        with locked(path, waiting=waiting):
+        with hold_lock(path, waiting=waiting):
             yield
 
-    def usage(self) -> Usage:
+    def usage(self) -> CacheUsage:
         """Return the number and the size of the entries."""
-        found = self._use(lambda entries: Usage(len(entries), entries.volume()))
-        return found or Usage(0, 0)
+        found = self._apply_to_database(lambda entries: CacheUsage(len(entries), entries.volume()))
+        return found or CacheUsage(0, 0)
 
-    def clear(self) -> Usage:
+    def clear(self) -> CacheUsage:
         """Remove all entries and locks, and nothing else.
 
         Returns
         -------
-        Usage
-            Size of the entries that were removed.
+        CacheUsage
+            Number and size of the entries that were removed.
         """
         found = self.usage()
         for folder in (self._entries, self._locks):
             shutil.rmtree(folder, ignore_errors=True)
         return found
 
-    def private_folder(self) -> Path | None:
+    def make_private_folder(self) -> Path | None:
         """Make the folder of the entries, which only the current user can enter, and return it.
 
         Returns
@@ -223,9 +234,11 @@ class Cache:
             self._entries.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
             return None
-        return self._entries if os.access(self._entries, os.W_OK) and self._is_own() else None
+        return (
+            self._entries if os.access(self._entries, os.W_OK) and self._is_own_folder() else None
+        )
 
-    def _is_own(self) -> bool:
+    def _is_own_folder(self) -> bool:
         """True if the folder of the entries exists and belongs to the current user."""
         with contextlib.suppress(OSError):
             return not hasattr(os, "getuid") or self._entries.stat().st_uid == os.getuid()
@@ -238,9 +251,9 @@ class Cache:
 
         return diskcache.Cache(os.fspath(self._entries), size_limit=self._limit, **OPTIONS)
 
-    def _use(self, action: "Callable[[diskcache.Cache], T]") -> T | None:
+    def _apply_to_database(self, action: "Callable[[diskcache.Cache], T]") -> T | None:
         """Apply a function to the database; return its result, or None if it fails."""
-        if not self._is_own():
+        if not self._is_own_folder():
             return None
         import sqlite3
 

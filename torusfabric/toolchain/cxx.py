@@ -17,13 +17,13 @@ from . import processes, tools
 from .cache import Cache, digest
 from .folders import work_folder
 
-__all__ = ["build", "compiler", "have_compiler"]
+__all__ = ["compile_and_link", "compiler_command", "has_compiler"]
 
 #: Advice for users without a compiler, for messages.
-INSTALL = "install g++ or clang++ with your system, or pip install ziglang"
+INSTALL_HINT = "install g++ or clang++ with your system, or pip install ziglang"
 
 
-def compiler() -> list[str]:
+def compiler_command() -> list[str]:
     """Return the command of a C++ compiler, as a list of words.
 
     Raises
@@ -32,7 +32,7 @@ def compiler() -> list[str]:
         If no compiler is found; the message says how to install one.
     """
     if named := os.environ.get(tools.env_var("g++")):
-        return _named(named)
+        return _parse_command(named)
     for name in ("g++", "clang++"):
         if path := shutil.which(name):
             return [path]
@@ -40,10 +40,10 @@ def compiler() -> list[str]:
     folder = tools.package_folder("ziglang")
     if folder and (path := shutil.which("zig", path=os.fspath(folder))):
         return [path, "c++"]
-    raise MissingTool(f"C++ compiler was not found: {INSTALL}")
+    raise MissingTool(f"C++ compiler was not found: {INSTALL_HINT}")
 
 
-def _named(text: str) -> list[str]:
+def _parse_command(text: str) -> list[str]:
     """Return the command in a text: a program, perhaps followed by arguments."""
     if path := shutil.which(text):
         return [path]
@@ -54,13 +54,13 @@ def _named(text: str) -> list[str]:
     for word in words[:1]:
         if path := shutil.which(word):
             return [path, *words[1:]]
-    raise MissingTool(f"C++ compiler was not found as {text!r} (set by CXX): {INSTALL}")
+    raise MissingTool(f"C++ compiler was not found as {text!r} (set by CXX): {INSTALL_HINT}")
 
 
-def have_compiler() -> bool:
+def has_compiler() -> bool:
     """Return True if a compiler is found."""
     try:
-        return bool(compiler())
+        return bool(compiler_command())
     except MissingTool:
         return False
 
@@ -68,10 +68,10 @@ def have_compiler() -> bool:
 @functools.cache
 def compiler_version(command: tuple[str, ...]) -> str:
     """Return the first line of the version that a compiler prints."""
-    return tools.call("g++", [*command, "--version"]).stdout.split("\n")[0]
+    return tools.run_command("g++", [*command, "--version"]).stdout.split("\n")[0]
 
 
-def build(
+def compile_and_link(
     name: str,
     sources: Mapping[str, str],
     *,
@@ -109,10 +109,10 @@ def build(
     WorkFailed
         If the compiler fails.
     """
-    command = compiler()
+    command = compiler_command()
     texts = {**sources, **(headers or {})}
     key = digest(name, texts, list(flags), list(link), compiler_version(tuple(command)))
-    cache, made = Cache(), Path(_libraries().name, key, name)
+    cache, made = Cache(), Path(_build_folder().name, key, name)
     with cache.lock(key):
         if made.exists():
             return made
@@ -124,37 +124,37 @@ def build(
                 # Texts may contain paths, whose bytes need not be UTF-8.
                 (work / file).write_text(text, encoding="utf-8", errors="surrogateescape")
             compiling = [*command, *flags]
-            objects = processes.parallel(
-                lambda file: _compile(compiling, file, work, what), sources
+            objects = processes.map_in_threads(
+                lambda file: _compile_source(compiling, file, work, what), sources
             )
-            _run([*compiling, *objects, *link, "-o", name], work, makes=name, what=what)
+            _run_compiler([*compiling, *objects, *link, "-o", name], work, makes=name, what=what)
             cache.put_files(key, {name: work / name})
             return Path(shutil.copy(work / name, made))
 
 
 @functools.cache
-def _libraries() -> "tempfile.TemporaryDirectory[str]":
+def _build_folder() -> "tempfile.TemporaryDirectory[str]":
     """Make a folder for the built files of this process, which is removed when the process ends.
 
     Why in the cache, where possible: some machines forbid executing files in the folder for
     temporary files.
     """
-    return tempfile.TemporaryDirectory(prefix="torusfabric-", dir=Cache().private_folder())
+    return tempfile.TemporaryDirectory(prefix="torusfabric-", dir=Cache().make_private_folder())
 
 
-def _compile(command: Sequence[str], file: str, folder: Path, what: str) -> str:
+def _compile_source(command: Sequence[str], file: str, folder: Path, what: str) -> str:
     """Compile one source and return the name of the object file."""
     made = f"{file}.o"
-    _run([*command, "-c", file, "-o", made], folder, makes=made, what=what)
+    _run_compiler([*command, "-c", file, "-o", made], folder, makes=made, what=what)
     return made
 
 
-def _run(command: Sequence[str], folder: Path, *, makes: str, what: str) -> None:
+def _run_compiler(command: Sequence[str], folder: Path, *, makes: str, what: str) -> None:
     """Run the compiler in a folder and check that it made the file `makes`."""
-    done = tools.call("g++", command, folder=folder)
+    done = tools.run_command("g++", command, folder=folder)
     if done.returncode:
         line = tools.error_line(done.stderr + done.stdout, done.returncode)
         raise WorkFailed(f"C++ compiler failed on {what}: {line}")
     if not (folder / makes).is_file():
-        where = tools.origin("g++", shlex.join(compiler()))
+        where = tools.origin_text("g++", shlex.join(compiler_command()))
         raise WorkFailed(f"C++ compiler {where} ended without writing {makes}")

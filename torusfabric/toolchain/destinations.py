@@ -13,8 +13,16 @@ from typing import BinaryIO, cast
 
 from ..errors import InputError
 
-__all__ = ["COMPRESSED", "STANDARD_OUTPUT", "AnyPath", "is_standard_output", "is_written_directly",
-           "open_in_time", "require_plain", "status_of"]  # fmt: skip
+__all__ = [
+    "COMPRESSED_SUFFIXES",
+    "STANDARD_OUTPUT",
+    "AnyPath",
+    "is_standard_output",
+    "is_written_directly",
+    "open_with_timeout",
+    "require_uncompressed",
+    "writable_status",
+]
 
 #: The name of standard output in place of a path.
 STANDARD_OUTPUT = "-"
@@ -23,7 +31,7 @@ STANDARD_OUTPUT = "-"
 PATIENCE = 10
 
 #: Suffixes of text files that are compressed when written and unpacked when read.
-COMPRESSED = (".gz", ".svgz")
+COMPRESSED_SUFFIXES = (".gz", ".svgz")
 
 #: The type of a path. For functions that write, ``-`` stands for standard output.
 AnyPath = str | os.PathLike[str]
@@ -32,11 +40,12 @@ AnyPath = str | os.PathLike[str]
 def is_standard_output(path: AnyPath) -> bool:
     """Return True if a path is ``-``, or leads to descriptor 1, as ``/dev/stdout`` does."""
     return os.fspath(path) == STANDARD_OUTPUT or any(
-        link.name == "1" and _folder(link) == _descriptors() for link in _links(Path(path))
+        link.name == "1" and _real_folder(link) == _descriptor_folder()
+        for link in _link_chain(Path(path))
     )
 
 
-def status_of(path: AnyPath) -> os.stat_result | None:
+def writable_status(path: AnyPath) -> os.stat_result | None:
     """Return the status of a file that exists and may be written; None if no file exists.
 
     Raises
@@ -65,14 +74,14 @@ def is_written_directly(path: AnyPath, status: os.stat_result | None) -> bool:
     Parameters
     ----------
     status : os.stat_result or None
-        Status of the file, as `status_of` returns it.
+        Status of the file, as `writable_status` returns it.
     """
     if status is None:
         return False
-    return not stat.S_ISREG(status.st_mode) or any(map(_is_descriptor, _links(Path(path))))
+    return not stat.S_ISREG(status.st_mode) or any(map(_is_descriptor, _link_chain(Path(path))))
 
 
-def open_in_time(path: Path, mode: str) -> BinaryIO:
+def open_with_timeout(path: Path, mode: str) -> BinaryIO:
     """Open a binary file; for a named pipe, wait at most `PATIENCE` seconds for the other end.
 
     Why: opening a named pipe blocks for ever while its other end is closed.
@@ -100,7 +109,7 @@ def open_in_time(path: Path, mode: str) -> BinaryIO:
     raise OSError(errno.ENXIO, reason)
 
 
-def require_plain(what: str, path: AnyPath) -> None:
+def require_uncompressed(what: str, path: AnyPath) -> None:
     """Refuse a name with the suffix of compressed files, for a format that is never compressed.
 
     Parameters
@@ -113,13 +122,13 @@ def require_plain(what: str, path: AnyPath) -> None:
     InputError
         If the name ends in ``.gz`` or ``.svgz``.
     """
-    if (name := Path(path)).suffix in COMPRESSED:
+    if (name := Path(path)).suffix in COMPRESSED_SUFFIXES:
         raise InputError(
             f"{what} cannot be compressed; name the file {name.stem} in place of {path}"
         )
 
 
-def _links(path: Path) -> list[Path]:
+def _link_chain(path: Path) -> list[Path]:
     """Return a path and its chain of symbolic links, at most 40 because of cycles."""
     found = [path]
     while path.is_symlink() and len(found) < 40:
@@ -130,14 +139,14 @@ def _links(path: Path) -> list[Path]:
 
 def _is_descriptor(path: Path) -> bool:
     """True if a path is the system's name for an open file of any process."""
-    return _folder(path) == _descriptors() or _folder(path).startswith("/proc/")
+    return _real_folder(path) == _descriptor_folder() or _real_folder(path).startswith("/proc/")
 
 
-def _folder(path: Path) -> str:
+def _real_folder(path: Path) -> str:
     """Return the folder of a path, without symbolic links."""
     return os.path.realpath(path.parent)
 
 
-def _descriptors() -> str:
+def _descriptor_folder() -> str:
     """Return the folder in which the system lists the open files of this process."""
     return os.path.realpath("/dev/fd")

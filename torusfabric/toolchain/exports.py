@@ -8,10 +8,10 @@ from typing import Any
 
 from ..errors import InputError
 
-__all__ = ["exported", "read_entry_points"]
+__all__ = ["lazy_exports", "load_entry_points"]
 
 
-def exported(package: str) -> Callable[[str], Any]:
+def lazy_exports(package: str) -> Callable[[str], Any]:
     """Return a ``__getattr__`` for a package, which imports each public name at its first use.
 
     The package lists its public names as relative imports under ``if TYPE_CHECKING:``. The returned
@@ -28,7 +28,7 @@ def exported(package: str) -> Callable[[str], Any]:
 
     Examples
     --------
-    >>> exported("torusfabric")("WorkFailed")
+    >>> lazy_exports("torusfabric")("WorkFailed")
     <class 'torusfabric.errors.WorkFailed'>
     """
 
@@ -47,7 +47,7 @@ def exported(package: str) -> Callable[[str], Any]:
             for alias in line.names
         }
 
-    def get(name: str) -> Any:
+    def import_name(name: str) -> Any:
         if name.startswith("__") or name not in find_origins():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, inner = find_origins()[name]
@@ -55,10 +55,10 @@ def exported(package: str) -> Callable[[str], Any]:
         setattr(sys.modules[package], name, value)
         return value
 
-    return get
+    return import_name
 
 
-def read_entry_points(
+def load_entry_points(
     group: str,
     what: str,
     register: Callable[[Any], object],

@@ -10,7 +10,14 @@ from contextlib import contextmanager
 
 from ..errors import MissingTool
 
-__all__ = ["EXTRAS", "MODULES", "extras_named", "how_to_install", "installed", "missing_package"]
+__all__ = [
+    "EXTRAS",
+    "MODULES",
+    "name_missing_extra",
+    "install_command",
+    "is_installed",
+    "missing_package_message",
+]
 
 #: The purpose of each extra. A package of several extras is counted to the first of them.
 EXTRAS = {
@@ -48,23 +55,23 @@ MODULES = {
 }
 
 
-def how_to_install(extra: str) -> str:
+def install_command(extra: str) -> str:
     """Return the command that installs an extra.
 
     Examples
     --------
-    >>> how_to_install("hardware")
+    >>> install_command("hardware")
     "pip install 'torusfabric[hardware]'"
     """
     return f"pip install 'torusfabric[{extra}]'"
 
 
-def installed(module: str) -> bool:
+def is_installed(module: str) -> bool:
     """Return True if a module can be imported; it is only searched for, not imported."""
     return importlib.util.find_spec(module) is not None
 
 
-def missing_package(error: ModuleNotFoundError, extra: str = "") -> str | None:
+def missing_package_message(error: ModuleNotFoundError, extra: str = "") -> str | None:
     """Return the message about a module that an extra would install; None for any other module.
 
     Parameters
@@ -77,7 +84,7 @@ def missing_package(error: ModuleNotFoundError, extra: str = "") -> str | None:
 
     Examples
     --------
-    >>> missing_package(ModuleNotFoundError("No module", name="amaranth"))
+    >>> missing_package_message(ModuleNotFoundError("No module", name="amaranth"))
     "Package amaranth was not found: pip install 'torusfabric[hardware]'"
     """
     name = error.name
@@ -86,21 +93,21 @@ def missing_package(error: ModuleNotFoundError, extra: str = "") -> str | None:
     brought_by = MODULES[name]
     if extra and brought_by == "hardware":
         brought_by = extra
-    return f"Package {name} was not found: {how_to_install(brought_by)}"
+    return f"Package {name} was not found: {install_command(brought_by)}"
 
 
 @contextmanager
-def extras_named(extra: str = "") -> Iterator[None]:
+def name_missing_extra(extra: str = "") -> Iterator[None]:
     """Turn the error of a missing module into a `MissingTool` that names the extra to install.
 
     Parameters
     ----------
     extra : str
-        Parameter `extra` of `missing_package`.
+        Parameter `extra` of `missing_package_message`.
 
     Examples
     --------
-    >>> with extras_named():
+    >>> with name_missing_extra():
     ...     raise ModuleNotFoundError("No module", name="z3")
     Traceback (most recent call last):
     torusfabric.errors.MissingTool: Package z3 was not found: pip install 'torusfabric[prove]'
@@ -108,6 +115,6 @@ def extras_named(extra: str = "") -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if missing := missing_package(error, extra):
+        if missing := missing_package_message(error, extra):
             raise MissingTool(missing) from None
         raise

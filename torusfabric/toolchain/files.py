@@ -23,21 +23,29 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from ..errors import InputError
 from .destinations import (
-    COMPRESSED,
+    COMPRESSED_SUFFIXES,
     AnyPath,
     is_standard_output,
     is_written_directly,
-    open_in_time,
-    status_of,
+    open_with_timeout,
+    writable_status,
 )
-from .values import path_of
+from .values import require_path
 
-__all__ = ["AnyPath", "finished", "replacing", "reporting", "writable", "write_file", "writing",
-           "writing_text"]  # fmt: skip
+__all__ = [
+    "AnyPath",
+    "copy_when_finished",
+    "replace_when_finished",
+    "as_input_error",
+    "require_writable",
+    "write_text_file",
+    "open_for_writing",
+    "open_text_for_writing",
+]
 
 
 @contextlib.contextmanager
-def replacing(path: AnyPath) -> Iterator[Path]:
+def replace_when_finished(path: AnyPath) -> Iterator[Path]:
     """Provide an unfinished file, which replaces the target when the body ends without an error.
 
     Parameters
@@ -56,7 +64,7 @@ def replacing(path: AnyPath) -> Iterator[Path]:
         If the target cannot be written.
     """
     path = Path(path)
-    status = status_of(path)
+    status = writable_status(path)
     if is_written_directly(path, status):
         yield path
         return
@@ -75,11 +83,12 @@ def replacing(path: AnyPath) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def finished(path: AnyPath) -> Iterator[Path]:
+def copy_when_finished(path: AnyPath) -> Iterator[Path]:
     """Provide an unfinished regular file, whose content goes to any target when the body ends.
 
     For programs that open a file by its name and seek in it. If the target is a special file, the
-    content is copied there at the end. Otherwise the file replaces the target, as by `replacing`.
+    content is copied there at the end. Otherwise the file replaces the target, as by
+    `replace_when_finished`.
 
     Raises
     ------
@@ -88,19 +97,19 @@ def finished(path: AnyPath) -> Iterator[Path]:
     OSError
         If a regular file cannot be written.
     """
-    if is_written_directly(path, status_of(path)):
+    if is_written_directly(path, writable_status(path)):
         with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
             copied = Path(folder, "content")
             yield copied
-            with writing(path) as file, open(copied, "rb") as content:
+            with open_for_writing(path) as file, open(copied, "rb") as content:
                 shutil.copyfileobj(content, file)
     else:
-        with replacing(path) as unfinished:
+        with replace_when_finished(path) as unfinished:
             yield unfinished
 
 
 @contextlib.contextmanager
-def writing(path: AnyPath) -> Iterator[BinaryIO]:
+def open_for_writing(path: AnyPath) -> Iterator[BinaryIO]:
     """Open a binary file to write, which replaces the target if the body ends without an error.
 
     Yields
@@ -113,35 +122,38 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
         If the target cannot be written. Any `OSError` of the body counts as that, except a
         `BrokenPipeError` of standard output.
     """
-    path = path_of("File", path)
-    with reporting(path):
+    path = require_path("File", path)
+    with as_input_error(path):
         if is_standard_output(path):
             sys.stdout.flush()
             with io.BufferedWriter(_StandardOutput()) as file:
                 yield file
         else:
-            with replacing(path) as unfinished, open_in_time(unfinished, "wb") as file:
+            with (
+                replace_when_finished(path) as unfinished,
+                open_with_timeout(unfinished, "wb") as file,
+            ):
                 yield file
 
 
 @contextlib.contextmanager
-def writing_text(path: AnyPath) -> Iterator[TextIO]:
-    """Open a UTF-8 text file for writing, which replaces the target as by `writing`.
+def open_text_for_writing(path: AnyPath) -> Iterator[TextIO]:
+    """Open a UTF-8 text file for writing, which replaces the target as by `open_for_writing`.
 
     A file whose name ends in ``.gz`` or ``.svgz`` is compressed, without a time stamp, so that
     equal text gives equal bytes. Surrogates, which stand for bytes of file names that are no UTF-8,
     are escaped.
     """
     with contextlib.ExitStack() as stack:
-        raw = stack.enter_context(writing(path))
-        if Path(path).suffix in COMPRESSED:
+        raw = stack.enter_context(open_for_writing(path))
+        if Path(path).suffix in COMPRESSED_SUFFIXES:
             packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
             raw = cast(BinaryIO, stack.enter_context(packed))
         text = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", newline="\n")
         yield stack.enter_context(text)
 
 
-def write_file(path: AnyPath, text: str) -> None:
+def write_text_file(path: AnyPath, text: str) -> None:
     """Write a text file as a whole, or leave the old file unchanged.
 
     Raises
@@ -149,11 +161,11 @@ def write_file(path: AnyPath, text: str) -> None:
     InputError
         If the file cannot be written.
     """
-    with writing_text(path) as file:
+    with open_text_for_writing(path) as file:
         file.write(text)
 
 
-def writable(path: AnyPath) -> None:
+def require_writable(path: AnyPath) -> None:
     """Check that a file can be written, before hours are spent on computing its content.
 
     Raises
@@ -165,20 +177,20 @@ def writable(path: AnyPath) -> None:
         return
     folder = Path(path).parent
     if not folder.is_dir():
-        raise _unwritable("Folder", folder, OSError(errno.ENOENT, os.strerror(errno.ENOENT)))
-    with reporting(path):
-        if is_written_directly(path, status_of(path)):
+        raise _unwritable_error("Folder", folder, OSError(errno.ENOENT, os.strerror(errno.ENOENT)))
+    with as_input_error(path):
+        if is_written_directly(path, writable_status(path)):
             return
     folder = Path(os.path.realpath(path)).parent
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise _unwritable("Folder", folder, error) from None
+        raise _unwritable_error("Folder", folder, error) from None
 
 
 @contextlib.contextmanager
-def reporting(path: AnyPath) -> Iterator[None]:
+def as_input_error(path: AnyPath) -> Iterator[None]:
     """Turn an `OSError` of writing to a path into an `InputError`.
 
     A `BrokenPipeError` of standard output is passed on: its reader has closed the pipe, which is no
@@ -192,7 +204,7 @@ def reporting(path: AnyPath) -> Iterator[None]:
             if isinstance(error, BrokenPipeError):
                 raise
             name = "standard output"
-        raise _unwritable("File", name, error) from None
+        raise _unwritable_error("File", name, error) from None
 
 
 class _StandardOutput(io.RawIOBase):
@@ -211,7 +223,7 @@ class _StandardOutput(io.RawIOBase):
         sys.stdout.buffer.flush()
 
 
-def _unwritable(what: str, name: AnyPath, error: OSError) -> InputError:
+def _unwritable_error(what: str, name: AnyPath, error: OSError) -> InputError:
     return InputError(
         f"{what} {name} cannot be written ({error.strerror or error}); choose another file or "
         "folder"

@@ -15,24 +15,24 @@ from pathlib import Path
 from ..errors import InputError, WorkFailed
 from .destinations import AnyPath
 
-__all__ = ["locked", "made_folder", "remove_work_folders", "require_room", "work_folder"]
+__all__ = ["hold_lock", "make_folder", "remove_work_folders", "require_disk_space", "work_folder"]
 
 
 #: Error numbers of a disk that is full or read-only, or of a file that is too large.
-_NO_ROOM = {
+_DISK_FULL = {
     getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS") if hasattr(errno, name)
 }
 
 
 #: Bytes that must be free on the disk of a work folder, before and after a tool runs.
-ROOM = 10_000_000
+LEAST_FREE_BYTES = 10_000_000
 
 #: Work folders of this process that exist at the moment.
-_open: set[Path] = set()
+_open_folders: set[Path] = set()
 
 
 @contextlib.contextmanager
-def locked(path: AnyPath, *, waiting: Callable[[], object] | None = None) -> Iterator[None]:
+def hold_lock(path: AnyPath, *, waiting: Callable[[], object] | None = None) -> Iterator[None]:
     """Hold an exclusive lock on a file or folder during the body.
 
     Where the file system or the platform cannot lock the path, the body runs without a lock.
@@ -60,7 +60,7 @@ def locked(path: AnyPath, *, waiting: Callable[[], object] | None = None) -> Ite
 
 
 @contextlib.contextmanager
-def made_folder(folder: AnyPath) -> Iterator[None]:
+def make_folder(folder: AnyPath) -> Iterator[None]:
     """Make a folder and its missing parents.
 
     After an error in the body, the folders that this call has made are removed if they are empty.
@@ -113,8 +113,8 @@ def work_folder(use: str = "") -> Iterator[Path]:
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"torusfabric-{use}-" if use else "torusfabric-"))
     except OSError as error:
-        raise _no_room(error) from None
-    _open.add(folder)
+        raise _disk_full_error(error) from None
+    _open_folders.add(folder)
     named = False
     try:
         yield folder
@@ -122,22 +122,22 @@ def work_folder(use: str = "") -> Iterator[Path]:
         named = str(folder) in str(error)
         raise
     except OSError as error:
-        if error.errno not in _NO_ROOM:
+        if error.errno not in _DISK_FULL:
             raise
-        raise _no_room(error) from None
+        raise _disk_full_error(error) from None
     finally:
-        _open.discard(folder)
+        _open_folders.discard(folder)
         if not named:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_work_folders() -> None:
     """Remove all work folders of this process, before it exits from within their bodies."""
-    for folder in list(_open):
+    for folder in list(_open_folders):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def require_room(folder: AnyPath) -> None:
+def require_disk_space(folder: AnyPath) -> None:
     """Check that the disk of a folder has room for the output of tools.
 
     Why: few tools notice that the disk is full.
@@ -145,22 +145,22 @@ def require_room(folder: AnyPath) -> None:
     Raises
     ------
     WorkFailed
-        If less than `ROOM` bytes are free.
+        If less than `LEAST_FREE_BYTES` bytes are free.
     """
     try:
         disk = shutil.disk_usage(folder)
     except OSError:
         return  # using the folder will give a better message
-    if disk.total and disk.free < ROOM:
+    if disk.total and disk.free < LEAST_FREE_BYTES:
         where, temporary = Path(folder).resolve(), Path(tempfile.gettempdir()).resolve()
         where = temporary if temporary in where.parents else where.parent
         raise WorkFailed(
-            f"The disk of {where} has {disk.free / 1000000.0:.1f} MB of free room, but tools need "
-            f"{ROOM // 10**6} MB; free some, or name another folder by TMPDIR"
+            f"The disk of {where} has {disk.free / 1e6:.1f} MB of free room, but tools need "
+            f"{LEAST_FREE_BYTES // 10**6} MB; free some, or name another folder by TMPDIR"
         )
 
 
-def _no_room(error: OSError) -> WorkFailed:
+def _disk_full_error(error: OSError) -> WorkFailed:
     """Return the error for a folder of temporary files that is full."""
     try:
         where = tempfile.gettempdir()

@@ -6,12 +6,12 @@ the logger ``torusfabric`` at the level `logging.INFO`.
 
 import logging
 
-__all__ = ["LOGGER", "say"]
+__all__ = ["LOGGER", "send_notice"]
 
 #: The logger of all notices.
 LOGGER = logging.getLogger("torusfabric")
 
 
-def say(text: str) -> None:
+def send_notice(text: str) -> None:
     """Send a notice, one line of text."""
     LOGGER.info("%s", text)

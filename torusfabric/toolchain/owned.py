@@ -20,12 +20,18 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..errors import InputError
-from .destinations import AnyPath, is_standard_output, is_written_directly, status_of
-from .files import replacing, reporting, writing
-from .folders import made_folder
-from .values import path_of
+from .destinations import AnyPath, is_standard_output, is_written_directly, writable_status
+from .files import as_input_error, open_for_writing, replace_when_finished
+from .folders import make_folder
+from .values import require_path
 
-__all__ = ["is_like", "require_like", "require_owned", "require_whole", "write_owned"]
+__all__ = [
+    "is_replaceable",
+    "require_replaceable",
+    "require_replaceable_files",
+    "require_complete_set",
+    "write_file_set",
+]
 
 #: File name of the record, with the maker filled in.
 RECORD = ".torusfabric-{}.json"
@@ -33,11 +39,13 @@ RECORD = ".torusfabric-{}.json"
 
 def owned_files(folder: Path, maker: str) -> set[str]:
     """Return the names of the files in a folder that a maker wrote and nobody has changed since."""
-    known = _recorded(folder, maker)
-    return {name for name, digests in known.items() if _is_recorded(folder, name, digests)}
+    known = _read_record(folder, maker)
+    return {name for name, digests in known.items() if _has_recorded_digest(folder, name, digests)}
 
 
-def require_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool) -> None:
+def require_replaceable_files(
+    folder: Path, maker: str, names: Iterable[str], *, force: bool
+) -> None:
     """Refuse to replace foreign files in a folder.
 
     Parameters
@@ -58,10 +66,10 @@ def require_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool
     """
     there = {name for name in names if os.path.lexists(folder / name)}
     if foreign := sorted(there - owned_files(folder, maker)) if there and not force else []:
-        raise _foreign(folder / foreign[0])
+        raise _foreign_file_error(folder / foreign[0])
 
 
-def write_owned(
+def write_file_set(
     folder: Path, maker: str, files: Mapping[str, bytes], *, seal: str, force: bool
 ) -> None:
     """Write a set of files into a folder, in place of the set that the same maker wrote before.
@@ -95,28 +103,28 @@ def write_owned(
     InputError
         If a file is foreign or cannot be written. The folder is unchanged then.
     """
-    require_owned(folder, maker, files, force=force)
-    before, gone = _recorded(folder, maker), owned_files(folder, maker) - files.keys()
+    require_replaceable_files(folder, maker, files, force=force)
+    before, gone = _read_record(folder, maker), owned_files(folder, maker) - files.keys()
     if not files and not gone:
         return
     new = {name: [hashlib.sha256(content).hexdigest()] for name, content in files.items()}
     # At any moment of the exchange each file has one of the two digests.
     both = {name: [*before.get(name, []), *digests] for name, digests in new.items()}
-    with reporting(folder), contextlib.ExitStack() as stack:
+    with as_input_error(folder), contextlib.ExitStack() as stack:
         for inside in sorted({(folder / name).parent for name in files}):
-            stack.enter_context(made_folder(inside))
+            stack.enter_context(make_folder(inside))
         # The exit stack unwinds in reverse: the seal is entered first and takes its name last.
         for name in sorted(files, key=lambda name: name != seal):
-            with reporting(folder / name):
-                unfinished = stack.enter_context(replacing(folder / name))
+            with as_input_error(folder / name):
+                unfinished = stack.enter_context(replace_when_finished(folder / name))
                 unfinished.write_bytes(files[name])
         _write_record(folder, maker, before | both)
         for name in [seal, *sorted(gone - {seal})]:
-            _unlink(folder / name, folder)
+            _remove_file(folder / name, folder)
     _write_record(folder, maker, new)
 
 
-def _unlink(path: Path, folder: Path) -> None:
+def _remove_file(path: Path, folder: Path) -> None:
     """Remove a file, and its inner folder if that is empty then."""
     try:
         path.unlink(missing_ok=True)
@@ -129,7 +137,7 @@ def _unlink(path: Path, folder: Path) -> None:
         ) from None
 
 
-def require_whole(seal: AnyPath) -> None:
+def require_complete_set(seal: AnyPath) -> None:
     """Refuse a set of files with a record but without its seal, because writing it was interrupted.
 
     Parameters
@@ -142,7 +150,7 @@ def require_whole(seal: AnyPath) -> None:
     InputError
         If the seal is missing and the folder has a record.
     """
-    path = Path(path_of("File", seal))
+    path = Path(require_path("File", seal))
     if not path.exists() and any(path.parent.glob(RECORD.format("*"))):
         raise InputError(
             f"Folder {path.parent} is incomplete, for {path.name} is missing: the command that "
@@ -150,7 +158,7 @@ def require_whole(seal: AnyPath) -> None:
         )
 
 
-def require_like(path: AnyPath, beginning: str | bytes, *, force: bool = False) -> None:
+def require_replaceable(path: AnyPath, beginning: str | bytes, *, force: bool = False) -> None:
     """Refuse to replace a single file that does not begin like the new file.
 
     Parameters
@@ -167,11 +175,11 @@ def require_like(path: AnyPath, beginning: str | bytes, *, force: bool = False) 
     InputError
         If the file is foreign.
     """
-    if not force and not is_like(path, beginning):
-        raise _foreign(Path(path))
+    if not force and not is_replaceable(path, beginning):
+        raise _foreign_file_error(Path(path))
 
 
-def is_like(path: AnyPath, beginning: str | bytes) -> bool:
+def is_replaceable(path: AnyPath, beginning: str | bytes) -> bool:
     """Return True if a single file may be replaced by a new file of a format.
 
     This holds for a file that is missing or empty, for a special file, and for a file that begins
@@ -184,17 +192,19 @@ def is_like(path: AnyPath, beginning: str | bytes) -> bool:
     beginning : str or bytes
         Beginning that all files of this format share, before compression.
     """
-    path = path_of("File", path)
+    path = require_path("File", path)
     if is_standard_output(path):
         return True
-    with reporting(path):
-        status = status_of(path)
+    with as_input_error(path):
+        status = writable_status(path)
         if status is None or is_written_directly(path, status) or not status.st_size:
             return True
-        return _begins(Path(path), beginning.encode() if isinstance(beginning, str) else beginning)
+        return _begins_with(
+            Path(path), beginning.encode() if isinstance(beginning, str) else beginning
+        )
 
 
-def _begins(path: Path, beginning: bytes) -> bool:
+def _begins_with(path: Path, beginning: bytes) -> bool:
     """True if a file, unpacked if it is compressed, has this beginning."""
     with open(path, "rb") as file:
         found = file.read(max(len(beginning), 2))
@@ -207,14 +217,14 @@ def _begins(path: Path, beginning: bytes) -> bool:
     return found.startswith(beginning)
 
 
-def _foreign(path: Path) -> InputError:
+def _foreign_file_error(path: Path) -> InputError:
     return InputError(
         f"File {path} exists and is not as torusfabric wrote it; choose another, or replace it by "
         "--force (in Python force=True)"
     )
 
 
-def _recorded(folder: Path, maker: str) -> dict[str, list[str]]:
+def _read_record(folder: Path, maker: str) -> dict[str, list[str]]:
     """Return the digests in a maker's record of a folder, by file name."""
     try:
         record = json.loads((folder / RECORD.format(maker)).read_text(encoding="utf-8"))
@@ -228,11 +238,11 @@ def _recorded(folder: Path, maker: str) -> dict[str, list[str]]:
 
 def _write_record(folder: Path, maker: str, files: Mapping[str, list[str]]) -> None:
     record = {"format": "torusfabric-files", "files": dict(sorted(files.items()))}
-    with writing(folder / RECORD.format(maker)) as file:
+    with open_for_writing(folder / RECORD.format(maker)) as file:
         file.write(json.dumps(record, indent=1).encode() + b"\n")
 
 
-def _is_recorded(folder: Path, name: str, digests: Iterable[str]) -> bool:
+def _has_recorded_digest(folder: Path, name: str, digests: Iterable[str]) -> bool:
     """True if a file has one of the digests and lies within the folder, not behind a link."""
     path = folder / name
     try:

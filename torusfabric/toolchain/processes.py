@@ -2,12 +2,12 @@
 
 Each child leads a process group of its own, and the whole group is ended at once. Why: a shell does
 not pass signals on to its children, and a compiler driver leaves its passes running. The group is
-ended when an exception leaves the call that waits for the child. `ending_signals` turns the
+ended when an exception leaves the call that waits for the child. `interrupt_on_signals` turns the
 signals that end a command (SIGINT, SIGTERM, SIGHUP) into such exceptions.
 
 Python raises the exception of a signal only between two of its own instructions, so a library in a
 long computation would delay it. Therefore a thread watches for signals as well. If the main thread
-has not reacted within `HEED` seconds, the thread ends the whole process.
+has not reacted within `REACTION_SECONDS` seconds, the thread ends the whole process.
 """
 
 import contextlib
@@ -24,7 +24,14 @@ from typing import IO, NoReturn, TypeVar
 
 from .destinations import AnyPath
 
-__all__ = ["Interrupted", "beside", "ending_signals", "leave", "parallel", "run"]
+__all__ = [
+    "Interrupted",
+    "run_in_background",
+    "interrupt_on_signals",
+    "exit_process",
+    "map_in_threads",
+    "run",
+]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -36,10 +43,10 @@ GRACE = 1.0
 PERIOD = 1.0
 
 #: Seconds within which the main thread must react to a signal that ends the command.
-HEED = 0.5
+REACTION_SECONDS = 0.5
 
 #: The signals that end a command, as far as the platform has them.
-_ENDING = [
+_ENDING_SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
 
@@ -66,22 +73,22 @@ class Interrupted(KeyboardInterrupt):
         return "interrupted" if self.number == signal.SIGINT else "terminated"
 
 
-def _end(processes: Iterable[subprocess.Popen[str]]) -> None:
+def _end_processes(processes: Iterable[subprocess.Popen[str]]) -> None:
     """End process groups: send SIGINT, wait up to `GRACE` seconds for each, then kill the rest."""
     processes = [process for process in processes if process.poll() is None]
     try:
         for process in processes:
-            _signal(process, signal.SIGINT)
+            _send_signal(process, signal.SIGINT)
         for process in processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE)
     finally:
         for process in processes:
-            _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+            _send_signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-def _signal(process: subprocess.Popen[str], number: int) -> None:
-    """Send a signal to the group of a process."""
+def _send_signal(process: subprocess.Popen[str], number: int) -> None:
+    """Send a signal to a process and all others in its group, if they still exist."""
     with contextlib.suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, number)
@@ -89,7 +96,7 @@ def _signal(process: subprocess.Popen[str], number: int) -> None:
             process.kill()
 
 
-class _Signals:
+class _SignalHandler:
     """The signal handler, which defers signals while a process is being started.
 
     Why: an exception between the start of a process and its registration in `_running` would leave
@@ -101,8 +108,8 @@ class _Signals:
         self._came: int | None = None
         self.noticed = threading.Event()
 
-    def arrive(self, number: int, _: FrameType | None) -> None:
-        """Handle a signal: raise `Interrupted`, at once or at the end of `held`."""
+    def handle(self, number: int, _: FrameType | None) -> None:
+        """Handle a signal: raise `Interrupted`, at once or at the end of `defer_signals`."""
         self.noticed.set()
         if self._holding:
             self._came = number
@@ -110,7 +117,7 @@ class _Signals:
             raise Interrupted(number)
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def defer_signals(self) -> Iterator[None]:
         """Defer signals during the body; only the main thread gets signals."""
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -124,18 +131,18 @@ class _Signals:
                 raise Interrupted(self._came)
 
 
-_signals = _Signals()
+_signals = _SignalHandler()
 
 #: The running processes. Each has the event that is set when the pool of its thread has failed.
 _running: dict["subprocess.Popen[str]", threading.Event] = {}
 _starting = threading.Lock()
 
 #: The failure event of the current thread's pool; and the event, never set, of all other threads.
-_of_thread, _never = threading.local(), threading.Event()
+_thread_failure, _no_failure = threading.local(), threading.Event()
 
 
 @contextlib.contextmanager
-def ending_signals() -> Iterator[None]:
+def interrupt_on_signals() -> Iterator[None]:
     """Raise `Interrupted` for signals that end a command, so that child processes are ended too.
 
     Signals that are ignored stay ignored, as after ``nohup``. Outside the main thread there is no
@@ -146,10 +153,10 @@ def ending_signals() -> Iterator[None]:
         return
     before = {}
     try:
-        with _watched_signals():
-            for number in _ENDING:
+        with _watch_signals():
+            for number in _ENDING_SIGNALS:
                 if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                    before[number] = signal.signal(number, _signals.arrive)
+                    before[number] = signal.signal(number, _signals.handle)
             yield
     finally:
         for number, handler in before.items():
@@ -157,13 +164,13 @@ def ending_signals() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _watched_signals() -> Iterator[None]:
+def _watch_signals() -> Iterator[None]:
     """End the process if the main thread does not react to a signal during the body."""
     _signals.noticed.clear()
     receiver, sender = socket.socketpair()
     sender.settimeout(0.0)  # `set_wakeup_fd` demands a socket that never blocks
     before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
-    threading.Thread(target=_watch, args=(receiver,), daemon=True).start()
+    threading.Thread(target=_watch_reaction, args=(receiver,), daemon=True).start()
     try:
         yield
     finally:
@@ -171,17 +178,17 @@ def _watched_signals() -> Iterator[None]:
         sender.close()
 
 
-def _watch(receiver: socket.socket) -> None:
+def _watch_reaction(receiver: socket.socket) -> None:
     """Read the numbers of arriving signals; end the process if no reaction follows in time."""
     with receiver:
         while number := receiver.recv(1):
-            _signals.noticed.wait(HEED)
-            if number[0] in _ENDING and not _signals.noticed.is_set():
+            _signals.noticed.wait(REACTION_SECONDS)
+            if number[0] in _ENDING_SIGNALS and not _signals.noticed.is_set():
                 reason = Interrupted(number[0])
-                leave(reason.status, f"torusfabric: {reason}")
+                exit_process(reason.status, f"torusfabric: {reason}")
 
 
-def leave(status: int, text: str = "") -> NoReturn:
+def exit_process(status: int, text: str = "") -> NoReturn:
     """End this process from any thread, with its child processes and its work folders.
 
     Parameters
@@ -194,7 +201,7 @@ def leave(status: int, text: str = "") -> NoReturn:
     from .folders import remove_work_folders  # here, because few processes end this way
 
     with _starting:  # no other thread can start a process from here on
-        _end(list(_running))
+        _end_processes(list(_running))
         remove_work_folders()
         with contextlib.suppress(OSError, ValueError, AttributeError):
             print(text, end="\n" if text else "", file=sys.stderr, flush=True)
@@ -235,10 +242,10 @@ def run(
         If the program cannot be started.
     """
     streams = (subprocess.PIPE, subprocess.PIPE) if log is None else (log, subprocess.STDOUT)
-    failed = getattr(_of_thread, "failed", _never)
+    failed = getattr(_thread_failure, "failed", _no_failure)
     process = output = None
     try:
-        with _signals.held(), _starting:
+        with _signals.defer_signals(), _starting:
             if failed.is_set():
                 raise Interrupted(signal.SIGINT)
             process = subprocess.Popen(
@@ -261,7 +268,7 @@ def run(
                 output = process.communicate(timeout=PERIOD if look else None)
     except BaseException:
         if process is not None:
-            _end([process])
+            _end_processes([process])
         raise
     finally:
         if process is not None:
@@ -270,7 +277,7 @@ def run(
     return subprocess.CompletedProcess(command, process.returncode, *output)
 
 
-def parallel(function: Callable[[T], R], items: Iterable[T], *, jobs: int = 2) -> Iterator[R]:
+def map_in_threads(function: Callable[[T], R], items: Iterable[T], *, jobs: int = 2) -> Iterator[R]:
     """Apply a function to items in several threads, and yield the results in order.
 
     The function runs programs by `run`. The first exception ends all programs of the other threads.
@@ -284,12 +291,12 @@ def parallel(function: Callable[[T], R], items: Iterable[T], *, jobs: int = 2) -
     if len(items) <= 1 or jobs <= 1:
         yield from map(function, items)
         return
-    with _pool(min(jobs, len(items))) as pool:
+    with _thread_pool(min(jobs, len(items))) as pool:
         yield from pool.map(function, items)
 
 
 @contextlib.contextmanager
-def beside(function: Callable[[], R]) -> Iterator[Callable[[], R]]:
+def run_in_background(function: Callable[[], R]) -> Iterator[Callable[[], R]]:
     """Run a function in a thread while the body runs; an exception in the body ends its programs.
 
     Yields
@@ -297,15 +304,15 @@ def beside(function: Callable[[], R]) -> Iterator[Callable[[], R]]:
     function of ()
         Waits for the end of the thread and returns the result of `function`.
     """
-    with _pool(1) as pool:
+    with _thread_pool(1) as pool:
         yield pool.submit(function).result
 
 
 @contextlib.contextmanager
-def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+def _thread_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
     """Provide a pool of threads; an exception in the body ends all programs of the threads."""
     failed = threading.Event()
-    join = lambda: setattr(_of_thread, "failed", failed)
+    join = lambda: setattr(_thread_failure, "failed", failed)
     pool = ThreadPoolExecutor(threads, initializer=join)
     try:
         yield pool
@@ -314,7 +321,7 @@ def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
         with _starting:
             failed.set()
             running = [process for process, its in [*_running.items()] if its is failed]
-        _end(running)
+        _end_processes(running)
         raise
     finally:
         pool.shutdown()

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from .notices import LOGGER, say
+from .notices import LOGGER, send_notice
 from .resources import duration_text
 
 __all__ = ["Progress", "progress_bar", "progress_lines"]
@@ -40,12 +40,12 @@ def progress_bar(what: str) -> Iterator[Progress]:
         yield lambda *_: None
         return
     began = time.monotonic()
-    with _bar(what) if _on_terminal() else progress_lines(what) as advance:
+    with _terminal_bar(what) if _has_terminal() else progress_lines(what) as advance:
         yield advance
     LOGGER.debug("%s took %.1f s", what, time.monotonic() - began)
 
 
-def _on_terminal() -> bool:
+def _has_terminal() -> bool:
     """True if standard error is a terminal; False if it is closed or missing."""
     try:
         return sys.stderr.isatty()
@@ -54,7 +54,7 @@ def _on_terminal() -> bool:
 
 
 @contextlib.contextmanager
-def _bar(what: str) -> Iterator[Progress]:
+def _terminal_bar(what: str) -> Iterator[Progress]:
     """Show a bar during the body, and remove it at the end."""
     # Here, because only terminals show a bar, and the import takes longer than most small plans.
     from rich import progress as rich_progress
@@ -94,7 +94,7 @@ def progress_lines(what: str) -> Iterator[Progress]:
     def watch() -> None:
         pause = FIRST
         while not over.wait(pause):
-            say(_line(*now, time.monotonic() - began))
+            send_notice(_progress_line(*now, time.monotonic() - began))
             pause = min(2 * pause, LONGEST)
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -106,12 +106,12 @@ def progress_lines(what: str) -> Iterator[Progress]:
         watcher.join()
 
 
-def _line(what: str, done: float, total: float, seconds: float) -> str:
-    """Return a line about the progress.
+def _progress_line(what: str, done: float, total: float, seconds: float) -> str:
+    """Return a line about the progress after some seconds, with an estimate of the rest.
 
     Examples
     --------
-    >>> _line("planning", 0, 0, 20.2), _line("checking", 30, 120, 20)
+    >>> _progress_line("planning", 0, 0, 20.2), _progress_line("checking", 30, 120, 20)
     ('planning: 20 s so far', 'checking: 25 %, 20 s so far, some 60 s more')
     """
     text = f"{duration_text(seconds)} so far"

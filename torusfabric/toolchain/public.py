@@ -8,9 +8,9 @@ passed on: it shows a defect of this package, or comes from a function of the us
 Flags (parameters annotated ``bool``) are the exception: they are checked before the call. Why: any
 value has a truth value, so a wrong flag would raise nothing.
 
-Why other arguments are not checked before the call: their annotations name classes of rooms that
-may not be imported yet. Most calls come from this package itself and are right. And where a
-function checks an argument by itself, its message is more precise.
+Why other arguments are not checked before the call: their annotations name classes of modules that
+may not be imported yet. Most calls come from torusfabric itself and are right. And where a function
+checks an argument by itself, its message is more precise.
 """
 
 import ast
@@ -29,7 +29,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 from typing_extensions import is_typeddict
 
 from ..errors import InputError, TorusfabricError
-from .values import flag, is_several, shown
+from .values import is_iterable, message_text, require_bool
 
 __all__ = ["public", "public_class", "require_fields"]
 
@@ -38,7 +38,7 @@ R = TypeVar("R")
 C = TypeVar("C", bound=type)
 
 #: Words in messages for one value of a type, and for several.
-WORDS: dict[Any, tuple[str, str]] = {
+TYPE_WORDS: dict[Any, tuple[str, str]] = {
     bool: ("True or False", "True or False"),
     int: ("an integer", "integers"),
     float: ("a number", "numbers"),
@@ -50,7 +50,7 @@ WORDS: dict[Any, tuple[str, str]] = {
 }
 
 #: The abstract class that numbers of Python and numpy match, by annotation. A bool is no number.
-NUMBERS = {int: Integral, float: Real, complex: Real}
+NUMBER_CLASSES = {int: Integral, float: Real, complex: Real}
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:
@@ -79,21 +79,21 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     flags = [name for name, hint in function.__annotations__.items() if hint in (bool, "bool")]
 
     @wraps(function)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+    def call_with_checks(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in flags:
             if name in kwargs:
-                flag(name, kwargs[name])
+                require_bool(name, kwargs[name])
         try:
             return function(*args, **kwargs)
         except TorusfabricError:
             raise
         except Exception:
-            refusal = _refusal(function, args, kwargs)
+            refusal = _argument_error(function, args, kwargs)
             if refusal is None:
                 raise
         raise refusal
 
-    return guarded
+    return call_with_checks
 
 
 def public_class(kind: C) -> C:
@@ -121,22 +121,28 @@ def public_class(kind: C) -> C:
     return kind
 
 
-def _refusal(
+def _argument_error(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> InputError | None:
-    """Return the error about the first argument of a wrong type; None if all arguments match."""
+    """Return the error about the first argument that does not match its annotation, if any.
+
+    Parameters
+    ----------
+    args, kwargs
+        Arguments of the failed call of `function`.
+    """
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)
     except TypeError:
         return None  # Python's own error names the argument that is missing or superfluous
-    hints = _hints(function)
-    for name, value, hint in _arguments(bound, hints):
-        if not _fits(value, hint):
-            return InputError(f"{name} must be {_describe(hint)}, not {shown(value)}")
+    hints = _evaluate_hints(function)
+    for name, value, hint in _annotated_arguments(bound, hints):
+        if not _matches_hint(value, hint):
+            return InputError(f"{name} must be {_describe_hint(hint)}, not {message_text(value)}")
     return None
 
 
-def _arguments(
+def _annotated_arguments(
     bound: inspect.BoundArguments, hints: Mapping[str, Any]
 ) -> collections.abc.Iterator[tuple[str, Any, Any]]:
     """Yield the name, the value and the annotation of each argument."""
@@ -161,17 +167,17 @@ def require_fields(value: Any) -> None:
     InputError
         Names the first field of a wrong type.
     """
-    hints = _hints(type(value).__init__)
+    hints = _evaluate_hints(type(value).__init__)
     for name in value.__dataclass_fields__:
-        if not _fits(found := getattr(value, name), hint := hints.get(name, Any)):
+        if not _matches_hint(found := getattr(value, name), hint := hints.get(name, Any)):
             what = f"{name} of {type(value).__name__}"
-            raise InputError(f"{what} must be {_describe(hint)}, not {shown(found)}")
+            raise InputError(f"{what} must be {_describe_hint(hint)}, not {message_text(found)}")
 
 
 @cache
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+def _evaluate_hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the evaluated annotations of a function, also of names only type checkers import."""
-    names = _checked_names(function.__module__)
+    names = _names_for_hints(function.__module__)
     hints = {}
     for name, hint in function.__annotations__.items():
         try:
@@ -182,7 +188,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 @cache
-def _checked_names(module: str) -> dict[str, Any]:
+def _names_for_hints(module: str) -> dict[str, Any]:
     """Return the names of a module, with those that it imports under ``if TYPE_CHECKING:``."""
     home = sys.modules[module]
     names = dict(vars(home))
@@ -195,19 +201,19 @@ def _checked_names(module: str) -> dict[str, Any]:
     return names
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def _matches_hint(value: Any, hint: Any) -> bool:
     """True if a value matches an annotation, or if that cannot be decided."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, each) for each in inner)
+        return any(_matches_hint(value, each) for each in inner)
     if origin is Literal:
         return value in inner
     if origin is not None:
-        return not isinstance(origin, type) or _fits_generic(value, origin, inner)
+        return not isinstance(origin, type) or _matches_generic(value, origin, inner)
     if hint is None:
         return value is None
-    if hint in NUMBERS:
-        return isinstance(value, NUMBERS[hint]) and not isinstance(value, bool)
+    if hint in NUMBER_CLASSES:
+        return isinstance(value, NUMBER_CLASSES[hint]) and not isinstance(value, bool)
     if not isinstance(hint, type):
         return True  # Any, a variable, Self
     with suppress(TypeError):  # a protocol that cannot be checked at run time
@@ -215,7 +221,7 @@ def _fits(value: Any, hint: Any) -> bool:
     return True
 
 
-def _fits_generic(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
+def _matches_generic(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
     """True if a value matches an annotation with parameters: a collection, an array or a function.
 
     Parameters
@@ -229,28 +235,30 @@ def _fits_generic(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
         return callable(value)
     if hasattr(value, "dtype"):
         if origin.__name__ == "ndarray":
-            return _fits_array(value, inner)
+            return _matches_array(value, inner)
         value = value.tolist() if getattr(value, "size", 0) else None
-        return isinstance(value, list) and all(_fits(each, inner[0]) for each in value)
+        return isinstance(value, list) and all(_matches_hint(each, inner[0]) for each in value)
     if not isinstance(value, origin):
         return False
     if issubclass(origin, collections.abc.Mapping):
-        return all(_fits(k, inner[0]) and _fits(v, inner[1]) for k, v in value.items())
+        return all(
+            _matches_hint(k, inner[0]) and _matches_hint(v, inner[1]) for k, v in value.items()
+        )
     if origin is tuple and inner[-1] is not Ellipsis:
-        return len(value) == len(inner) and all(map(_fits, value, inner))
-    if isinstance(value, collections.abc.Collection) and is_several(value) and inner:
-        return all(_fits(each, inner[0]) for each in value)
+        return len(value) == len(inner) and all(map(_matches_hint, value, inner))
+    if isinstance(value, collections.abc.Collection) and is_iterable(value) and inner:
+        return all(_matches_hint(each, inner[0]) for each in value)
     return True
 
 
-def _fits_array(value: Any, inner: tuple[Any, ...]) -> bool:
+def _matches_array(value: Any, inner: tuple[Any, ...]) -> bool:
     """True if the element type of an array matches the parameters of its annotation."""
     (kind,) = get_args(inner[-1]) or (Any,)
     kind = get_origin(kind) or kind
     return not isinstance(kind, type) or issubclass(value.dtype.type, kind)
 
 
-def _describe(hint: Any, *, many: bool = False) -> str:
+def _describe_hint(hint: Any, *, many: bool = False) -> str:
     """Return an annotation in words for messages.
 
     Parameters
@@ -260,7 +268,7 @@ def _describe(hint: Any, *, many: bool = False) -> str:
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        *most, last = dict.fromkeys(_describe(each, many=many) for each in inner)
+        *most, last = dict.fromkeys(_describe_hint(each, many=many) for each in inner)
         return f"{', '.join(most)} or {last}" if most else last
     if origin is Literal:
         return " or ".join(map(str, inner))
@@ -270,15 +278,15 @@ def _describe(hint: Any, *, many: bool = False) -> str:
         return "an array" + (" of integers" if "integer" in str(inner) else "")
     if name == "integer":  # numpy's class
         kind = int
-    if kind in WORDS:
-        return WORDS[kind][many]
+    if kind in TYPE_WORDS:
+        return TYPE_WORDS[kind][many]
     if isinstance(kind, type) and issubclass(kind, collections.abc.Mapping) and inner:
-        key, value = (_describe(each, many=True) for each in inner)
+        key, value = (_describe_hint(each, many=True) for each in inner)
         return f"{'dictionaries' if many else 'a dictionary'} of {key} to {value}"
     if kind is tuple and inner:
         more = inner[-1] is Ellipsis
-        each = [_describe(one, many=more) for one in inner if one is not Ellipsis]
+        each = [_describe_hint(one, many=more) for one in inner if one is not Ellipsis]
         return f"{'tuples' if many else 'a tuple'} of {' and '.join(each)}"
     if isinstance(kind, type) and issubclass(kind, collections.abc.Iterable) and inner:
-        return f"{'lists' if many else 'a list'} of {_describe(inner[0], many=True)}"
+        return f"{'lists' if many else 'a list'} of {_describe_hint(inner[0], many=True)}"
     return name if many else f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"

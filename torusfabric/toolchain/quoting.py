@@ -10,15 +10,15 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
-__all__ = ["facts_table", "filled", "line_comment", "markdown_code",
-           "script_json", "shell_command", "tcl_text", "visible", "xml_attribute",
+__all__ = ["facts_table", "fill_template", "line_comment", "markdown_code",
+           "script_json", "shell_command", "tcl_text", "escape_unprintable", "xml_attribute",
            "xml_text"]  # fmt: skip
 
 #: Characters that XML 1.0 forbids, even when escaped.
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def visible(text: str, keep: str = "") -> str:
+def escape_unprintable(text: str, keep: str = "") -> str:
     r"""Return a text with all unprintable characters replaced by Python's escapes.
 
     Parameters
@@ -28,7 +28,7 @@ def visible(text: str, keep: str = "") -> str:
 
     Examples
     --------
-    >>> print(visible("a\x1b[31mb\n"))
+    >>> print(escape_unprintable("a\x1b[31mb\n"))
     a\x1b[31mb\n
     """
     if text.isprintable():
@@ -50,7 +50,7 @@ def line_comment(text: str, mark: str = "//") -> str:
     >>> print(line_comment("a\nmodule b; \\"))
     // a\nmodule b; \.
     """
-    line = f"{mark} {visible(text)}"
+    line = f"{mark} {escape_unprintable(text)}"
     return f"{line}." if line.endswith("\\") else line
 
 
@@ -63,11 +63,11 @@ def shell_command(words: Iterable[str]) -> str:
     cat 'my file' $'a\nb'
     """
     return " ".join(
-        shlex.quote(word) if word.isprintable() else f"$'{_in_dollars(word)}'" for word in words
+        shlex.quote(word) if word.isprintable() else f"$'{_dollar_quote(word)}'" for word in words
     )
 
 
-def _in_dollars(word: str) -> str:
+def _dollar_quote(word: str) -> str:
     """Return a word for a shell's quotes ``$'..'``; unprintable characters become octal bytes."""
     return "".join(
         ("\\" if char in "\\'" else "") + char
@@ -88,7 +88,7 @@ def markdown_code(text: str) -> str:
     >>> markdown_code("a"), markdown_code("a `b`")
     ('`a`', '`` a `b` ``')
     """
-    text = visible(text)
+    text = escape_unprintable(text)
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence, space = "`" * (longest + 1), " " * (longest > 0)
     return f"{fence}{space}{text}{space}{fence}"
@@ -104,7 +104,7 @@ def xml_text(text: str) -> str:
     """
     import html  # here, because few texts are XML
 
-    return html.escape(_NO_XML.sub(lambda found: visible(found[0]), text))
+    return html.escape(_NO_XML.sub(lambda found: escape_unprintable(found[0]), text))
 
 
 def xml_attribute(text: str) -> str:
@@ -128,7 +128,7 @@ def tcl_text(text: str) -> str:
     >>> tcl_text("} ; exit [x] $y")
     ' ; exit [x] $y'
     """
-    return visible(text).translate(dict.fromkeys(map(ord, "{}\\")))
+    return escape_unprintable(text).translate(dict.fromkeys(map(ord, "{}\\")))
 
 
 def script_json(value: object) -> str:
@@ -142,7 +142,7 @@ def script_json(value: object) -> str:
     return json.dumps(value, separators=(",", ":")).replace("<", r"\u003c")
 
 
-def filled(template: str, values: Mapping[str, str]) -> str:
+def fill_template(template: str, values: Mapping[str, str]) -> str:
     """Return a template with each ``@NAME@`` replaced by its value.
 
     All names are replaced in one pass, so a ``@NAME@`` within a value stays. Unknown names stay
@@ -155,7 +155,7 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
     Examples
     --------
-    >>> filled("@A@ @B@", {"A": "@B@", "B": "b"})
+    >>> fill_template("@A@ @B@", {"A": "@B@", "B": "b"})
     '@B@ b'
     """
     return re.sub("@([A-Z]+)@", lambda found: values.get(found[1], found[0]), template)

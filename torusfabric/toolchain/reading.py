@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .destinations import COMPRESSED, open_in_time
-from .values import path_of
+from .destinations import COMPRESSED_SUFFIXES, open_with_timeout
+from .values import require_path
 
-__all__ = ["excerpt", "listed_files", "parse_json", "location_of", "read_array", "read_bytes",
-           "read_text", "unpack"]  # fmt: skip
+__all__ = ["excerpt", "split_file_names", "parse_json", "json_location", "read_array", "read_bytes",
+           "read_text", "decompress"]  # fmt: skip
 
 #: The largest text that is read, in bytes. Parsed JSON takes about fifteen times as much memory.
 MOST_BYTES = 2**29
@@ -37,23 +37,23 @@ MOST_RATIO = 100
 SMALL = 2**24
 
 #: Bytes per read.
-PIECE = 2**20
+READ_BYTES = 2**20
 
 #: The longest excerpt of a value in a message, in characters.
 LONGEST_EXCERPT = 60
 
 #: The escape of a surrogate in JSON, which may lack its other half.
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def listed_files(text: str) -> list[str]:
+def split_file_names(text: str) -> list[str]:
     """Return the file names in a text that joins them by commas.
 
     If the whole text is the name of an existing file, its commas belong to the name.
 
     Examples
     --------
-    >>> listed_files("a.json,b.json")
+    >>> split_file_names("a.json,b.json")
     ['a.json', 'b.json']
     """
     return [text] if os.path.exists(text) else text.split(",")
@@ -72,16 +72,18 @@ def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTE
     InputError
         If the file cannot be read, is damaged, or is too large.
     """
-    path = path_of(what, path)
+    path = require_path(what, path)
     path = Path(path)
     try:
-        with open_in_time(path, "rb") as file:
-            if path.suffix not in COMPRESSED:
-                return _read(file, f"{what} {path} must hold at most {_size(most)}", most)
+        with open_with_timeout(path, "rb") as file:
+            if path.suffix not in COMPRESSED_SUFFIXES:
+                return _read_limited(
+                    file, f"{what} {path} must hold at most {_size_text(most)}", most
+                )
             limit, reason = _unpacked_limit(os.fstat(file.fileno()).st_size, most)
             with gzip.GzipFile(fileobj=file) as unpacked:
                 text = f"{what} {path} must unpack to at most {reason}"
-                return _read(cast(BinaryIO, unpacked), text, limit)
+                return _read_limited(cast(BinaryIO, unpacked), text, limit)
     except InputError:
         raise
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -101,7 +103,7 @@ def read_text(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTES
         raise InputError(f"{what} {path} must be text in UTF-8: {error}") from None
 
 
-def unpack(packed: bytes) -> bytes:
+def decompress(packed: bytes) -> bytes:
     """Return the content of bytes that zlib has compressed.
 
     Raises
@@ -112,7 +114,7 @@ def unpack(packed: bytes) -> bytes:
 
     Examples
     --------
-    >>> unpack(zlib.compress(b"abc") + b"d")
+    >>> decompress(zlib.compress(b"abc") + b"d")
     Traceback (most recent call last):
     ValueError: 1 byte more than is packed
     """
@@ -156,22 +158,22 @@ def _unpacked_limit(packed: int, most: int) -> tuple[int, str]:
     """Return the size to which `packed` bytes may unpack, as a number and in words."""
     limit = max(SMALL, MOST_RATIO * packed)
     if limit < most:
-        return limit, f"{MOST_RATIO} times its size or {_size(SMALL)}"
-    return most, _size(most)
+        return limit, f"{MOST_RATIO} times its size or {_size_text(SMALL)}"
+    return most, _size_text(most)
 
 
-def _read(file: BinaryIO, text: str, limit: int) -> bytes:
+def _read_limited(file: BinaryIO, text: str, limit: int) -> bytes:
     """Read all of a file, piece by piece; raise an error that begins with `text` above a limit."""
     content = bytearray()
-    while piece := file.read(PIECE):
+    while piece := file.read(READ_BYTES):
         content += piece
         if len(content) > limit:
             raise InputError(f"{text}, not more")
     return bytes(content)
 
 
-def _size(count: int) -> str:
-    """Return a number of bytes in words."""
+def _size_text(count: int) -> str:
+    """Return a number of bytes as text, in MiB from one MiB on."""
     return f"{count >> 20} MiB" if count >= 2**20 else f"{count} bytes"
 
 
@@ -196,9 +198,11 @@ def parse_json(raw: bytes) -> Any:
     """
     try:
         value = json.loads(
-            raw.decode("utf-8-sig"), object_pairs_hook=_as_object, parse_constant=_no_number
+            raw.decode("utf-8-sig"),
+            object_pairs_hook=_object_of_pairs,
+            parse_constant=_refuse_constant,
         )
-        if _HALF.search(raw):
+        if _SURROGATE.search(raw):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -209,7 +213,7 @@ def parse_json(raw: bytes) -> Any:
     return value
 
 
-def _as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object with these pairs of a key and a value; refuse a key that comes twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -219,7 +223,7 @@ def _as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_number(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
 
 
@@ -235,12 +239,12 @@ def excerpt(value: Any) -> str:
     return text if len(text) <= LONGEST_EXCERPT else text[: LONGEST_EXCERPT - 3] + "..."
 
 
-def location_of(path: Iterable[str | int]) -> str:
+def json_location(path: Iterable[str | int]) -> str:
     """Return the path to a value within a JSON file, in words.
 
     Examples
     --------
-    >>> location_of(["rounds", 3, 1, "path"])
+    >>> json_location(["rounds", 3, 1, "path"])
     'rounds[3][1].path'
     """
     text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)

@@ -64,7 +64,7 @@ def memory_text(size: float) -> str:
         size /= 1000
         if size < 999.5:
             return f"{size:.2g} {unit}" if size < 9.95 else f"{size:.0f} {unit}"
-    return _huge(size / 1000, "PB")
+    return _large_value_text(size / 1000, "PB")
 
 
 def duration_text(seconds: float) -> str:
@@ -77,10 +77,10 @@ def duration_text(seconds: float) -> str:
     """
     seconds = min(seconds, BEYOND_REASON)
     length, unit = max((u for u in _UNITS if u[0] * 2 <= seconds), default=_UNITS[0])
-    return _huge(seconds / length, unit)
+    return _large_value_text(seconds / length, unit)
 
 
-def _huge(value: float, unit: str) -> str:
+def _large_value_text(value: float, unit: str) -> str:
     """Return a number with its unit, which has no upper limit."""
     if math.isinf(value) or value >= 1e15:
         return f"more than 10^15 {unit}"

@@ -35,13 +35,25 @@ from ..errors import MissingTool, WorkFailed
 from . import processes
 from .cache import Cache, size_limit
 from .destinations import AnyPath
-from .extras import how_to_install, installed
-from .folders import require_room
-from .notices import say
+from .extras import install_command, is_installed
+from .folders import require_disk_space
+from .notices import send_notice
 from .progress import progress_lines
 
-__all__ = ["TOOLS", "Tool", "call", "env_var", "error_line", "find", "origin", "package_folder",
-           "require", "run", "set_environment", "version"]  # fmt: skip
+__all__ = [
+    "TOOLS",
+    "Tool",
+    "run_command",
+    "env_var",
+    "error_line",
+    "find",
+    "origin_text",
+    "package_folder",
+    "require",
+    "run",
+    "set_environment",
+    "version",
+]
 
 
 @dataclass(frozen=True)
@@ -69,19 +81,19 @@ class Tool:
     package: str | None = None
 
 
-def _yowasp(name: str, package: str, extra: str, serves: str) -> Tool:
-    return Tool(name, serves, how_to_install(extra), f"yowasp-{name}", f"yowasp-{package}")
+def _yowasp_tool(name: str, package: str, extra: str, serves: str) -> Tool:
+    return Tool(name, serves, install_command(extra), f"yowasp-{name}", f"yowasp-{package}")
 
 
-def _yosys() -> Tool:
+def _yosys_tool() -> Tool:
     """Return Yosys as machine code if the package pyosys is installed, otherwise as WebAssembly."""
-    wasm = _yowasp("yosys", "yosys", "hardware", "synthesis")
-    if installed("pyosys"):
+    wasm = _yowasp_tool("yosys", "yosys", "hardware", "synthesis")
+    if is_installed("pyosys"):
         return replace(wasm, package_script="torusfabric-yosys", package="pyosys")
     return wasm
 
 
-def _system(name: str, package: str, serves: str) -> Tool:
+def _system_tool(name: str, package: str, serves: str) -> Tool:
     return Tool(name, serves, f"install the package {package} of your system")
 
 
@@ -92,27 +104,27 @@ GOWIN = "nextpnr-himbaechel-gowin"
 TOOLS = {
     tool.name: tool
     for tool in (
-        _yosys(),
-        _yowasp("yosys-smtbmc", "yosys", "prove", "proofs"),
-        _yowasp("sby", "yosys", "prove", "proofs"),
-        Tool("z3", "proofs", how_to_install("prove"), "z3"),
-        _yowasp("nextpnr-ice40", "nextpnr-ice40", "synthesis", "place and route, iCE40"),
-        _yowasp("icepack", "nextpnr-ice40", "synthesis", "bitstreams, iCE40"),
-        _yowasp("iceunpack", "nextpnr-ice40", "synthesis", "tests of bitstreams, iCE40"),
-        _yowasp("nextpnr-ecp5", "nextpnr-ecp5", "synthesis", "place and route, ECP5"),
-        _yowasp("ecppack", "nextpnr-ecp5", "synthesis", "bitstreams, ECP5"),
-        _yowasp("ecpunpack", "nextpnr-ecp5", "synthesis", "tests of bitstreams, ECP5"),
-        _yowasp(GOWIN, GOWIN, "gowin", "place and route, Gowin"),
-        Tool("gowin_pack", "bitstreams, Gowin", how_to_install("gowin"), "gowin_pack", "Apycula"),
-        _system("g++", "g++", "compiled simulation"),
-        _system("iverilog", "iverilog", "benches, tests of the Verilog"),
-        _system("vvp", "iverilog", "benches, tests of the Verilog"),
-        _system("vcd2fst", "gtkwave", "waves as FST"),
-        _system("icebox_vlog", "fpga-icestorm", "tests of bitstreams, iCE40"),
-        _system("iceprog", "fpga-icestorm", "loading boards, iCE40"),
-        _system("openFPGALoader", "openfpgaloader", "loading boards"),
-        _system("dfu-util", "dfu-util", "loading boards over USB"),
-        _system("openocd", "openocd", "loading boards over JTAG"),
+        _yosys_tool(),
+        _yowasp_tool("yosys-smtbmc", "yosys", "prove", "proofs"),
+        _yowasp_tool("sby", "yosys", "prove", "proofs"),
+        Tool("z3", "proofs", install_command("prove"), "z3"),
+        _yowasp_tool("nextpnr-ice40", "nextpnr-ice40", "synthesis", "place and route, iCE40"),
+        _yowasp_tool("icepack", "nextpnr-ice40", "synthesis", "bitstreams, iCE40"),
+        _yowasp_tool("iceunpack", "nextpnr-ice40", "synthesis", "tests of bitstreams, iCE40"),
+        _yowasp_tool("nextpnr-ecp5", "nextpnr-ecp5", "synthesis", "place and route, ECP5"),
+        _yowasp_tool("ecppack", "nextpnr-ecp5", "synthesis", "bitstreams, ECP5"),
+        _yowasp_tool("ecpunpack", "nextpnr-ecp5", "synthesis", "tests of bitstreams, ECP5"),
+        _yowasp_tool(GOWIN, GOWIN, "gowin", "place and route, Gowin"),
+        Tool("gowin_pack", "bitstreams, Gowin", install_command("gowin"), "gowin_pack", "Apycula"),
+        _system_tool("g++", "g++", "compiled simulation"),
+        _system_tool("iverilog", "iverilog", "benches, tests of the Verilog"),
+        _system_tool("vvp", "iverilog", "benches, tests of the Verilog"),
+        _system_tool("vcd2fst", "gtkwave", "waves as FST"),
+        _system_tool("icebox_vlog", "fpga-icestorm", "tests of bitstreams, iCE40"),
+        _system_tool("iceprog", "fpga-icestorm", "loading boards, iCE40"),
+        _system_tool("openFPGALoader", "openfpgaloader", "loading boards"),
+        _system_tool("dfu-util", "dfu-util", "loading boards over USB"),
+        _system_tool("openocd", "openocd", "loading boards over JTAG"),
         Tool("tinyprog", "loading boards, TinyFPGA", "pip install tinyprog"),
     )
 }
@@ -148,14 +160,14 @@ _KILLED = (-9, 137)
 def find(name: str) -> str | None:
     """Return the path of a tool, or None if the tool is not installed."""
     if named := os.environ.get(env_var(name)):
-        return shutil.which(named) or _beside_python(named)
+        return shutil.which(named) or _find_python_script(named)
     script = TOOLS[name].package_script if name in TOOLS else None
-    if script and (path := _beside_python(script) or shutil.which(script)):
+    if script and (path := _find_python_script(script) or shutil.which(script)):
         return path
     return shutil.which(name)
 
 
-def _beside_python(script: str) -> str | None:
+def _find_python_script(script: str) -> str | None:
     """Return the path of a script in the folders of this Python, or None.
 
     Why: these folders need not be on the search path.
@@ -213,17 +225,19 @@ def require(name: str) -> str:
         raise MissingTool(f"Tool {name} was not found{detail}: {install}")
     if os.path.basename(path).startswith("yowasp-"):
         size_limit()  # raises an error about a bad limit at each use, not only at the first
-        _warm(name, path)
+        _prepare_package(name, path)
     return path
 
 
 @functools.cache
-def _warm(name: str, path: str) -> None:
+def _prepare_package(name: str, path: str) -> None:
     """Let a YoWASP package compile its tool, in one process at a time.
 
     Why the lock: the package writes the compiled code in place.
     """
-    waiting = lambda: say(f"waiting for another process, which prepares {name} or such a tool")
+    waiting = lambda: send_notice(
+        f"waiting for another process, which prepares {name} or such a tool"
+    )
     what = f"preparing {name} for this machine, once, in a minute or two"
     with Cache().lock("warm", waiting=waiting), progress_lines(what):
         processes.run([path, "--version"])
@@ -247,7 +261,7 @@ def _package_version(name: str, path: str) -> str | None:
     tool = TOOLS.get(name)
     if not (tool and tool.package and tool.package_script):
         return None
-    if os.path.realpath(path) == os.path.realpath(_beside_python(tool.package_script) or ""):
+    if os.path.realpath(path) == os.path.realpath(_find_python_script(tool.package_script) or ""):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             return f"{tool.package} {importlib.metadata.version(tool.package)}"
     return None
@@ -257,7 +271,7 @@ def _package_version(name: str, path: str) -> str | None:
 def _ask_version(name: str, path: str) -> str:
     """Run a tool to read its version, the first line that it prints."""
     flag = "-V" if name in ("iverilog", "vvp", "openFPGALoader", "dfu-util") else "--version"
-    done = call(name, [path, flag])
+    done = run_command(name, [path, flag])
     lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     return lines[0] if lines else name
 
@@ -301,7 +315,7 @@ def run(
     """
     path, path_of_log = require(name), Path(folder, log)
     with open(path_of_log, "wb") as file:
-        status = call(name, [path, *args], folder=folder, log=file, look=look).returncode
+        status = run_command(name, [path, *args], folder=folder, log=file, look=look).returncode
     output = path_of_log.read_text(encoding="utf-8", errors="replace")
     if status != 0:
         on = f" on {what}" if what else ""
@@ -309,13 +323,13 @@ def run(
     for made in makes:
         if not Path(folder, made).is_file():
             raise WorkFailed(
-                f"Tool {name} {origin(name, path)} ended without writing {made} (log: "
+                f"Tool {name} {origin_text(name, path)} ended without writing {made} (log: "
                 f"{path_of_log})"
             )
     return output
 
 
-def call(
+def run_command(
     name: str,
     command: Sequence[str],
     *,
@@ -342,21 +356,21 @@ def call(
     """
     try:
         if folder is not None:
-            require_room(folder)
+            require_disk_space(folder)
         done = processes.run(command, folder=folder, environ=environ, log=log, look=look)
         if folder is not None:
-            require_room(folder)
+            require_disk_space(folder)
         return done
     except OSError as error:
         if error.errno == errno.ENOSPC or not Path(folder or ".").is_dir():
             raise
-        where = origin(name, command[0])
+        where = origin_text(name, command[0])
         raise WorkFailed(
             f"Tool {name} {where} cannot be run ({error.strerror}); install it again"
         ) from None
 
 
-def origin(name: str, path: str) -> str:
+def origin_text(name: str, path: str) -> str:
     """Return the path of a tool and the variable that named it, in brackets for a message."""
     variable = env_var(name)
     return f"({path}, set by {variable})" if os.environ.get(variable) else f"({path})"

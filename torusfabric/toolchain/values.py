@@ -15,28 +15,41 @@ from typing import Any, NoReturn, TypeGuard
 
 from ..errors import InputError
 
-__all__ = ["Choice", "entries_of", "flag", "hint", "is_several", "natural", "no_such", "of_type",
-           "path_of", "plain_json", "positive", "real", "shown"]  # fmt: skip
+__all__ = [
+    "Choice",
+    "entries_of",
+    "require_bool",
+    "suggest_name",
+    "is_iterable",
+    "parse_non_negative_int",
+    "unknown_name_error",
+    "require_type",
+    "require_path",
+    "plain_json",
+    "parse_positive_int",
+    "parse_number",
+    "message_text",
+]
 
 #: The longest value in a message, in characters.
-LONGEST = 80
+LONGEST_TEXT = 80
 
 
-def shown(value: object) -> str:
-    """Return a value as text for a message: one line of at most `LONGEST` characters.
+def message_text(value: object) -> str:
+    """Return a value as text for a message: one line of at most `LONGEST_TEXT` characters.
 
     Examples
     --------
-    >>> shown("a"), shown(10**5000), shown("x" * 100)[-4:]
+    >>> message_text("a"), message_text(10**5000), message_text("x" * 100)[-4:]
     ("'a'", 'an integer of 5001 digits', 'x...')
     """
-    if isinstance(value, Integral) and abs(int(value)) >= 10**LONGEST:
+    if isinstance(value, Integral) and abs(int(value)) >= 10**LONGEST_TEXT:
         return f"an integer of {int(math.log10(abs(int(value)))) + 1} digits"
     text = " ".join((repr(value) if isinstance(value, str) else str(value)).split())
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
 
 
-def _integer(value: object) -> int | None:
+def _as_integer(value: object) -> int | None:
     """Return an integer from an integer or from decimal text; None for any other value."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,4000}", value):
         return int(value)
@@ -45,7 +58,7 @@ def _integer(value: object) -> int | None:
     return None
 
 
-def natural(what: str, value: object, *, most: int | None = None) -> int:
+def parse_non_negative_int(what: str, value: object, *, most: int | None = None) -> int:
     """Return a value as a non-negative integer.
 
     Parameters
@@ -55,41 +68,41 @@ def natural(what: str, value: object, *, most: int | None = None) -> int:
 
     Examples
     --------
-    >>> natural("Seed", "7")
+    >>> parse_non_negative_int("Seed", "7")
     7
-    >>> natural("Seed", -1)
+    >>> parse_non_negative_int("Seed", -1)
     Traceback (most recent call last):
     torusfabric.errors.InputError: Seed must be a non-negative integer, not -1
     """
-    number = _integer(value)
+    number = _as_integer(value)
     if number is None or number < 0:
-        raise InputError(f"{what} must be a non-negative integer, not {shown(value)}")
+        raise InputError(f"{what} must be a non-negative integer, not {message_text(value)}")
     if most is not None and number > most:
-        raise InputError(f"{what} must be at most {most}, not {shown(number)}")
+        raise InputError(f"{what} must be at most {most}, not {message_text(number)}")
     return number
 
 
-def positive(what: str, value: object) -> int:
+def parse_positive_int(what: str, value: object) -> int:
     """Return a value as an integer of at least 1.
 
     Examples
     --------
-    >>> positive("Chunks", True)
+    >>> parse_positive_int("Chunks", True)
     Traceback (most recent call last):
     torusfabric.errors.InputError: Chunks must be a positive integer, not True
     """
-    number = _integer(value)
+    number = _as_integer(value)
     if number is None or number < 1:
-        raise InputError(f"{what} must be a positive integer, not {shown(value)}")
+        raise InputError(f"{what} must be a positive integer, not {message_text(value)}")
     return number
 
 
-def real(what: str, value: object) -> float:
+def parse_number(what: str, value: object) -> float:
     """Return a value as a number that may have a fraction.
 
     Examples
     --------
-    >>> real("Stall", "0.5")
+    >>> parse_number("Stall", "0.5")
     0.5
     """
     plain = not isinstance(value, str) or (value.isascii() and "_" not in value)
@@ -98,30 +111,30 @@ def real(what: str, value: object) -> float:
             return float(value)
         except (ValueError, OverflowError):
             pass
-    raise InputError(f"{what} must be a number, not {shown(value)}")
+    raise InputError(f"{what} must be a number, not {message_text(value)}")
 
 
-def flag(what: str, value: object) -> bool:
-    """Return a value that is True or False, and refuse others that merely have a truth value.
+def require_bool(what: str, value: object) -> bool:
+    """Check that a value is True or False, and return it; any other value is refused.
 
     Examples
     --------
-    >>> flag("Large", 1)
+    >>> require_bool("Large", 1)
     Traceback (most recent call last):
     torusfabric.errors.InputError: Large must be True or False, not 1
     """
     if not isinstance(value, bool):
-        raise InputError(f"{what} must be True or False, not {shown(value)}")
+        raise InputError(f"{what} must be True or False, not {message_text(value)}")
     return value
 
 
-def is_several(value: object) -> TypeGuard[Iterable[Any]]:
+def is_iterable(value: object) -> TypeGuard[Iterable[Any]]:
     """Return True if a value can be iterated; an array without axes cannot, though it seems so.
 
     Examples
     --------
     >>> import numpy as np
-    >>> [is_several(value) for value in ([1], "1", np.array([1]), np.array(1), 1)]
+    >>> [is_iterable(value) for value in ([1], "1", np.array([1]), np.array(1), 1)]
     [True, True, True, False, False]
     """
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0
@@ -138,7 +151,7 @@ def entries_of(value: object) -> tuple[Any, ...]:
     >>> entries_of([3, 4]), entries_of(np.array([3, 4])), entries_of(np.int8(3)), entries_of(b"3")
     ((3, 4), (3, 4), (3,), (b'3',))
     """
-    listed = is_several(value) and not isinstance(value, str | bytes | bytearray | memoryview)
+    listed = is_iterable(value) and not isinstance(value, str | bytes | bytearray | memoryview)
     entries: Iterable[Any] = value if listed else (value,)  # type: ignore[assignment]
     return tuple(
         int(one) if isinstance(one, Integral) and not isinstance(one, bool) else one
@@ -146,47 +159,50 @@ def entries_of(value: object) -> tuple[Any, ...]:
     )
 
 
-def path_of(what: str, value: object) -> str | os.PathLike[str]:
-    """Return a value that is the path of a file or folder.
+def require_path(what: str, value: object) -> str | os.PathLike[str]:
+    """Check that a value is the path of a file or folder, and return it; the file may be missing.
 
     Examples
     --------
-    >>> path_of("Schedule file", 4)
+    >>> require_path("Schedule file", 4)
     Traceback (most recent call last):
     torusfabric.errors.InputError: Schedule file must be a path, not 4
     """
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
-        raise InputError(f"{what} must be a path, not {shown(value)}")
+        raise InputError(f"{what} must be a path, not {message_text(value)}")
     if "\0" in os.fspath(value):
-        raise InputError(f"{what} must be a path without a byte of 0, not {shown(str(value))}")
+        raise InputError(
+            f"{what} must be a path without a byte of 0, not {message_text(str(value))}"
+        )
     return value
 
 
-def of_type(what: str, value: object, kind: type, how: str) -> Any:
-    """Return a value that is an instance of a class.
+def require_type(what: str, value: object, kind: type, how: str) -> Any:
+    """Check that a value is an instance of a class, and return it.
 
     Parameters
     ----------
     kind : type
         Class of the value.
     how : str
-        Source of such values, with which the error message tells users how to get one.
+        Words that follow "must be" in the error message, and tell users how to get such a value.
 
     Examples
     --------
-    >>> of_type("Schedule", 4, str, "as plan returns it")
+    >>> require_type("Schedule", 4, str, "as plan returns it")
     Traceback (most recent call last):
     torusfabric.errors.InputError: Schedule must be as plan returns it, not 4
     """
     if not isinstance(value, kind):
-        raise InputError(f"{what} must be {how}, not {shown(value)}")
+        raise InputError(f"{what} must be {how}, not {message_text(value)}")
     return value
 
 
 def plain_json(value: Any) -> Any:
-    """Return a number or an array of a library in a form that JSON has; other values as text.
+    """Convert a value that JSON cannot hold: numbers and arrays of numpy, fractions, other objects.
 
-    This is the parameter `default` of `json.dumps`. A fraction becomes a float.
+    To be given to `json.dumps` as its parameter `default`. A fraction becomes a float, an array
+    becomes lists, and an object of any other class becomes text.
     """
     if hasattr(value, "denominator") and hasattr(value, "numerator"):
         return int(value) if value.denominator == 1 else float(value)
@@ -196,10 +212,10 @@ def plain_json(value: Any) -> Any:
 
 
 #: The least similarity, as `difflib` measures it, of a name that is suggested for another.
-CLOSE = 0.6
+LEAST_SIMILARITY = 0.6
 
 
-def hint(name: object, known: Iterable[str] | Mapping[str, str]) -> str:
+def suggest_name(name: object, known: Iterable[str] | Mapping[str, str]) -> str:
     """Return " (did you mean X?)" for the known name closest to a given one, or empty text.
 
     Parameters
@@ -211,13 +227,14 @@ def hint(name: object, known: Iterable[str] | Mapping[str, str]) -> str:
 
     Examples
     --------
-    >>> hint("Hamilton", ["hamiltonian", "matching"])
+    >>> suggest_name("Hamilton", ["hamiltonian", "matching"])
     ' (did you mean hamiltonian?)'
-    >>> hint("gosip", {"allgather": "allgather", "gossip": "allgather"})
+    >>> suggest_name("gosip", {"allgather": "allgather", "gossip": "allgather"})
     ' (did you mean allgather?)'
-    >>> hint("ad", ["add", "and", "or"])
+    >>> suggest_name("ad", ["add", "and", "or"])
     ' (did you mean add or and?)'
-    >>> hint("xyz", ["hamiltonian", "matching"]) + hint(3, []) + hint("", ["add"])
+    >>> suggest_name("xyz", ["hamiltonian", "matching"]) + suggest_name(3, []) + suggest_name("",
+    ...     ["add"])
     ''
     """
     names = dict(known) if isinstance(known, Mapping) else {entry: entry for entry in known}
@@ -228,10 +245,10 @@ def hint(name: object, known: Iterable[str] | Mapping[str, str]) -> str:
         closeness[meant] = max(matcher.ratio(), closeness.get(meant, 0))
     best = max(closeness.values(), default=0)
     nearest = [meant for meant, ratio in closeness.items() if ratio == best]
-    return f" (did you mean {' or '.join(nearest)}?)" if best >= CLOSE else ""
+    return f" (did you mean {' or '.join(nearest)}?)" if best >= LEAST_SIMILARITY else ""
 
 
-def no_such(
+def unknown_name_error(
     what: str,
     name: object,
     known: Iterable[str],
@@ -256,18 +273,19 @@ def no_such(
 
     Examples
     --------
-    >>> print(no_such("Duplex", "hall", ["full", "half"]))
+    >>> print(unknown_name_error("Duplex", "hall", ["full", "half"]))
     Duplex must be full or half, not 'hall' (did you mean half?)
-    >>> print(no_such("Target", "ecp5", ["ice40", "ecp5-25k", "gowin"], more=", or a file"))
+    >>> print(unknown_name_error("Target", "ecp5", ["ice40", "ecp5-25k", "gowin"],
+    ...     more=", or a file"))
     Target must be one of ice40, ecp5-25k, gowin, or a file, not 'ecp5' (did you mean ecp5-25k?)
     """
     names = list(known)
     which = " or ".join(names) if len(names) < 3 else f"one of {', '.join(names)}"
-    meant = hint(name, {entry: entry for entry in names} | dict(ways or {}))
-    return InputError(f"{what} must be {which}{more}, not {shown(name)}{meant}")
+    meant = suggest_name(name, {entry: entry for entry in names} | dict(ways or {}))
+    return InputError(f"{what} must be {which}{more}, not {message_text(name)}{meant}")
 
 
-class _OfWords(EnumMeta):
+class _ChoiceMeta(EnumMeta):
     """The metaclass of `Choice`: only text can be looked up.
 
     Why: comparing a numpy array with each word would give arrays instead of True or False.
@@ -275,15 +293,15 @@ class _OfWords(EnumMeta):
 
     def __call__(cls, value: object, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(value, str):
-            raise no_such(cls.__name__, value, map(str, cls))
+            raise unknown_name_error(cls.__name__, value, map(str, cls))
         return super().__call__(value, *args, **kwargs)
 
 
-class Choice(str, Enum, metaclass=_OfWords):
+class Choice(str, Enum, metaclass=_ChoiceMeta):
     """An enumeration of words; a member equals its word, as read from a schedule file."""
 
     __str__ = str.__str__
 
     @classmethod
     def _missing_(cls, value: object) -> NoReturn:
-        raise no_such(cls.__name__, value, list(cls))
+        raise unknown_name_error(cls.__name__, value, list(cls))

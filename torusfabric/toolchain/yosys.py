@@ -37,20 +37,25 @@ def main() -> None:
         os.dup2(os.open(args.log or os.devnull, flags, 0o666), sys.stdout.fileno())
         if "-" in args.more:
             args.more.remove("-")
-            _run(sys.stdin.read(), output)
+            _run_script(sys.stdin.read(), output)
     for script in (*args.more, *args.scripts):
         libyosys.run_pass(f"script {script}")
     for commands in args.commands:
         libyosys.run_pass(commands)
 
 
-def _run(script: str, output: int) -> None:
-    """Run a script whose log is hidden, and print the output of its write commands without a file.
+def _run_script(script: str, output: int) -> None:
+    """Run a script while the standard output of this process is redirected, and thus its log.
+
+    Only ``write_..`` commands without a file name still reach the original standard output. Why:
+    Amaranth sends a script by standard input, and reads the written netlist from standard output.
 
     Parameters
     ----------
+    script : str
+        Yosys commands.
     output : int
-        Descriptor that receives the output of ``write_..`` commands without a file name.
+        Descriptor of the original standard output.
     """
     from pyosys import libyosys
 

@@ -1,15 +1,16 @@
-"""Networks: tori, other Cayley graphs, meshes, any graphs, networks with faults, and their
-names.
+"""Networks: tori, other Cayley graphs, meshes, graphs of any structure, and networks with faults.
+
+`parse_topology` finds the class for a name such as ``8x8``.
 """
 
 from .arrowhead import Arrowhead
-from .cayley import CayleyGraph, cayley, require_alike
+from .cayley import CayleyGraph, check_supports_any_root, require_cayley_graph
 from .circulant import Circulant, Complete, Cube
 from .faulty import (
     Faulty,
-    alike_along_axes,
-    alike_links,
-    faults_within,
+    equal_links_as_text,
+    equalize_axis_links,
+    extra_faults,
     shared_network,
     with_latency,
     without_faults,
@@ -17,17 +18,44 @@ from .faulty import (
 from .graph import Graph
 from .groups import Groups, parse_axes
 from .latency import Latency
-from .part import Mesh, Part
 from .registry import parse_topology, register_topology, topology_from_json
+from .subgraph import Mesh, Subgraph
 from .topology import BoolArray, IntArray, IntLike, Topology, hops_from
 from .torus import Torus
 from .twisted import TwistedTorus
 
-__all__ = ["Arrowhead", "BoolArray", "CayleyGraph", "Circulant", "Complete", "Cube", "Faulty",
-           "Graph", "Groups", "IntArray", "IntLike", "Latency", "Mesh", "Part", "Topology", "Torus",
-           "TwistedTorus", "alike_along_axes", "alike_links", "cayley", "faults_within",
-           "hops_from", "parse_axes", "parse_topology", "register_topology", "require_alike",
-           "shared_network", "topology_from_json", "with_latency", "without_faults"]  # fmt: skip
+__all__ = [
+    "Arrowhead",
+    "BoolArray",
+    "CayleyGraph",
+    "Circulant",
+    "Complete",
+    "Cube",
+    "Faulty",
+    "Graph",
+    "Groups",
+    "IntArray",
+    "IntLike",
+    "Latency",
+    "Mesh",
+    "Subgraph",
+    "Topology",
+    "Torus",
+    "TwistedTorus",
+    "equalize_axis_links",
+    "equal_links_as_text",
+    "require_cayley_graph",
+    "extra_faults",
+    "hops_from",
+    "parse_axes",
+    "parse_topology",
+    "register_topology",
+    "check_supports_any_root",
+    "shared_network",
+    "topology_from_json",
+    "with_latency",
+    "without_faults",
+]
 
 for family in (Torus, Arrowhead, TwistedTorus, Circulant, Complete, Cube, Mesh, Graph, Faulty):
     register_topology(family)

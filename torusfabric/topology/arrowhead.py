@@ -16,7 +16,7 @@ from typing_extensions import override
 from ..errors import InputError
 from ..toolchain.public import public_class
 from .cayley import CayleyGraph
-from .topology import FromEntry, IntArray, IntLike, cached_array
+from .topology import EntryTopology, IntArray, IntLike, cached_array
 
 __all__ = ["Arrowhead"]
 
@@ -29,7 +29,7 @@ DIRECTIONS = np.array([(1, 0), (0, 1), (-1, -1), (-1, 0), (0, -1), (1, 1)])
 
 
 @public_class
-class Arrowhead(FromEntry, CayleyGraph):
+class Arrowhead(EntryTopology, CayleyGraph):
     """The arrowhead torus of order n.
 
     The number of a node is its quaternary label: digit q_k moves the node 2^k hops in direction q_k
@@ -78,12 +78,12 @@ class Arrowhead(FromEntry, CayleyGraph):
     @override
     def validate(self) -> None:
         if type(self) is not Arrowhead:  # tests prove this class; a subclass is validated
-            from .validate import validate
+            from .validate import validate_cayley_graph
 
-            validate(self, lambda: Arrowhead(self.order))
+            validate_cayley_graph(self, lambda: Arrowhead(self.order))
 
     @property
-    def _side(self) -> int:
+    def _lattice_side(self) -> int:
         """The side 2^n of the lattice."""
         return 1 << self.order
 
@@ -105,18 +105,18 @@ class Arrowhead(FromEntry, CayleyGraph):
     @property
     @override
     def moduli(self) -> tuple[int, ...]:
-        return (self._side, self._side)
+        return (self._lattice_side, self._lattice_side)
 
     @override
     def coordinates(self, nodes: IntLike) -> IntArray:
         """Return coordinates (x, y) of nodes modulo 2^n, an int array of shape (2, nodes)."""
-        return self.embedding[:, nodes] % self._side
+        return self.embedding[:, nodes] % self._lattice_side
 
     def node(self, coordinates: Iterable[IntLike]) -> IntArray:
         """Return node numbers at coordinates (x, y), taken modulo 2^n."""
-        x, y = (np.asarray(part) % self._side for part in coordinates)
-        _, numbers = self._numbering
-        nodes: IntArray = numbers[x * self._side + y]
+        x, y = (np.asarray(part) % self._lattice_side for part in coordinates)
+        _, numbers = self._coordinate_tables
+        nodes: IntArray = numbers[x * self._lattice_side + y]
         return nodes
 
     @cached_array
@@ -129,7 +129,7 @@ class Arrowhead(FromEntry, CayleyGraph):
     def distances(self) -> IntArray:
         # A lattice point (x, y) is max(|x|, |y|, |x - y|) hops from (0, 0). A node of the torus
         # stands for four lattice points near (0, 0), of which the nearest counts.
-        side = self._side
+        side = self._lattice_side
         x, y = self.coordinates(np.arange(self.nodes))
         best = np.full(self.nodes, side, np.int32)
         for u, v in ((x, y), (x - side, y), (x, y - side), (x - side, y - side)):
@@ -140,7 +140,7 @@ class Arrowhead(FromEntry, CayleyGraph):
     @override
     def diameter(self) -> int:
         # Equation (7) of the paper: 2/3 (2^n - 1) for even n, 2/3 (2^n + 1) - 1 for odd n.
-        return (2 * self._side - 1) // 3
+        return (2 * self._lattice_side - 1) // 3
 
     @override
     def node_name(self, node: int) -> str:

@@ -8,8 +8,10 @@ The torus 4x4 on 2x1 boards::
      8   9  10  11   board 1
     12  13  14  15
 
-Node k has the same coordinates within each block. A *link port* is a node and a port whose arc
-leaves the board; another arc enters the board there. All boards have the same link ports.
+The numbers in the picture are those of the whole torus. On each board, nodes have a second number
+that counts row by row within the block: nodes 0, 1, 2 .. of board 1 are nodes 8, 9, 10 .. of the
+torus. A *link port* is a node (by its number on the board) and a port whose arc leaves the board;
+another arc enters the board there. All boards have the same link ports.
 
 The boards form a torus themselves. A spanning tree of this torus, with board 0 as its root, carries
 signals on which all boards must agree, such as the start of a run.
@@ -49,7 +51,7 @@ class LinkPort(NamedTuple):
 
 
 class LinkEnd(NamedTuple):
-    """One end of a link between boards: a board, and an index in `Boards.links`."""
+    """One end of a link between boards: a board, and an index in `Boards.link_ports`."""
 
     board: int
     link: int
@@ -58,24 +60,26 @@ class LinkEnd(NamedTuple):
 @public_class
 @dataclass(frozen=True)
 class Boards:
-    """A torus on several boards.
+    """A torus on several boards, one block of nodes on each.
 
     Parameters
     ----------
+    torus : Torus
+        The whole torus.
     counts : tuple of int
         Number of blocks along each axis.
 
     Raises
     ------
     InputError
-        If the topology is no torus, if the blocks are not equal, or if there is only one.
+        If the topology is no torus, if the blocks are not equal, or if there is only one block.
 
     Examples
     --------
     >>> boards = Boards.parse("2x1", Torus(4, 4))
-    >>> boards.number, boards.nodes[1].tolist()
+    >>> boards.n_boards, boards.nodes_by_board[1].tolist()
     (2, [8, 9, 10, 11, 12, 13, 14, 15])
-    >>> boards.links[:2], boards.ends[0][0]
+    >>> boards.link_ports[:2], boards.far_ends[0][0]
     ((LinkPort(node=0, port=1), LinkPort(node=1, port=1)), LinkEnd(board=1, link=4))
     """
 
@@ -90,7 +94,7 @@ class Boards:
             raise InputError(f"Boards must be a number for each axis of {self.torus}, not {name}")
         if any(count < 1 or side % count for side, count in zip(sides, self.counts, strict=True)):
             raise InputError(f"Boards must divide the sides of {self.torus}, not {name}")
-        if self.number == 1:
+        if self.n_boards == 1:
             raise InputError(f"Boards must be two or more, not {name}")
 
     @classmethod
@@ -106,101 +110,106 @@ class Boards:
         return "x".join(map(str, self.counts))
 
     @property
-    def number(self) -> int:
+    def n_boards(self) -> int:
         """Number of boards."""
         return int(np.prod(self.counts))
 
     @cached_array
-    def nodes(self) -> IntArray:
-        """The nodes of each board, shape (boards, nodes of a board)."""
+    def nodes_by_board(self) -> IntArray:
+        """The numbers in the torus of the nodes of each board, shape (boards, nodes of a board).
+
+        Column k is node k of the boards.
+        """
         shape = [x for count, side in zip(self.counts, self.torus.sides, strict=True)
                  for x in (count, side // count)]  # fmt: skip
         apart = np.arange(self.torus.nodes).reshape(shape)
         axes = [*range(0, len(shape), 2), *range(1, len(shape), 2)]
-        nodes: IntArray = apart.transpose(axes).reshape(self.number, -1)
+        nodes: IntArray = apart.transpose(axes).reshape(self.n_boards, -1)
         return nodes
 
     @cached_array
-    def located(self) -> tuple[IntArray, IntArray]:
+    def node_locations(self) -> tuple[IntArray, IntArray]:
         """The board of each node of the torus, and the number of the node on its board."""
         board, number = np.empty((2, self.torus.nodes), int)
-        board[self.nodes] = np.arange(self.number)[:, None]
-        number[self.nodes] = np.arange(self.nodes.shape[1])
+        board[self.nodes_by_board] = np.arange(self.n_boards)[:, None]
+        number[self.nodes_by_board] = np.arange(self.nodes_by_board.shape[1])
         return board, number
 
     @cached_property
-    def links(self) -> tuple[LinkPort, ...]:
+    def link_ports(self) -> tuple[LinkPort, ...]:
         """The link ports of a board, the same on every board."""
-        board, _ = self.located
-        cut = board[self.torus.neighbours[self.nodes[0]]] != 0
+        board, _ = self.node_locations
+        cut = board[self.torus.neighbours[self.nodes_by_board[0]]] != 0
         return tuple(LinkPort(*each) for each in np.argwhere(cut).tolist())
 
     @cached_property
-    def ends(self) -> tuple[tuple[LinkEnd, ...], ...]:
-        """The other end of each link port, as ``ends[board][link]``."""
-        board, number = self.located
-        link = {port: k for k, port in enumerate(self.links)}
+    def far_ends(self) -> tuple[tuple[LinkEnd, ...], ...]:
+        """The other end of each link port: ``far_ends[board][k]`` for ``link_ports[k]``."""
+        board, number = self.node_locations
+        link = {port: k for k, port in enumerate(self.link_ports)}
         return tuple(tuple(
             LinkEnd(int(board[there]),
                     link[LinkPort(int(number[there]), int(self.torus.opposite[port]))])
-            for node, port in self.links
+            for node, port in self.link_ports
             for there in [self.torus.neighbours[nodes[node], port]]
-        ) for nodes in self.nodes)  # fmt: skip
+        ) for nodes in self.nodes_by_board)  # fmt: skip
 
     @cached_property
-    def latency(self) -> tuple[int, ...]:
+    def latency_cycles(self) -> tuple[int, ...]:
         """The link latency at each link port, in cycles."""
-        return tuple(int(self.torus.cycles_of_port[port]) for _, port in self.links)
+        return tuple(int(self.torus.cycles_of_port[port]) for _, port in self.link_ports)
 
     # The spanning tree with board 0 as its root
 
     @cached_property
-    def _tree(self) -> tuple[list[int], list[int]]:
+    def _depths_and_parents(self) -> tuple[list[int], list[int]]:
         """The depth of each board in the tree, and its link port towards its parent, or -1.
 
         Boards are visited breadth first, so each board is as near to board 0 as possible.
         """
-        depth, above = [0] + [-1] * (self.number - 1), [-1] * self.number
+        depth, above = [0] + [-1] * (self.n_boards - 1), [-1] * self.n_boards
         reached = [0]
         for board in reached:
-            for there, link in self.ends[board]:
+            for there, link in self.far_ends[board]:
                 if depth[there] < 0:
                     depth[there], above[there] = depth[board] + 1, link
                     reached.append(there)
         return depth, above
 
     @property
-    def depth(self) -> list[int]:
+    def tree_depths(self) -> list[int]:
         """The depth of each board in the tree; 0 for board 0."""
-        return self._tree[0]
+        return self._depths_and_parents[0]
 
     @property
-    def above(self) -> list[int]:
+    def parent_links(self) -> list[int]:
         """The link port of each board to its parent in the tree; -1 for board 0."""
-        return self._tree[1]
+        return self._depths_and_parents[1]
 
     @cached_property
-    def below(self) -> list[set[int]]:
+    def child_links(self) -> list[set[int]]:
         """The link ports of each board to its children in the tree."""
-        found: list[set[int]] = [set() for _ in range(self.number)]
-        for board, link in enumerate(self.above):
+        found: list[set[int]] = [set() for _ in range(self.n_boards)]
+        for board, link in enumerate(self.parent_links):
             if link >= 0:
-                found[self.ends[board][link].board].add(self.ends[board][link].link)
+                found[self.far_ends[board][link].board].add(self.far_ends[board][link].link)
         return found
 
     # One board by itself
 
     @property
-    def alone(self) -> Boards:
-        """The boards without cables between them: each board is linked only to itself.
+    def looped_back(self) -> Boards:
+        """The same boards without cables between them, to run one board by itself.
 
-        A link port leads to the link port of the same board at which it would arrive on the
+        A link port leads back to its own board, to the link port at which it would arrive on the
         neighbour.
         """
-        return _Alone(self.torus, self.counts)
+        return _LoopedBackBoards(self.torus, self.counts)
 
-    def block(self, text: str) -> int:
-        """Return the number of the block at given coordinates, such as ``0,1``.
+    def parse_block(self, text: str) -> int:
+        """Return the number of the board whose block has given coordinates among the blocks.
+
+        With 2x2 blocks, ``1,0`` is board 2: row 1, column 0.
 
         Raises
         ------
@@ -209,7 +218,7 @@ class Boards:
 
         Examples
         --------
-        >>> Boards.parse("2x2", Torus(4, 4)).block("1,0")
+        >>> Boards.parse("2x2", Torus(4, 4)).parse_block("1,0")
         2
         """
         numbers = re.fullmatch(r"[0-9]{1,6}(,[0-9]{1,6})*", text)
@@ -223,26 +232,26 @@ class Boards:
         return int(np.ravel_multi_index(at, self.counts))
 
 
-class _Alone(Boards):
+class _LoopedBackBoards(Boards):
     """Boards of which each is linked only to itself."""
 
     @cached_property
-    def ends(self) -> tuple[tuple[LinkEnd, ...], ...]:
-        ends = super().ends
+    def far_ends(self) -> tuple[tuple[LinkEnd, ...], ...]:
+        ends = super().far_ends
         return tuple(tuple(LinkEnd(k, end.link) for end in each) for k, each in enumerate(ends))
 
     @property
-    def above(self) -> list[int]:
-        return [-1] * self.number
+    def parent_links(self) -> list[int]:
+        return [-1] * self.n_boards
 
     @property
-    def below(self) -> list[set[int]]:
-        return [set() for _ in range(self.number)]
+    def child_links(self) -> list[set[int]]:
+        return [set() for _ in range(self.n_boards)]
 
     @property
-    def depth(self) -> list[int]:
-        """The depths in the tree of all boards, although `above` and `below` have no tree here.
+    def tree_depths(self) -> list[int]:
+        """The depths of boards that are connected by cables, though no board has a parent here.
 
         Why: delays that depend on depth stay the same whether a board runs alone or with others.
         """
-        return Boards(self.torus, self.counts).depth
+        return Boards(self.torus, self.counts).tree_depths

@@ -5,7 +5,8 @@ Node 0 is the neutral element of the group. Port ``p`` of node ``v`` leads to no
 all other nodes by `CayleyGraph.add` and `CayleyGraph.subtract`.
 
 Whenever a topology is made, `validate` proves that its class describes a Cayley graph. Why: other
-packages may register classes, and a wrong one would produce wrong schedules.
+packages may register classes, and a wrong one would produce wrong schedules. `Torus` and
+`Arrowhead` are proved by tests instead; their subclasses are proved here.
 """
 
 from abc import abstractmethod
@@ -19,7 +20,7 @@ from ..errors import InputError
 from ..toolchain.public import public_class
 from .topology import IntArray, IntLike, Topology, cached_array, hops_from
 
-__all__ = ["CayleyGraph", "cayley", "require_alike"]
+__all__ = ["CayleyGraph", "require_cayley_graph", "check_supports_any_root"]
 
 
 @public_class
@@ -51,9 +52,10 @@ class CayleyGraph(Topology):
 
     @abstractmethod
     def coordinates(self, nodes: IntLike) -> IntArray:
-        """Return the coordinates of nodes in the cyclic groups, shape (len(moduli), nodes).
+        """Return the coordinates of nodes in the cyclic groups, one row for each group.
 
-        Coordinates differ between any two nodes, and are all 0 for node 0.
+        The shape is ``(len(moduli), *nodes.shape)``. Two nodes never have the same coordinates.
+        Those of node 0 are all 0.
         """
 
     def add(self, a: IntLike, b: IntLike) -> IntArray:
@@ -70,7 +72,7 @@ class CayleyGraph(Topology):
 
         Works elementwise. `add` and `subtract` call it unless a class has a faster method.
         """
-        parts, node_at = self._numbering
+        parts, node_at = self._coordinate_tables
         a, b = np.asarray(a), np.asarray(b)
         where: Any = 0
         for part, modulus in zip(parts, self.moduli, strict=True):
@@ -79,7 +81,7 @@ class CayleyGraph(Topology):
         return nodes
 
     @cached_array
-    def _numbering(self) -> tuple[IntArray, IntArray]:
+    def _coordinate_tables(self) -> tuple[IntArray, IntArray]:
         """The coordinates of all nodes, and the node at each index of the row-major grid of
         coordinates.
         """
@@ -102,9 +104,9 @@ class CayleyGraph(Topology):
 
     @override
     def validate(self) -> None:
-        from .validate import validate
+        from .validate import validate_cayley_graph
 
-        validate(self)
+        validate_cayley_graph(self)
 
     @property
     @override
@@ -135,15 +137,18 @@ class CayleyGraph(Topology):
         return self.distances[self.subtract(b, a)]
 
 
-def cayley(topology: Topology) -> CayleyGraph:
+def require_cayley_graph(topology: Topology) -> CayleyGraph:
     """Return `topology` if it is a Cayley graph, else raise a `TypeError`."""
     if not isinstance(topology, CayleyGraph):
         raise TypeError(f"Topology must be a Cayley graph here, not {topology}")
     return topology
 
 
-def require_alike(topology: Topology) -> None:
-    """Refuse a root that each run chooses on a topology that is no Cayley graph."""
+def check_supports_any_root(topology: Topology) -> None:
+    """Raise an `InputError` if a fabric on this topology cannot choose its root in each run.
+
+    Only on a Cayley graph, every root is served by a translate of the schedule for root 0.
+    """
     if not isinstance(topology, CayleyGraph):
         raise InputError(
             f"Root any needs a network that looks the same from every node, which {topology} does "

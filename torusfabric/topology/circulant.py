@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import entries_of
 from .cayley import CayleyGraph
-from .topology import FromEntry, IntArray, IntLike, cached_array
+from .topology import EntryTopology, IntArray, IntLike, cached_array
 
 __all__ = ["Circulant", "Complete", "Cube"]
 
@@ -18,7 +18,7 @@ MOST_NODES, MOST_COMPLETE, MOST_AXES = 2**20, 1024, 16
 
 
 @public_class
-class Circulant(FromEntry, CayleyGraph):
+class Circulant(EntryTopology, CayleyGraph):
     """A ring of N nodes, in which node v is linked to v + s and v - s for each offset s.
 
     Ports are ``+1 -1 +4 -4 ..``: a direction and an offset. An offset of N / 2 leads to the same
@@ -123,7 +123,7 @@ class Complete(Circulant):
 
 
 @public_class
-class Cube(FromEntry, CayleyGraph):
+class Cube(EntryTopology, CayleyGraph):
     """A hypercube: two nodes are linked if their numbers differ in one bit.
 
     Port k leads to the node whose number differs in bit k. The torus with all sides 2 is the same

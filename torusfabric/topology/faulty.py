@@ -16,21 +16,21 @@ from typing_extensions import Self, override
 
 from ..errors import InputError
 from ..toolchain.public import public_class
-from .graph import named_nodes
+from .graph import describe_nodes
 from .latency import MOST_CYCLES, Latency
-from .part import MOST_NODES, Part
 from .registry import parse_topology, topology_from_json
-from .topology import BoolArray, IntArray, Topology, at_most_nodes, cached_array
+from .subgraph import MOST_NODES, Subgraph
+from .topology import BoolArray, IntArray, Topology, cached_array, limit_nodes
 
-__all__ = ["Faulty", "alike_along_axes", "alike_links", "faults_within", "shared_network",
+__all__ = ["Faulty", "equalize_axis_links", "equal_links_as_text", "extra_faults", "shared_network",
            "with_latency", "without_faults"]  # fmt: skip
 
 #: The subject of messages about the size of a network with faults.
-_WHAT = "Network with faults"
+_SUBJECT = "Network with faults"
 
 
 @public_class
-class Faulty(Part):
+class Faulty(Subgraph):
     """A network in which some links or nodes are broken, or some links are slow.
 
     A broken node neither sends, nor receives, nor forwards. The other nodes are renumbered in
@@ -39,14 +39,16 @@ class Faulty(Part):
     Parameters
     ----------
     whole : Topology
-        The network without faults.
+        The network without these faults. If it is a `Faulty` network, the new faults are added to
+        its own.
     broken_links : sequence of (str or (int, int))
         A link as ``9:+0``, or as a pair of a node and a port. ``9:+0:out`` breaks only the arc that
         leaves the node.
     broken_nodes : sequence of int
         Node numbers in the whole network, as in `broken_links`.
     slow_links : sequence of str
-        A link and its latency as ``9:+0=4``: 4 cycles in both directions, whatever `whole` says.
+        A link and its latency as ``9:+0=4``: 4 cycles in both directions, in place of the latency
+        that the link has in `whole`.
 
     Raises
     ------
@@ -83,7 +85,7 @@ class Faulty(Part):
             whole = whole.whole.on_links(whole.link_latency)
         self.name = f"{whole}!"
         if whole.nodes > MOST_NODES:
-            raise InputError(f"{_WHAT} must have at most {MOST_NODES} nodes, not {whole}")
+            raise InputError(f"{_SUBJECT} must have at most {MOST_NODES} nodes, not {whole}")
         kept = np.ones(whole.nodes, bool)
         for node in broken_nodes:
             if type(node) is not int or not 0 <= node < whole.nodes:
@@ -95,15 +97,15 @@ class Faulty(Part):
             raise InputError("Broken nodes must leave at least one node; break fewer")
         arcs = np.ones((whole.nodes, whole.ports), bool)
         for link in broken_links:
-            for arc in _arcs_of(whole, link):
+            for arc in _arcs_of_link(whole, link):
                 arcs[arc] = False
-        slow = np.where(arcs, _slow_arcs(whole, slow_links), 0)
+        slow = np.where(arcs, _slow_arc_cycles(whole, slow_links), 0)
         self.broken_nodes = tuple(int(node) for node in np.flatnonzero(~kept))
-        self.broken_links = _named_once(whole, arcs, kept)
+        self.broken_links = _broken_link_names(whole, arcs, kept)
         self.slow_links = tuple(
             f"{name}={cycles}"
             for cycles in np.unique(slow[slow > 0]).tolist()
-            for name in _named_once(whole, slow != cycles, kept)
+            for name in _broken_link_names(whole, slow != cycles, kept)
         )
         self._slow = slow[kept]
         if not (self.broken_nodes or self.broken_links or self.slow_links):
@@ -112,7 +114,7 @@ class Faulty(Part):
                 "itself"
             )
         self.name += self.faults
-        self._take(whole, kept, arcs)
+        self._fill_from_whole(whole, kept, arcs)
         if self.slow_links:
             self.dimensions = 0
 
@@ -122,7 +124,7 @@ class Faulty(Part):
         if "!" not in text:
             return None
         whole, _, faults = text.rpartition("!")
-        with at_most_nodes(_WHAT, MOST_NODES):
+        with limit_nodes(_SUBJECT, MOST_NODES):
             found = parse_topology(whole)
         return cls.of(found, faults)
 
@@ -171,7 +173,7 @@ class Faulty(Part):
     def from_json(cls, entry: dict[str, Any]) -> Self | None:
         match entry:
             case {"whole": whole, "broken_links": [*links], "broken_nodes": [*nodes]}:
-                with at_most_nodes(_WHAT, MOST_NODES):
+                with limit_nodes(_SUBJECT, MOST_NODES):
                     found = topology_from_json(whole)
                 return cls(found, links, nodes, entry.get("slow_links", ()))
         return None
@@ -188,9 +190,9 @@ class Faulty(Part):
 
     @override
     def validate(self) -> None:
-        cut_off = self._cut_off()
+        cut_off = self._unreachable_nodes()
         if len(cut_off):
-            nodes = named_nodes(self.whole, self.kept[cut_off])
+            nodes = describe_nodes(self.whole, self.kept[cut_off])
             raise InputError(
                 f"These broken links and nodes cut off {nodes}; break fewer, so that each node "
                 "reaches every other"
@@ -198,10 +200,18 @@ class Faulty(Part):
 
     @cached_property
     def renumbered(self) -> str:
-        """Text that lists the nodes with other numbers than in the whole network; empty if none."""
+        """The nodes whose number differs from the whole network, as text; empty if there are none.
+
+        Without node 9, a network of 16 nodes has ``10 to 15 as 9 to 14``: number in the whole
+        network first, then the number here.
+        """
         moved = np.flatnonzero(self.kept != np.arange(self.nodes))
         runs = np.split(moved, np.flatnonzero(np.diff(self.kept[moved]) > 1) + 1)
-        return ", ".join(f"{_run(self.kept[run])} as {_run(run)}" for run in runs if len(run))
+        return ", ".join(
+            f"{_node_range_text(self.kept[run])} as {_node_range_text(run)}"
+            for run in runs
+            if len(run)
+        )
 
 
 def with_latency(topology: Topology, latency: Latency) -> Topology:
@@ -227,39 +237,39 @@ def with_latency(topology: Topology, latency: Latency) -> Topology:
     return Faulty(topology.on_links(others) if others else topology, slow_links=slow)
 
 
-def alike_along_axes(topology: Topology) -> Topology:
+def equalize_axis_links(topology: Topology) -> Topology:
     """Return the topology with every link as slow as the slowest link along its axis.
 
-    Collectives in several groups at once, and equal blocks of nodes, need equal links along an
-    axis.
+    Collectives in several groups at once need equal links along an axis, and so do boards with
+    equal blocks of nodes. A topology without slow links, or without axes, is returned unchanged.
 
     Examples
     --------
-    >>> alike = alike_along_axes(parse_topology("4x4!0:+1=4,9"))
+    >>> alike = equalize_axis_links(parse_topology("4x4!0:+1=4,9"))
     >>> alike.name, alike.latency_text
     ('4x4!9', '0:1,1:4')
     """
     if not isinstance(topology, Faulty) or not topology.slow_links:
         return topology
-    whole, faults = topology.whole, _Faults.of(topology)._replace(slow=())
+    whole, faults = topology.whole, _Faults.from_topology(topology)._replace(slow=())
     if not whole.dimensions:
         return topology
     slowest = np.where(topology.linked, topology.cycles_of_arc, 1).max(axis=0)
     by_axis = slowest.reshape(whole.dimensions, 2).max(axis=1).tolist()
-    return faults.on(whole.on_links(by_axis))
+    return faults.apply_to(whole.on_links(by_axis))
 
 
-def alike_links(topology: str | None, latency: str | None) -> dict[str, str]:
-    """Return a topology and a latency, as text, with equal links along each axis.
+def equal_links_as_text(topology: str | None, latency: str | None) -> dict[str, str]:
+    """Return the texts for `topology` and `link_latency` that make links along each axis equal.
 
-    Every link becomes as slow as the slowest link along its axis.
-
-    The result is empty if no link is slower than others.
+    This is `equalize_axis_links` for the texts that a user wrote. The result has the keys
+    ``topology`` and ``link_latency``; it is empty, so nothing changes, if the user named no slow
+    link.
     """
     if topology is None or "=" not in f"{latency}{topology}":
         return {}
     whole = parse_topology(topology)
-    alike = alike_along_axes(whole if latency is None else with_latency(whole, latency))
+    alike = equalize_axis_links(whole if latency is None else with_latency(whole, latency))
     return {"topology": str(alike), "link_latency": alike.latency_text}
 
 
@@ -282,18 +292,21 @@ def shared_network(topologies: Iterable[Topology]) -> Topology:
     first, *others = topologies
     if all(other == first for other in others):
         return first
-    each, whole = [first, *others], _whole(first)
-    faults = [_Faults.of(topology) for topology in each]
+    each, whole = [first, *others], _without_any_faults(first)
+    faults = [_Faults.from_topology(topology) for topology in each]
     slow = sorted({link for of_one in faults for link in of_one.slow})
     for topology, of_one in zip(each, faults, strict=True):
-        if _whole(topology) != whole or of_one._replace(slow=slow).on(whole) != topology:
+        if (
+            _without_any_faults(topology) != whole
+            or of_one._replace(slow=slow).apply_to(whole) != topology
+        ):
             raise InputError(
                 f"Topology must be the same for all collectives of a fabric, {first} but for "
                 f"broken links and nodes, not {topology}"
             )
     links = [k for k in faults[0].links if all(k in of_one.links for of_one in faults)]
     nodes = [k for k in faults[0].nodes if all(k in of_one.nodes for of_one in faults)]
-    return _Faults(links, nodes, slow).on(whole)
+    return _Faults(links, nodes, slow).apply_to(whole)
 
 
 class _Faults(NamedTuple):
@@ -304,31 +317,33 @@ class _Faults(NamedTuple):
     slow: Sequence[str]
 
     @classmethod
-    def of(cls, topology: Topology) -> Self:
+    def from_topology(cls, topology: Topology) -> Self:
         """Return the faults of a network."""
         if not isinstance(topology, Faulty):
             return cls((), (), ())
         return cls(topology.broken_links, topology.broken_nodes, topology.slow_links)
 
-    def on(self, whole: Topology) -> Topology:
-        """Return a whole network with these faults."""
+    def apply_to(self, whole: Topology) -> Topology:
+        """Return `whole` with these faults added; `whole` itself if there are none."""
         return Faulty(whole, *self) if any(self) else whole
 
 
-def _whole(topology: Topology) -> Topology:
-    """Return the network without faults."""
+def _without_any_faults(topology: Topology) -> Topology:
+    """Return the network with all faults mended: slow links become as fast as the others."""
     if not isinstance(topology, Faulty):
         return topology
     return topology.whole.on_links(topology.link_latency)
 
 
-def faults_within(network: Topology, topology: Topology) -> str:
-    """Return the faults of a topology that the shared network does not have, as users write them.
+def extra_faults(network: Topology, topology: Topology) -> str:
+    """Return the faults that `topology` has beyond those of `network`, as users write them.
+
+    `network` is the `shared_network` of several topologies, of which `topology` is one.
 
     Examples
     --------
     >>> torus = parse_topology("4x4")
-    >>> faults_within(torus, Faulty(torus, ["0:+0"])), faults_within(torus, torus)
+    >>> extra_faults(torus, Faulty(torus, ["0:+0"])), extra_faults(torus, torus)
     ('!0:+0', '')
     """
     if not isinstance(topology, Faulty) or topology == network:
@@ -345,31 +360,32 @@ def without_faults(topology: Topology) -> Topology:
     Examples
     --------
     >>> torus = parse_topology("4x4")
-    >>> [without_faults(Faulty.of(torus, faults)) for faults in ("0:+0", "9", "0:+0,1:+0=2")]
+    >>> [without_faults(Faulty.of(torus, faults)) for faults in ("0:+0", "9",
+    ...     "0:+0,1:+0=2")]
     [<Torus 4x4>, <Faulty 4x4!9>, <Faulty 4x4!1:+0=2>]
     """
     if not isinstance(topology, Faulty) or topology.broken_nodes:
         return topology
-    return _Faults((), (), topology.slow_links).on(_whole(topology))
+    return _Faults((), (), topology.slow_links).apply_to(_without_any_faults(topology))
 
 
-def _run(nodes: IntArray) -> str:
+def _node_range_text(nodes: IntArray) -> str:
     """Return text for consecutive node numbers: ``3`` or ``3 to 5``."""
     first, last = int(nodes[0]), int(nodes[-1])
     return str(first) if first == last else f"{first} to {last}"
 
 
-def _arcs_of(whole: Topology, link: object) -> list[tuple[int, int]]:
+def _arcs_of_link(whole: Topology, link: object) -> list[tuple[int, int]]:
     """Return the arcs of a broken link: both directions, or one for ``:out``."""
     alone = isinstance(link, str) and link.endswith(":out")
     node, port = whole.arc(link.removesuffix(":out") if isinstance(link, str) else link)
     if not whole.linked[node, port]:
         raise InputError(f"Broken link must be one of {whole}, not {node}:{whole.port_names[port]}")
-    back = None if alone else _back(whole, node, port)
+    back = None if alone else _reverse_arc(whole, node, port)
     return [(node, port)] if back is None else [(node, port), back]
 
 
-def _slow_arcs(whole: Topology, slow_links: Sequence[str]) -> IntArray:
+def _slow_arc_cycles(whole: Topology, slow_links: Sequence[str]) -> IntArray:
     """Return the latency of slow arcs in cycles, and 0 for the other arcs, shape (nodes, ports)."""
     slow = np.zeros((whole.nodes, whole.ports), int)
     for word in slow_links:
@@ -380,7 +396,7 @@ def _slow_arcs(whole: Topology, slow_links: Sequence[str]) -> IntArray:
             )
         if link.endswith(":out"):
             raise InputError(f"Slow link must be slow both ways, not {word}")
-        for arc in _arcs_of(whole, link):
+        for arc in _arcs_of_link(whole, link):
             if slow[arc] not in (0, int(cycles)):
                 raise InputError(
                     f"Slow link {word} is also given {slow[arc]} cycles; give each link one latency"
@@ -389,7 +405,7 @@ def _slow_arcs(whole: Topology, slow_links: Sequence[str]) -> IntArray:
     return slow
 
 
-def _back(whole: Topology, node: int, port: int) -> tuple[int, int] | None:
+def _reverse_arc(whole: Topology, node: int, port: int) -> tuple[int, int] | None:
     """Return the arc that leads back over the same link, None if there is none.
 
     This is the arc at the opposite port if that leads back. Else, with k parallel arcs before this
@@ -404,17 +420,18 @@ def _back(whole: Topology, node: int, port: int) -> tuple[int, int] | None:
     return (there, ways[rank]) if rank < len(ways) else None
 
 
-def _named_once(whole: Topology, arcs: BoolArray, kept: BoolArray) -> tuple[str, ...]:
-    """Return the names of broken links in order, each once, by its end with the lower number.
+def _broken_link_names(whole: Topology, arcs: BoolArray, kept: BoolArray) -> tuple[str, ...]:
+    """Return the names of the links whose arcs are False in `arcs`, each once, in order.
 
-    A link with only one broken arc is named by that arc. Links of broken nodes are left out.
+    A link is named by its end with the lower number. If only one of its arcs is False, it is named
+    by that arc, with ``:out``. Links of nodes that are False in `kept` are left out.
     """
     names: list[str] = []
     seen: set[tuple[int, int]] = set()
     for node, port in np.argwhere(~arcs).tolist():
         if not (kept[node] and kept[whole.neighbours[node, port]]) or (node, port) in seen:
             continue
-        back, name = _back(whole, node, port), f"{node}:{whole.port_names[port]}"
+        back, name = _reverse_arc(whole, node, port), f"{node}:{whole.port_names[port]}"
         both = back is not None and not arcs[back]
         if back is not None and both:
             seen.add(back)

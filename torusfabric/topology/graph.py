@@ -20,19 +20,19 @@ from typing_extensions import Self, override
 
 from ..errors import InputError
 from ..toolchain.public import public_class
-from ..toolchain.values import is_several, of_type, shown
+from ..toolchain.values import is_iterable, message_text, require_type
 from .graph_file import MOST_ARCS, MOST_NODES, read_graph
 from .topology import BoolArray, IntArray, Topology, cached_array
 
-__all__ = ["Graph", "named_nodes"]
+__all__ = ["Graph", "describe_nodes"]
 
 #: Names of edge attributes that would set the bandwidth or the latency of a link.
-_QUANTITY = re.compile(
+_QUANTITY_WORDS = re.compile(
     "weight|capacit|bandwidth|speed|rate|latency|delay|cost|length|multiplicity", re.IGNORECASE
 )
 
 #: Names of edge attributes that only identify an edge, so their value may be any number.
-_IDENTITY = {"id", "key"}
+_IDENTITY_KEYS = {"id", "key"}
 
 
 class Arc(NamedTuple):
@@ -81,12 +81,12 @@ class Graph(Topology):
     _names: list[str]
 
     def __init__(self, graph: Any, *, name: str = "") -> None:
-        names, arcs = _read(graph)
-        of_type("Name", name, str, "text")
-        _check_texts("Names of nodes", names)
-        _check_texts("Names of ports", {arc.port for arc in arcs})
+        names, arcs = _names_and_arcs(graph)
+        require_type("Name", name, str, "text")
+        _check_name_texts("Names of nodes", names)
+        _check_name_texts("Names of ports", {arc.port for arc in arcs})
         self._names = names
-        self._lay(len(names), arcs)
+        self._fill_tables(len(names), arcs)
         self.name = name or f"graph:{self.nodes}-nodes"
 
     @classmethod
@@ -108,9 +108,9 @@ class Graph(Topology):
         match entry:
             case {"nodes": int(count), "arcs": [*arcs]} if not isinstance(count, bool):
                 _check_counts(count, len(arcs))
-                return cls(_Listed([str(k) for k in range(count)], arcs))
+                return cls(_ArcList([str(k) for k in range(count)], arcs))
             case {"nodes": [*names], "arcs": [*arcs]} if {str}.issuperset(map(type, names)):
-                return cls(_Listed(names, arcs))
+                return cls(_ArcList(names, arcs))
         return None
 
     @override
@@ -146,7 +146,7 @@ class Graph(Topology):
     @cached_property
     @override
     def backwards(self) -> Topology:
-        return self if self._same_backwards() else Backwards(self)
+        return self if self._is_symmetric() else ReversedGraph(self)
 
     @property
     @override
@@ -159,14 +159,14 @@ class Graph(Topology):
 
     @override
     def validate(self) -> None:
-        cut_off = self._cut_off()
+        cut_off = self._unreachable_nodes()
         if len(cut_off):
             raise InputError(
-                f"The graph cuts off {named_nodes(self, cut_off)}; add links, so that each node "
+                f"The graph cuts off {describe_nodes(self, cut_off)}; add links, so that each node "
                 "reaches every other"
             )
 
-    def _cut_off(self) -> IntArray:
+    def _unreachable_nodes(self) -> IntArray:
         """Return the nodes outside the largest strongly connected component."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
@@ -178,7 +178,7 @@ class Graph(Topology):
         others: IntArray = np.flatnonzero(part != np.bincount(part).argmax())
         return others
 
-    def _same_backwards(self) -> bool:
+    def _is_symmetric(self) -> bool:
         """Return True if every arc has an arc back at its opposite port."""
         tail, port = np.nonzero(self.linked)
         head, entry = self.neighbours[tail, port], self.opposite[port]
@@ -186,7 +186,7 @@ class Graph(Topology):
         leads_back = self.linked[head, entry] & (self.neighbours[head, entry] == tail)
         return twice and bool(leads_back.all())
 
-    def _lay(self, nodes: int, arcs: Sequence[Arc]) -> None:
+    def _fill_tables(self, nodes: int, arcs: Sequence[Arc]) -> None:
         """Fill the tables with `nodes` nodes and the given arcs, and number the ports."""
         _check_counts(nodes, len(arcs))
         given = [arc for arc in arcs if arc.port]
@@ -199,9 +199,9 @@ class Graph(Topology):
         self.port_names = tuple(dict.fromkeys(arc.port for arc in given))
         if given:
             colours = [self.port_names.index(arc.port) for arc in arcs]
-            _check_names(arcs)
+            _check_port_names(arcs)
         else:
-            colours = _coloured(nodes, arcs)
+            colours = _colour_edges(nodes, arcs)
             self.port_names = tuple(map(str, range(max(colours, default=-1) + 1)))
         self.nodes, self.ports = nodes, len(self.port_names)
         self.opposite = np.arange(self.ports)
@@ -215,7 +215,7 @@ class Graph(Topology):
         return hash((self.nodes, self._neighbours.tobytes()))
 
 
-class Backwards(Graph):
+class ReversedGraph(Graph):
     """A graph with all arcs reversed.
 
     Planners plan on it when they will run the result backwards, for example to turn a broadcast
@@ -253,14 +253,14 @@ class Backwards(Graph):
         return self._forwards
 
 
-def named_nodes(topology: Topology, nodes: Iterable[int]) -> str:
+def describe_nodes(topology: Topology, nodes: Iterable[int]) -> str:
     """Return nodes as text for people: ``node 3 (0,3)``, or ``nodes 3 (0,3) and 7 (1,3)``."""
     names = [f"{node} {topology.node_name(int(node))}" for node in nodes]
     *first, last = names
     return f"nodes {', '.join(first)} and {last}" if first else f"node {last}"
 
 
-class _Listed(NamedTuple):
+class _ArcList(NamedTuple):
     """A graph as a schedule file has it: names of nodes, and a list of arcs."""
 
     names: list[str]
@@ -270,49 +270,53 @@ class _Listed(NamedTuple):
 def _check_counts(nodes: int, arcs: int) -> None:
     """Check the size of a graph, before tables are made for each node."""
     if not 1 <= nodes <= MOST_NODES:
-        raise InputError(f"Nodes of a graph must be from 1 to {MOST_NODES}, not {shown(nodes)}")
+        raise InputError(
+            f"Nodes of a graph must be from 1 to {MOST_NODES}, not {message_text(nodes)}"
+        )
     if arcs > MOST_ARCS:
         raise InputError(f"Arcs of a graph must be at most {MOST_ARCS}, not {arcs}")
 
 
-def _check_texts(what: str, names: Iterable[str]) -> None:
+def _check_name_texts(what: str, names: Iterable[str]) -> None:
     """Check that names are different, and that a UTF-8 file can hold them."""
     for name, times in Counter(names).items():
         if times > 1:
-            raise InputError(f"{what} must be different, not {shown(name)} twice")
+            raise InputError(f"{what} must be different, not {message_text(name)} twice")
         try:
             name.encode("utf-8")
         except UnicodeEncodeError:
             raise InputError(
-                f"{what} must be text without halves of surrogate pairs, not {shown(name)}"
+                f"{what} must be text without halves of surrogate pairs, not {message_text(name)}"
             ) from None
 
 
-def _read(graph: Any) -> tuple[list[str], list[Arc]]:
+def _names_and_arcs(graph: Any) -> tuple[list[str], list[Arc]]:
     """Return the names of nodes and the arcs of any accepted form of a graph."""
-    if isinstance(graph, _Listed):
-        return graph.names, [_arc(arc, len(graph.names)) for arc in graph.arcs]
+    if isinstance(graph, _ArcList):
+        return graph.names, [_parse_arc(arc, len(graph.names)) for arc in graph.arcs]
     if hasattr(graph, "is_directed") and hasattr(graph, "edges"):
         return _from_networkx(graph)
-    if isinstance(graph, str) or not is_several(graph):
-        raise InputError(f"Graph must be of NetworkX, or a list of arcs, not {shown(graph)}")
-    arcs = [_arc(arc, MOST_NODES) for arc in graph]
+    if isinstance(graph, str) or not is_iterable(graph):
+        raise InputError(f"Graph must be of NetworkX, or a list of arcs, not {message_text(graph)}")
+    arcs = [_parse_arc(arc, MOST_NODES) for arc in graph]
     count = 1 + max((max(arc.tail, arc.head) for arc in arcs), default=0)
     return [str(node) for node in range(count)], arcs
 
 
-def _arc(given: Any, below: int) -> Arc:
-    """Return an arc of a list of arcs, checked."""
+def _parse_arc(given: Any, below: int) -> Arc:
+    """Return an arc, checked: (tail, head) or (tail, head, port) with nodes less than `below`."""
     if not isinstance(given, tuple | list) or not 2 <= len(given) <= 3:
-        raise InputError(f"Arc must be TAIL, HEAD and perhaps a port, not {shown(given)}")
+        raise InputError(f"Arc must be TAIL, HEAD and perhaps a port, not {message_text(given)}")
     tail, head, *port = given
     for node in (tail, head):
         if type(node) is not int or not 0 <= node < below:
-            raise InputError(f"Node of an arc must be from 0 to {below - 1}, not {shown(node)}")
+            raise InputError(
+                f"Node of an arc must be from 0 to {below - 1}, not {message_text(node)}"
+            )
     if tail == head:
         raise InputError(f"Arc must lead to another node, not from node {tail} to itself")
     if port and (not isinstance(port[0], str) or not port[0] or port[0].split()[1:]):
-        raise InputError(f"Port of an arc must be a word, not {shown(port[0])}")
+        raise InputError(f"Port of an arc must be a word, not {message_text(port[0])}")
     return Arc(tail, head, *port)
 
 
@@ -322,11 +326,13 @@ def _from_networkx(graph: Any) -> tuple[list[str], list[Arc]]:
     number = {label: node for node, label in enumerate(labels)}
     arcs, directed = [], graph.is_directed()
     for tail, head, data in graph.edges(data=True):
-        _check_attributes(f"the edge from {shown(tail)} to {shown(head)}", data, directed=directed)
+        _check_attributes(
+            f"the edge from {message_text(tail)} to {message_text(head)}", data, directed=directed
+        )
         ends = number[tail], number[head]
-        arcs.append(_arc([*ends, *_port(data, "port")], len(labels)))
+        arcs.append(_parse_arc([*ends, *_optional_port_name(data, "port")], len(labels)))
         if not directed:
-            arcs.append(_arc([*ends[::-1], *_port(data, "back")], len(labels)))
+            arcs.append(_parse_arc([*ends[::-1], *_optional_port_name(data, "back")], len(labels)))
     return [str(label) for label in labels], arcs
 
 
@@ -340,23 +346,26 @@ def _check_attributes(edge: str, data: Mapping[Any, Any], *, directed: bool) -> 
         )
     for name, value in data.items():
         counts = isinstance(value, Number) and not isinstance(value, bool)
-        counts = (counts and name not in _IDENTITY) or _QUANTITY.search(str(name)) is not None
-        if counts and name not in ("port", "back") and not _is_one(value):
+        counts = (counts and name not in _IDENTITY_KEYS) or _QUANTITY_WORDS.search(
+            str(name)
+        ) is not None
+        if counts and name not in ("port", "back") and not _is_unit_value(value):
             raise InputError(
-                f"Attribute {shown(name)} of {edge} must be 1 or left out, not {shown(value)}: a "
+                f"Attribute {message_text(name)} of {edge} must be 1 or left out, not "
+                f"{message_text(value)}: a "
                 "link carries a flit a cycle (two links are two edges; a slow one stands behind "
                 "the name, as in graph:FILE!0:1=4)"
             )
 
 
-def _is_one(value: Any) -> bool:
+def _is_unit_value(value: Any) -> bool:
     """Return True if the value of an attribute is empty or 1."""
     if isinstance(value, str):
         return value.strip() in ("", "1", "1.0")
     return value is None or (not isinstance(value, bool) and bool(value == 1))
 
 
-def _port(data: Mapping[str, Any], key: str) -> list[Any]:
+def _optional_port_name(data: Mapping[str, Any], key: str) -> list[Any]:
     """Return the name of a port in a list, or an empty list without one. A number counts as a
     name.
     """
@@ -366,7 +375,7 @@ def _port(data: Mapping[str, Any], key: str) -> list[Any]:
     return [str(name) if isinstance(name, Integral) and not isinstance(name, bool) else name]
 
 
-def _check_names(arcs: Sequence[Arc]) -> None:
+def _check_port_names(arcs: Sequence[Arc]) -> None:
     """Check that ports of arcs out of a node have different names, and of arcs into a node."""
     for verb, ends in ("leave", [arc.tail for arc in arcs]), ("enter", [arc.head for arc in arcs]):
         found: set[tuple[int, str]] = set()
@@ -379,7 +388,7 @@ def _check_names(arcs: Sequence[Arc]) -> None:
             found.add((node, arc.port))
 
 
-def _coloured(nodes: int, arcs: Sequence[Arc]) -> list[int]:
+def _colour_edges(nodes: int, arcs: Sequence[Arc]) -> list[int]:
     """Return a port for each arc, as an edge colouring of a bipartite graph.
 
     The graph has an out-side and an in-side of each node.

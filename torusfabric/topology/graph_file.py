@@ -1,7 +1,8 @@
 """Readers of graph files: node-link JSON and edge lists, both returned as NetworkX graphs.
 
 In an edge list each line is a *link*, with an arc in each direction. After a first line
-``directed``, each line is a single *arc* from the first node to the second.
+``directed``, each line is a single *arc* from the first node to the second. After a first line
+``undirected``, the lines ``1 2`` and ``2 1`` are two links; without it, this pair is refused.
 
 A file that could mean two different networks is refused, and the message says how to write either.
 """
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError
 from ..toolchain.reading import excerpt, parse_json, read_text
-from ..toolchain.values import shown
+from ..toolchain.values import message_text
 
 __all__ = ["MOST_ARCS", "MOST_NODES", "read_graph"]
 
@@ -30,7 +31,7 @@ MOST_BYTES = 2**24
 _LINE = re.compile(r"\s*([0-9]{1,4000})\s+([0-9]{1,4000})\s*(\{.*\})?\s*(?:#.*)?")
 
 #: The possible first lines of an edge list; True if each line below is an arc.
-_HEADS = {"directed": True, "undirected": False}
+_DIRECTION_WORDS = {"directed": True, "undirected": False}
 
 #: The keys of node-link JSON; ``links`` is the old name of ``edges``.
 _KEYS = ("directed", "multigraph", "graph", "nodes", "edges", "links")
@@ -83,35 +84,38 @@ def _from_lines(text: str) -> Any:
     directed = None
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split("#")[0].split()
-        if len(words) == 1 and words[0] in _HEADS and not edges and directed is None:
-            directed = _HEADS[words[0]]
+        if len(words) == 1 and words[0] in _DIRECTION_WORDS and not edges and directed is None:
+            directed = _DIRECTION_WORDS[words[0]]
         elif words:
             edges.append(_edge_of_line(line, number))
     if directed is None:
         advice = "begin the file with a line `directed` if a line is one way, else `undirected`"
         _refuse_repeated(edges, advice, ordered=False, both_ways_only=True)
     count = 1 + max((max(edge.tail, edge.head) for edge in edges), default=0)
-    return _graph(range(count), edges, directed=bool(directed))
+    return _build_graph(range(count), edges, directed=bool(directed))
 
 
 def _edge_of_line(line: str, number: int) -> _Edge:
-    """Return the edge in a line of an edge list."""
+    """Return the edge of a line ``TAIL HEAD {attributes}``; `number` counts lines from 1."""
     if not (found := _LINE.fullmatch(line)):
         raise InputError(
-            f"line {number} must be two node numbers, not {shown(line.strip())} (an adjacency list "
+            f"line {number} must be two node numbers, not {message_text(line.strip())} (an "
+            "adjacency list "
             "is not read, nor are weights: write each link in a line)"
         )
     tail, head = int(found[1]), int(found[2])
     if max(tail, head) >= MOST_NODES:
         raise InputError(
-            f"line {number} must be of nodes from 0 to {MOST_NODES - 1}, not {shown(line.strip())}"
+            f"line {number} must be of nodes from 0 to {MOST_NODES - 1}, not "
+            f"{message_text(line.strip())}"
         )
     try:
         given = ast.literal_eval(found[3] or "{}")
         data = {str(name): value for name, value in given.items()}
     except (ValueError, SyntaxError, AttributeError, TypeError, MemoryError, RecursionError):
         raise InputError(
-            f"line {number} must have attributes such as {{'port': 'a'}}, not {shown(found[3])}"
+            f"line {number} must have attributes such as {{'port': 'a'}}, not "
+            f"{message_text(found[3])}"
         ) from None
     return _Edge(tail, head, data, f"line {number}")
 
@@ -123,13 +127,13 @@ def _from_json(text: str) -> Any:
     except ValueError as error:
         raise InputError(f"it must be node-link JSON or an edge list: {error}") from None
     key = _check_keys(data)
-    _at_most("nodes", data["nodes"], MOST_NODES)
-    _at_most(key, data[key], MOST_ARCS)
+    _check_count("nodes", data["nodes"], MOST_NODES)
+    _check_count(key, data[key], MOST_ARCS)
     nodes: dict[Any, None] = {}
     for number, entry in enumerate(data["nodes"]):
-        node = _node(entry, "id", f"nodes[{number}]")
+        node = _node_id(entry, "id", f"nodes[{number}]")
         if node in nodes:
-            raise InputError(f"nodes must have different ids, not {shown(node)} twice")
+            raise InputError(f"nodes must have different ids, not {message_text(node)} twice")
         nodes[node] = None
     edges = [_edge_of_object(entry, nodes, f"{key}[{k}]") for k, entry in enumerate(data[key])]
     directed, several = data.get("directed", False), data.get("multigraph")
@@ -137,7 +141,7 @@ def _from_json(text: str) -> Any:
         advice = '"multigraph": true says that several links join two nodes'
         _refuse_repeated(edges, advice, ordered=directed, both_ways_only=several is None)
     _refuse_same_keys(edges, ordered=directed)
-    return _graph(nodes, edges, directed=directed)
+    return _build_graph(nodes, edges, directed=directed)
 
 
 def _check_keys(data: dict[str, Any]) -> str:
@@ -158,7 +162,7 @@ def _check_keys(data: dict[str, Any]) -> str:
     return edges[0]
 
 
-def _at_most(key: str, entries: Collection[Any], most: int) -> None:
+def _check_count(key: str, entries: Collection[Any], most: int) -> None:
     """Check the number of entries of a list."""
     if len(entries) > most:
         raise InputError(f"{key} must be at most {most}, not {len(entries)}")
@@ -166,22 +170,22 @@ def _at_most(key: str, entries: Collection[Any], most: int) -> None:
 
 def _edge_of_object(entry: Any, nodes: Collection[Any], location: str) -> _Edge:
     """Return an edge of node-link JSON. Both nodes must be declared in the file."""
-    ends = [_node(entry, end, location) for end in ("source", "target")]
+    ends = [_node_id(entry, end, location) for end in ("source", "target")]
     for end, node in zip(("source", "target"), ends, strict=True):
         if node not in nodes:
             raise InputError(
-                f"{location}.{end} must be the id of one of the nodes, not {shown(node)}"
+                f"{location}.{end} must be the id of one of the nodes, not {message_text(node)}"
             )
     data = {key: value for key, value in entry.items() if key not in ("source", "target")}
     return _Edge(ends[0], ends[1], data, location)
 
 
-def _node(entry: Any, key: str, location: str) -> Any:
+def _node_id(entry: Any, key: str, location: str) -> Any:
     """Return the node that an entry names by `key`; a JSON list becomes a tuple, as in NetworkX."""
     if not isinstance(entry, dict) or key not in entry:
         raise InputError(f"{location} must be an object with {key}, not {excerpt(entry)}")
     try:
-        return _hashable(entry[key])
+        return _to_hashable(entry[key])
     except TypeError:
         raise InputError(
             f"{location}.{key} must be a text, a number or a list of these, "
@@ -189,10 +193,10 @@ def _node(entry: Any, key: str, location: str) -> Any:
         ) from None
 
 
-def _hashable(value: Any) -> Any:
+def _to_hashable(value: Any) -> Any:
     """Return the id of a node as NetworkX has it; raise a TypeError for a value that is no id."""
     if isinstance(value, list) and value:
-        return tuple(map(_hashable, value))
+        return tuple(map(_to_hashable, value))
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise TypeError
     return value
@@ -226,12 +230,12 @@ def _refuse_same_keys(edges: Iterable[_Edge], *, ordered: bool) -> None:
         if key is not None and name in found:
             raise InputError(
                 f"{edge.location}.key must differ from those of other edges between its nodes, "
-                f"not {shown(key)}"
+                f"not {message_text(key)}"
             )
         found.add(name)
 
 
-def _graph(nodes: Iterable[Any], edges: Iterable[_Edge], *, directed: bool) -> Any:
+def _build_graph(nodes: Iterable[Any], edges: Iterable[_Edge], *, directed: bool) -> Any:
     """Return the NetworkX graph with these nodes and edges, in this order."""
     import networkx as nx
 

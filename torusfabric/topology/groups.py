@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .cayley import cayley
+from .cayley import require_cayley_graph
 from .faulty import Faulty
-from .part import Mesh
+from .subgraph import Mesh
 from .topology import IntArray, IntLike, Topology, cached_array
 from .torus import Torus
 
@@ -30,6 +30,8 @@ class Groups:
 
     Parameters
     ----------
+    topology : Topology
+        The whole network.
     axes : tuple of int or None
         The axes that span each group, ascending; None for one group of all nodes.
     without : tuple of int
@@ -45,11 +47,12 @@ class Groups:
     The columns of a torus with three rows:
 
     >>> columns = Groups(Torus(3, 4), (0,))
-    >>> columns.count, columns.size, columns.torus
+    >>> columns.n_groups, columns.group_size, columns.group_topology
     (4, 3, <Torus 3>)
     >>> columns.members.tolist()
     [[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]
-    >>> int(columns.position[5]), int(columns.group[5]), int(columns.beside(5, 2))
+    >>> int(columns.position_of_node[5]), int(columns.group_of_node[5]), int(
+    ...     columns.node_in_same_group(5, 2))
     (1, 1, 9)
     """
 
@@ -63,22 +66,22 @@ class Groups:
             object.__setattr__(self, "axes", tuple(sorted(self.axes)))
 
     @property
-    def count(self) -> int:
+    def n_groups(self) -> int:
         """Number of groups."""
-        return (self.topology.nodes - len(self.without)) // self.size
+        return (self.topology.nodes - len(self.without)) // self.group_size
 
     @property
-    def size(self) -> int:
+    def group_size(self) -> int:
         """Number of nodes of a group."""
-        return self._whole.nodes
+        return self._unbroken_group.nodes
 
     @cached_property
-    def torus(self) -> Topology:
+    def group_topology(self) -> Topology:
         """The topology of a group. A link is missing here if it is missing in any group."""
-        torus = self._whole
+        torus = self._unbroken_group
         if self.axes is None:
             return torus
-        linked = self.topology.linked[:, self.ports][self.members].all(axis=0)
+        linked = self.topology.linked[:, self.port_in_topology][self.members].all(axis=0)
         missing = np.argwhere(torus.linked & ~linked).tolist()
         broken = [f"{v}:{torus.port_names[p]}:out" for v, p in missing]
         group = Faulty(torus, broken) if broken else torus
@@ -87,30 +90,30 @@ class Groups:
 
     @cached_array
     def members(self) -> IntArray:
-        """The node at each position of each group, an array of shape (count, size)."""
+        """The node at each position of each group, shape (n_groups, group_size)."""
         nodes = np.arange(self.topology.nodes)
         if self.axes is None:
             return np.delete(nodes, self.without)[None]
-        others = [axis for axis in range(len(self._sides)) if axis not in self.axes]
-        grid = nodes.reshape(self._sides).transpose(*others, *self.axes)
-        return np.ascontiguousarray(grid).reshape(self.count, self.size)
+        others = [axis for axis in range(len(self._grid_sides)) if axis not in self.axes]
+        grid = nodes.reshape(self._grid_sides).transpose(*others, *self.axes)
+        return np.ascontiguousarray(grid).reshape(self.n_groups, self.group_size)
 
     @cached_array
-    def position(self) -> IntArray:
+    def position_of_node(self) -> IntArray:
         """The position of each node in its group, shape (nodes,)."""
         position = np.zeros(self.topology.nodes, int)
-        position[self.members] = np.arange(self.size)
+        position[self.members] = np.arange(self.group_size)
         return position
 
     @cached_array
-    def group(self) -> IntArray:
+    def group_of_node(self) -> IntArray:
         """The group of each node, shape (nodes,)."""
         group = np.full(self.topology.nodes, -1)
-        group[self.members] = np.arange(self.count)[:, None]
+        group[self.members] = np.arange(self.n_groups)[:, None]
         return group
 
     @cached_array
-    def ports(self) -> IntArray:
+    def port_in_topology(self) -> IntArray:
         """The port of the whole topology for each port of the torus of a group."""
         if self.axes is None:
             return np.arange(self.topology.ports)
@@ -118,16 +121,16 @@ class Groups:
 
     @cached_array
     def port_in_group(self) -> IntArray:
-        """The port of the torus of a group for each port of the topology, -1 for none."""
+        """The port of a group's torus for each port of the topology, -1 if it leaves the group."""
         ports = np.full(self.topology.ports, -1)
-        ports[self.ports] = np.arange(len(self.ports))
+        ports[self.port_in_topology] = np.arange(len(self.port_in_topology))
         return ports
 
-    def beside(self, nodes: IntLike, position: IntLike) -> IntArray:
-        """Return the node at a position in the same group as another node, elementwise."""
-        return self.members[self.group[nodes], position]
+    def node_in_same_group(self, nodes: IntLike, position: IntLike) -> IntArray:
+        """Return the node at `position` in the group of each of `nodes`, elementwise."""
+        return self.members[self.group_of_node[nodes], position]
 
-    def moved(self, values: NDArray[Any], root: int, parts: int = 1) -> NDArray[Any]:
+    def translate_values(self, values: NDArray[Any], root: int, parts: int = 1) -> NDArray[Any]:
         """Translate per-node values that are given for root 0 to another root.
 
         Node v gets the value of the node whose offset from position 0 is the offset of v from
@@ -136,9 +139,13 @@ class Groups:
         Parameters
         ----------
         values : ndarray, shape (nodes, ..)
+            The values of each node for root 0.
+        root : int
+            The position of the root in its group.
         parts : int
-            If not 1, the values of a node are cut into one part for each position, and the parts
-            are translated, too.
+            1, or the number of nodes of a group. In the second case the values of a node consist of
+            `parts` equal parts, of which part k concerns position k, for example one address for
+            each destination. The parts of each node are then translated as well.
 
         Returns
         -------
@@ -147,10 +154,12 @@ class Groups:
 
         Examples
         --------
-        >>> Groups(Torus(4)).moved(np.array([7, 1, 2, 3]), 1).tolist()
+        >>> Groups(Torus(4)).translate_values(np.array([7, 1, 2, 3]), 1).tolist()
         [3, 7, 1, 2]
         """
-        offset = cayley(self.torus).subtract(np.arange(self.size), root)
+        offset = require_cayley_graph(self.group_topology).subtract(
+            np.arange(self.group_size), root
+        )
         node = np.arange(self.topology.nodes)
         node[self.members] = self.members[:, offset]
         found = values[node]
@@ -159,7 +168,7 @@ class Groups:
         return found.reshape(len(node), parts, -1)[:, offset].reshape(found.shape)
 
     @cached_property
-    def _whole(self) -> Topology:
+    def _unbroken_group(self) -> Topology:
         """The topology of a group with all its links."""
         if self.without:
             topology, broken = self.topology, np.array(self.without)
@@ -168,17 +177,17 @@ class Groups:
             return Faulty(topology, broken_nodes=broken.tolist())
         if self.axes is None:
             return self.topology
-        sides, whole = [self._sides[axis] for axis in self.axes], self._unbroken
+        sides, whole = [self._grid_sides[axis] for axis in self.axes], self._whole_grid
         wraps = [isinstance(whole, Torus) or whole.wraps[axis] for axis in self.axes]
         return Torus(sides) if all(wraps) else Mesh(sides, wraps)
 
     @property
-    def _sides(self) -> tuple[int, ...]:
+    def _grid_sides(self) -> tuple[int, ...]:
         """The sides of the torus or mesh that is cut into groups."""
-        return self._unbroken.sides
+        return self._whole_grid.sides
 
     @property
-    def _unbroken(self) -> Torus | Mesh:
+    def _whole_grid(self) -> Torus | Mesh:
         """The torus or mesh that is cut into groups, without faults."""
         whole = self.topology.whole if isinstance(self.topology, Faulty) else self.topology
         assert isinstance(whole, Torus | Mesh)

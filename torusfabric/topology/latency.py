@@ -43,13 +43,13 @@ def parse_latency(latency: Latency, axes: int, name: str) -> int | tuple[int, ..
     (2, (1, 4))
     """
     if isinstance(latency, str):
-        latency = _read(latency)
+        latency = _parse_text(latency)
     if isinstance(latency, int | np.integer) and not isinstance(latency, bool):
-        return _cycles(latency, latency)
+        return _check_cycles(latency, latency)
     if not axes and isinstance(latency, Mapping | Sequence):
         raise InputError(
             f"Link latency must be a number of cycles on {name}, which has no axes, "
-            f"not {_shown(latency)}"
+            f"not {_latency_text(latency)}"
         )
     if isinstance(latency, Mapping):
         of_axis = dict(enumerate([1] * axes))
@@ -59,16 +59,16 @@ def parse_latency(latency: Latency, axes: int, name: str) -> int | tuple[int, ..
                 raise InputError(
                     f"Link latency must be of some of the axes {known} of {name}, not of {axis}"
                 )
-            of_axis[int(axis)] = _cycles(cycles, latency)
+            of_axis[int(axis)] = _check_cycles(cycles, latency)
         found = tuple(of_axis.values())
     elif isinstance(latency, Sequence) and len(latency) == axes:
-        found = tuple(_cycles(cycles, latency) for cycles in latency)
+        found = tuple(_check_cycles(cycles, latency) for cycles in latency)
     else:
-        raise _refused(latency)
+        raise _latency_error(latency)
     return found[0] if len(set(found)) == 1 else found
 
 
-def _read(text: str) -> int | dict[int, int]:
+def _parse_text(text: str) -> int | dict[int, int]:
     """Parse text into one number of cycles, or a mapping from axes to cycles."""
     if re.fullmatch(r"[0-9]{1,9}", text):
         return int(text)
@@ -77,29 +77,29 @@ def _read(text: str) -> int | dict[int, int]:
     ]
     read = {int(entry[1]): int(entry[2]) for entry in entries if entry}
     if None in entries:
-        raise _refused(text)
+        raise _latency_error(text)
     if len(read) < len(entries):
         raise InputError(f"Link latency must be given once for each axis, not {text}")
     return read
 
 
-def _cycles(cycles: object, whole: Latency) -> int:
-    """Return the cycles of one link, checked."""
+def _check_cycles(cycles: object, whole: Latency) -> int:
+    """Return the cycles of one link, checked; `whole` is the user's latency, for the message."""
     if isinstance(cycles, bool) or not isinstance(cycles, int | np.integer):
-        raise _refused(whole)
+        raise _latency_error(whole)
     if not 1 <= cycles <= MOST_CYCLES:
-        raise _refused(whole)
+        raise _latency_error(whole)
     return int(cycles)
 
 
-def _refused(latency: object) -> InputError:
+def _latency_error(latency: object) -> InputError:
     return InputError(
         f"Link latency must be from 1 to {MOST_CYCLES} cycles, or AXIS:CYCLES,.., "
-        f"not {_shown(latency)}"
+        f"not {_latency_text(latency)}"
     )
 
 
-def _shown(latency: object) -> str:
+def _latency_text(latency: object) -> str:
     """Return a latency as a user would write it."""
     if isinstance(latency, Mapping):
         return ",".join(f"{axis}:{cycles}" for axis, cycles in latency.items())

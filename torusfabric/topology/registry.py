@@ -10,15 +10,15 @@ from functools import cache
 from typing import Any, TypeVar
 
 from ..errors import InputError, TorusfabricError
-from ..toolchain.exports import read_entry_points
+from ..toolchain.exports import load_entry_points
 from ..toolchain.public import public
-from ..toolchain.values import hint, shown
+from ..toolchain.values import message_text, suggest_name
 from .topology import Topology
 
-__all__ = ["GROUP", "parse_topology", "register_topology", "topology_from_json"]
+__all__ = ["ENTRY_POINT_GROUP", "parse_topology", "register_topology", "topology_from_json"]
 
 #: The group of entry points by which other packages offer topologies.
-GROUP = "torusfabric.topologies"
+ENTRY_POINT_GROUP = "torusfabric.topologies"
 
 Family = TypeVar("Family", bound=type[Topology])
 
@@ -69,15 +69,15 @@ def register_topology(family: Family) -> Family:
 
 
 @cache
-def _read_entry_points() -> None:
+def _load_entry_points() -> None:
     """Register the classes that entry points name, once."""
-    read_entry_points(GROUP, "a class of topologies", register_topology)
+    load_entry_points(ENTRY_POINT_GROUP, "a class of topologies", register_topology)
 
 
-def _families() -> Iterator[type[Topology]]:
+def _topology_classes() -> Iterator[type[Topology]]:
     """Yield all classes. Entry points are searched only if no registered class fits."""
     yield from (known := tuple(FAMILIES.values()))
-    _read_entry_points()
+    _load_entry_points()
     yield from (family for family in FAMILIES.values() if family not in known)
 
 
@@ -106,19 +106,21 @@ def parse_topology(text: Topology | str) -> Topology:
     """
     if isinstance(text, Topology):
         return text
-    for family in _families() if isinstance(text, str) else ():
-        topology = _read_by(family, family.parse, text)
+    for family in _topology_classes() if isinstance(text, str) else ():
+        topology = _read_with_class(family, family.parse, text)
         if topology is not None:
             return topology
     *first, last = (family.notation for family in FAMILIES.values())
     forms = f"{', '.join(first)} or {last}"
-    raise InputError(f"Topology must be {forms}, not {shown(text)}{_meant(str(text))}")
+    raise InputError(
+        f"Topology must be {forms}, not {message_text(text)}{_suggest_form(str(text))}"
+    )
 
 
-def _read_by(
+def _read_with_class(
     family: type[Topology], read: Callable[[Any], Topology | None], given: object
 ) -> Topology | None:
-    """Return the topology that a class reads from text or from an entry.
+    """Return the topology that `read`, a method of a class, makes of text or of an entry.
 
     Any error of the class becomes an `InputError`.
     """
@@ -129,10 +131,12 @@ def _read_by(
     except Exception as error:
         form = family.notation if isinstance(given, str) else family.entry
         reason = f"{type(error).__name__}: {error}"
-        raise InputError(f"Topology must be {form}, not {shown(given)} ({reason})") from error
+        raise InputError(
+            f"Topology must be {form}, not {message_text(given)} ({reason})"
+        ) from error
 
 
-def _meant(text: str) -> str:
+def _suggest_form(text: str) -> str:
     """Return a suggestion for text that names no topology, to be appended to the message."""
     if re.fullmatch(r"-?[0-9]+(\s*(x|X|by|,|\*|×)\s*-?[0-9]+)+", text):
         sides = "x".join(re.findall(r"[0-9]+", text))
@@ -141,7 +145,7 @@ def _meant(text: str) -> str:
     if kind in FAMILIES:
         return ""  # the kind is right, and the message already shows the form of its arguments
     forms = {name: family.notation for name, family in FAMILIES.items() if name != "torus"}
-    return hint(kind, forms)
+    return suggest_name(kind, forms)
 
 
 def topology_from_json(entry: object) -> Topology:
@@ -159,16 +163,16 @@ def topology_from_json(entry: object) -> Topology:
     """
     if isinstance(entry, dict):
         kind = str(entry.get("kind"))
-        family = next((family for family in _families() if family.kind == kind), None)
+        family = next((family for family in _topology_classes() if family.kind == kind), None)
         bare = {key: value for key, value in entry.items() if key != "link_latency"}
-        topology = _read_by(family, family.from_json, bare) if family else None
+        topology = _read_with_class(family, family.from_json, bare) if family else None
         if family is not None and topology is not None:
             _check_keys(family, topology, bare)
             if "link_latency" in entry:
                 return topology.on_links(entry["link_latency"])
             return topology
     forms = " or ".join(family.entry for family in FAMILIES.values())
-    raise InputError(f"Topology must be {forms}, not {shown(entry)}")
+    raise InputError(f"Topology must be {forms}, not {message_text(entry)}")
 
 
 def _check_keys(family: type[Topology], topology: Topology, entry: dict[str, Any]) -> None:
@@ -176,4 +180,4 @@ def _check_keys(family: type[Topology], topology: Topology, entry: dict[str, Any
     known = {*re.findall(r'"(\w+)":', family.entry), *topology.to_json()}
     for key in entry:
         if key not in known:
-            raise InputError(f"Topology must be {family.entry}, without a key {shown(key)}")
+            raise InputError(f"Topology must be {family.entry}, without a key {message_text(key)}")

@@ -21,10 +21,10 @@ from typing_extensions import Self, override
 
 from ..errors import InputError
 from ..toolchain.public import public_class
-from ..toolchain.values import no_such
+from ..toolchain.values import unknown_name_error
 from .latency import Latency, parse_latency
 
-__all__ = ["BoolArray", "FromEntry", "IntArray", "IntLike", "Topology", "at_most_nodes",
+__all__ = ["BoolArray", "EntryTopology", "IntArray", "IntLike", "Topology", "limit_nodes",
            "cached_array", "freeze_arrays", "hops_from"]  # fmt: skip
 
 #: An array of node numbers, ports, offsets, blocks and the like.
@@ -68,15 +68,16 @@ def freeze_arrays(values: Iterable[Any]) -> None:
             value.flags.writeable = False
 
 
-#: The limit set by `at_most_nodes`: the subject of its error message, and the most nodes allowed.
+#: The limit set by `limit_nodes`: the subject of its error message, and the most nodes allowed.
 _most_nodes: ContextVar[tuple[str, int]] = ContextVar("_most_nodes", default=("Network", 2**31 - 1))
 
 
 @contextmanager
-def at_most_nodes(what: str, most: int) -> Iterator[None]:
-    """Refuse larger topologies in the body of the ``with`` statement.
+def limit_nodes(what: str, most: int) -> Iterator[None]:
+    """Refuse to make a topology of more than `most` nodes in the body of the ``with`` statement.
 
-    The check comes before validation, which takes long for a large topology.
+    `what` is the subject of the message. Each topology is checked before its validation, which
+    takes long for a large one.
     """
     token = _most_nodes.set((what, most))
     try:
@@ -85,7 +86,7 @@ def at_most_nodes(what: str, most: int) -> Iterator[None]:
         _most_nodes.reset(token)
 
 
-class _Validated(ABCMeta):
+class _ValidatingMeta(ABCMeta):
     """Metaclass of topologies: validates each topology when it is made, and freezes its arrays."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -99,7 +100,7 @@ class _Validated(ABCMeta):
 
 
 @public_class
-class Topology(metaclass=_Validated):
+class Topology(metaclass=_ValidatingMeta):
     """A strongly connected directed graph with named ports, perhaps with parallel arcs.
 
     A subclass defines the abstract members and the attributes below. Users can name its topologies
@@ -123,7 +124,7 @@ class Topology(metaclass=_Validated):
     port_names : tuple of str
         The name of each port.
     opposite : ndarray of int, shape (ports,)
-        The in-port of the neighbour at which a message that leaves by each port arrives. All
+        A message that leaves by out-port p arrives at in-port ``opposite[p]`` of the neighbour. All
         entries are different.
     dimensions : int
         Number of axes along which the topology can be cut into groups; 0 if it has no axes.
@@ -344,7 +345,7 @@ class Topology(metaclass=_Validated):
             return self.port_names.index(str(name))
         if re.fullmatch(r"[0-9]{1,9}", str(name)) and int(name) < self.ports:
             return int(name)
-        raise no_such("Port", name, self.port_names)
+        raise unknown_name_error("Port", name, self.port_names)
 
     def arc(self, link: object) -> tuple[int, int]:
         """Return the arc (node, port) that a user names: ``9:+0``, or a pair of a node and a port.
@@ -391,11 +392,13 @@ class Topology(metaclass=_Validated):
         return f"<{type(self).__name__} {self.name}, links of {self.latency_text} cycles>"
 
 
-class FromEntry(Topology):
+class EntryTopology(Topology):
     """A topology whose attributes and constructor arguments are the values of its schedule-file
     entry.
 
-    `parse`, `from_json` and `to_json` then follow from `pattern` and `entry`.
+    `parse`, `from_json` and `to_json` then follow from `pattern` and `entry`. For example, the
+    entry of a `Circulant` has the keys ``nodes`` and ``offsets``: these are its attributes, and the
+    arguments of its constructor in this order.
 
     Attributes
     ----------
@@ -407,7 +410,7 @@ class FromEntry(Topology):
     pattern: ClassVar[str]
 
     @classmethod
-    def _arguments(cls) -> list[tuple[str, str]]:
+    def _entry_keys(cls) -> list[tuple[str, str]]:
         """Return the keys of an entry except its kind, each with ``"["`` if it is a list, else
         ``""``.
         """
@@ -418,7 +421,7 @@ class FromEntry(Topology):
     def parse(cls, text: str) -> Self | None:
         if (match := re.fullmatch(cls.pattern, text, re.ASCII)) is None:
             return None
-        given = zip(match.groups(), cls._arguments(), strict=True)
+        given = zip(match.groups(), cls._entry_keys(), strict=True)
         numbers = [([*map(int, re.findall(r"[0-9]+", part))], of) for part, (_, of) in given]
         return cls(*(each if of else each[0] for each, of in numbers))
 
@@ -426,13 +429,13 @@ class FromEntry(Topology):
     @override
     def from_json(cls, entry: dict[str, Any]) -> Self | None:
         listed = {name: isinstance(entry.get(name), list | tuple) for name in entry}
-        if any(listed.get(name) is not bool(of) for name, of in cls._arguments()):
+        if any(listed.get(name) is not bool(of) for name, of in cls._entry_keys()):
             return None
-        return cls(*(entry[name] for name, _ in cls._arguments()))
+        return cls(*(entry[name] for name, _ in cls._entry_keys()))
 
     @override
     def to_json(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name, _ in self._arguments()}
+        values = {name: getattr(self, name) for name, _ in self._entry_keys()}
         values = {name: [*v] if isinstance(v, tuple) else v for name, v in values.items()}
         return {"kind": self.kind, **values}
 

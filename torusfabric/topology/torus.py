@@ -10,10 +10,10 @@ from typing_extensions import override
 
 from ..errors import InputError
 from ..toolchain.public import public_class
-from ..toolchain.values import entries_of, shown
+from ..toolchain.values import entries_of, message_text
 from .cayley import CayleyGraph
 from .latency import Latency, parse_latency
-from .topology import FromEntry, IntArray, IntLike, cached_array
+from .topology import EntryTopology, IntArray, IntLike, cached_array
 
 __all__ = ["Torus"]
 
@@ -22,7 +22,7 @@ MAX_NODES = 2**31 - 1
 
 
 @public_class
-class Torus(FromEntry, CayleyGraph):
+class Torus(EntryTopology, CayleyGraph):
     """A torus with any number of sides.
 
     Nodes are numbered row-major, the last coordinate fastest. Ports are ``+0 -0 +1 -1 ..``: a
@@ -65,7 +65,7 @@ class Torus(FromEntry, CayleyGraph):
     entry = '{"kind": "torus", "sides": [..]}'
 
     def __init__(self, *sides: int | Iterable[int], link_latency: Latency = 1) -> None:
-        self.sides = _sides(sides)
+        self.sides = _check_sides(sides)
         if math.prod(self.sides) > MAX_NODES:
             nodes = math.prod(self.sides)
             number = nodes if nodes < 10**20 else f"some 10^{int(math.log10(nodes))}"
@@ -81,27 +81,27 @@ class Torus(FromEntry, CayleyGraph):
     @override
     def validate(self) -> None:
         if type(self) is not Torus:  # tests prove this class; a subclass is validated
-            from .validate import validate
+            from .validate import validate_cayley_graph
 
-            validate(self, lambda: Torus(self.sides))
+            validate_cayley_graph(self, lambda: Torus(self.sides))
 
     @property
     @override
     def moduli(self) -> tuple[int, ...]:
         return self.sides
 
-    def _split(self, nodes: IntLike) -> tuple[IntArray, ...]:
+    def _coordinates_by_axis(self, nodes: IntLike) -> tuple[IntArray, ...]:
         """Return the coordinates of nodes, an array for each axis."""
         try:
             return np.unravel_index(nodes, self.sides)
         except (TypeError, ValueError):
             raise InputError(
-                f"Nodes of {self} must be from 0 to {self.nodes - 1}, not {shown(nodes)}"
+                f"Nodes of {self} must be from 0 to {self.nodes - 1}, not {message_text(nodes)}"
             ) from None
 
     @override
     def coordinates(self, nodes: IntLike) -> IntArray:
-        return np.stack(self._split(nodes))
+        return np.stack(self._coordinates_by_axis(nodes))
 
     def node(self, coordinates: Iterable[IntLike]) -> IntArray:
         """Return node numbers at coordinates, one entry for each axis, taken modulo its side."""
@@ -112,11 +112,17 @@ class Torus(FromEntry, CayleyGraph):
 
     @override
     def add(self, a: IntLike, b: IntLike) -> IntArray:
-        return self.node(x + y for x, y in zip(self._split(a), self._split(b), strict=True))
+        return self.node(
+            x + y
+            for x, y in zip(self._coordinates_by_axis(a), self._coordinates_by_axis(b), strict=True)
+        )
 
     @override
     def subtract(self, a: IntLike, b: IntLike) -> IntArray:
-        return self.node(x - y for x, y in zip(self._split(a), self._split(b), strict=True))
+        return self.node(
+            x - y
+            for x, y in zip(self._coordinates_by_axis(a), self._coordinates_by_axis(b), strict=True)
+        )
 
     @cached_array
     @override
@@ -144,7 +150,7 @@ class Torus(FromEntry, CayleyGraph):
         return "(" + ",".join(str(int(x)) for x in self.coordinates(node)) + ")"
 
 
-def _sides(given: tuple[int | Iterable[int], ...]) -> tuple[int, ...]:
+def _check_sides(given: tuple[int | Iterable[int], ...]) -> tuple[int, ...]:
     """Return side lengths that are passed one by one, or all in one sequence."""
     first = given[0] if len(given) == 1 else given
     sides = entries_of(first)

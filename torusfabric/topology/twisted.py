@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import entries_of
 from .cayley import CayleyGraph
-from .topology import FromEntry, IntArray, IntLike, cached_array
+from .topology import EntryTopology, IntArray, IntLike, cached_array
 
 __all__ = ["TwistedTorus"]
 
@@ -26,7 +26,7 @@ MOST_NODES = 2**22
 
 
 @public_class
-class TwistedTorus(FromEntry, CayleyGraph):
+class TwistedTorus(EntryTopology, CayleyGraph):
     """A torus in which going once round an axis ends some steps away along the next axis.
 
     Nodes and ports are numbered as in the plain torus. Axis 0 follows the last axis.
@@ -109,7 +109,7 @@ class TwistedTorus(FromEntry, CayleyGraph):
         return self.sides, np.stack(np.unravel_index(nodes, self.sides))
 
     @cached_array
-    def _cyclic(self) -> tuple[tuple[int, ...], IntArray]:
+    def _cyclic_groups(self) -> tuple[tuple[int, ...], IntArray]:
         """The orders of the cyclic groups, and the matrix from steps to coordinates in these
         groups.
         """
@@ -117,16 +117,16 @@ class TwistedTorus(FromEntry, CayleyGraph):
         ways_round = np.diag(self.sides)
         for axis, twist in enumerate(self.twists):
             ways_round[axis, (axis + 1) % count] -= twist
-        return _diagonal(ways_round)
+        return _diagonalize_relations(ways_round)
 
     @property
     @override
     def moduli(self) -> tuple[int, ...]:
-        return self._cyclic[0]
+        return self._cyclic_groups[0]
 
     @override
     def coordinates(self, nodes: IntLike) -> IntArray:
-        orders, columns = self._cyclic
+        orders, columns = self._cyclic_groups
         steps = np.stack(np.unravel_index(nodes, self.sides))
         parts = np.tensordot(columns.T, steps, 1)
         whole: IntArray = parts % np.reshape(orders, (-1, *[1] * (parts.ndim - 1)))
@@ -136,9 +136,9 @@ class TwistedTorus(FromEntry, CayleyGraph):
     @override
     def generators(self) -> IntArray:
         axes = np.repeat(np.eye(len(self.sides), dtype=int), 2, axis=0)
-        return self._node((axes * np.tile([1, -1], len(self.sides))[:, None]).T)
+        return self._node_at_steps((axes * np.tile([1, -1], len(self.sides))[:, None]).T)
 
-    def _node(self, steps: IntArray) -> IntArray:
+    def _node_at_steps(self, steps: IntArray) -> IntArray:
         """Return the nodes reached from node 0 by steps along each axis, one for each column."""
         steps, count = steps.copy(), len(self.sides)
         # Begin behind an axis without twist, so that no wrap changes an axis already reduced.
@@ -154,12 +154,13 @@ class TwistedTorus(FromEntry, CayleyGraph):
         return "(" + ",".join(str(int(x)) for x in np.unravel_index(node, self.sides)) + ")"
 
 
-def _diagonal(relations: IntArray) -> tuple[tuple[int, ...], IntArray]:
+def _diagonalize_relations(relations: IntArray) -> tuple[tuple[int, ...], IntArray]:
     """Return the orders of the cyclic groups of Z^n modulo `relations`, and the map into them.
 
     Row and column operations make the matrix diagonal (a Smith normal form, except that orders need
     not divide each other). Z^n modulo the rows is then the product of cyclic groups of the orders
-    on the diagonal, and ``steps @ columns`` are the coordinates in these groups.
+    on the diagonal. The second result is the matrix `columns` of all column operations:
+    ``steps @ columns`` are the coordinates in these groups.
     """
     left, columns = relations.astype(object), np.eye(len(relations), dtype=int).astype(object)
     for corner in range(len(left)):

@@ -25,16 +25,16 @@ from .cayley import CayleyGraph
 from .topology import IntArray, IntLike, hops_from
 from .torus import Torus
 
-__all__ = ["MOST_PAIRED", "validate"]
+__all__ = ["MOST_NODES_FOR_PAIRS", "validate_cayley_graph"]
 
 #: The most nodes of a topology whose class may define `add` or `subtract`: all pairs are compared.
-MOST_PAIRED = 4096
+MOST_NODES_FOR_PAIRS = 4096
 
 #: The most characters of a name in a message.
 LONGEST_NAME = 80
 
 #: Pairs of nodes compared in one numpy operation.
-PAIRS = 2**18
+PAIRS_PER_CHUNK = 2**18
 
 #: The most nodes, so that their numbers fit the 32 bits of tables; and the most arcs, whose check
 #: takes some ten seconds.
@@ -47,7 +47,9 @@ _proved: set[tuple[type[CayleyGraph], str]] = set()
 _comparing: ContextVar[bool] = ContextVar("_comparing", default=False)
 
 
-def validate(topology: CayleyGraph, like: Callable[[], CayleyGraph] | None = None) -> None:
+def validate_cayley_graph(
+    topology: CayleyGraph, like: Callable[[], CayleyGraph] | None = None
+) -> None:
     """Check every claim of a topology's class; each topology is checked only once.
 
     Parameters
@@ -66,11 +68,11 @@ def validate(topology: CayleyGraph, like: Callable[[], CayleyGraph] | None = Non
     Examples
     --------
     >>> from torusfabric.topology import Torus
-    >>> validate(Torus(3, 4))
+    >>> validate_cayley_graph(Torus(3, 4))
     """
     if _comparing.get():
         return
-    key = type(topology), _entry(topology)
+    key = type(topology), _entry_text(topology)
     if key in _proved:
         return
     _check_numbers(topology)
@@ -79,51 +81,56 @@ def validate(topology: CayleyGraph, like: Callable[[], CayleyGraph] | None = Non
     generators = _check_generators(topology)
     _check_links(topology, generators)
     if like is not None:
-        _check_same(topology, _read(topology, "Class", "one that CayleyGraph knows", like))
+        _check_same_network(
+            topology, _read_member(topology, "Class", "one that CayleyGraph knows", like)
+        )
     _check_names(topology)
     _check_round_trips(topology)
     _proved.add(key)
 
 
-def _refuse(topology: CayleyGraph, what: str, must: str, found: object) -> NoReturn:
-    """Raise the error about a wrong member."""
+def _raise_member_error(topology: CayleyGraph, what: str, must: str, found: object) -> NoReturn:
+    """Raise the error that `what` of a topology must be `must`, not `found`."""
     name = getattr(topology, "name", None) or type(topology).__name__
     text, name = " ".join(str(found).split()), str(name)
     name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
     raise InputError(f"{what} of topology {name} must be {must}, not {text[:200]}")
 
 
-def _read(topology: CayleyGraph, what: str, must: str, read: Callable[[], Any]) -> Any:
-    """Return a member of a foreign class; any exception becomes an `InputError`."""
+def _read_member(topology: CayleyGraph, what: str, must: str, read: Callable[[], Any]) -> Any:
+    """Return a member of a foreign class, read by `read`; any exception becomes an `InputError`.
+
+    Its message says that `what` must be `must`.
+    """
     try:
         return read()
     except Exception as error:
-        _refuse(topology, what, must, f"{type(error).__name__}: {error}")
+        _raise_member_error(topology, what, must, f"{type(error).__name__}: {error}")
 
 
-def _table(
+def _read_table(
     topology: CayleyGraph, what: str, read: Callable[[], Any], shape: tuple[int, ...], below: int
 ) -> IntArray:
     """Return an array of a foreign class, checked: integers of `shape` from 0 to `below` - 1."""
     must = f"integers of shape {shape} from 0 to {below - 1}"
-    found = np.asarray(_read(topology, what, must, read))
+    found = np.asarray(_read_member(topology, what, must, read))
     if found.shape != shape:
-        _refuse(topology, what, must, f"of shape {found.shape}")
+        _raise_member_error(topology, what, must, f"of shape {found.shape}")
     if not np.issubdtype(found.dtype, np.integer):
-        _refuse(topology, what, must, f"of type {found.dtype}")
+        _raise_member_error(topology, what, must, f"of type {found.dtype}")
     if found.size and not 0 <= found.min() <= found.max() < below:
-        _refuse(topology, what, must, f"from {found.min()} to {found.max()}")
+        _raise_member_error(topology, what, must, f"from {found.min()} to {found.max()}")
     return found.astype(np.int64, copy=False)
 
 
-def _entry(topology: CayleyGraph) -> str:
+def _entry_text(topology: CayleyGraph) -> str:
     """Return the topology as text of a schedule file."""
     must = f'a dictionary that JSON can write, of the kind "{topology.kind}"'
 
-    entry = _read(topology, "Entry", must, topology.to_json)
-    text = str(_read(topology, "Entry", must, lambda: json.dumps(entry, sort_keys=True)))
+    entry = _read_member(topology, "Entry", must, topology.to_json)
+    text = str(_read_member(topology, "Entry", must, lambda: json.dumps(entry, sort_keys=True)))
     if not isinstance(entry, dict) or entry.get("kind") != topology.kind:
-        _refuse(topology, "Entry", must, text)
+        _raise_member_error(topology, "Entry", must, text)
     return text
 
 
@@ -134,39 +141,41 @@ def _check_numbers(topology: CayleyGraph) -> None:
         ("Ports", lambda: topology.ports, 0),
     ):
         must = f"an integer from {least} to {MOST_NODES}"
-        number = _read(topology, what, must, read)
+        number = _read_member(topology, what, must, read)
         if not isinstance(number, int) or isinstance(number, bool):
-            _refuse(topology, what, must, repr(number))
+            _raise_member_error(topology, what, must, repr(number))
         if not least <= number <= MOST_NODES:
-            _refuse(topology, what, must, number)
+            _raise_member_error(topology, what, must, number)
     arcs = topology.nodes * topology.ports
     if arcs > MOST_ARCS:
-        _refuse(topology, "Arcs", f"at most {MOST_ARCS}", arcs)
+        _raise_member_error(topology, "Arcs", f"at most {MOST_ARCS}", arcs)
     must = f"{topology.ports} different words"
-    names = _read(topology, "Names of ports", must, lambda: tuple(topology.port_names))
+    names = _read_member(topology, "Names of ports", must, lambda: tuple(topology.port_names))
     words = all(isinstance(name, str) and name and not name.split()[1:] for name in names)
     if not words or len(names) != topology.ports or len(set(names)) < len(names):
-        _refuse(topology, "Names of ports", must, names)
-    dimensions = _read(topology, "Dimensions", "left out", lambda: topology.dimensions)
+        _raise_member_error(topology, "Names of ports", must, names)
+    dimensions = _read_member(topology, "Dimensions", "left out", lambda: topology.dimensions)
     if dimensions != 0 and not isinstance(topology, Torus):
-        _refuse(topology, "Dimensions", "left out, for only a torus is cut into groups", dimensions)
+        _raise_member_error(
+            topology, "Dimensions", "left out, for only a torus is cut into groups", dimensions
+        )
 
 
 def _check_group(topology: CayleyGraph) -> None:
     """Check that coordinates are one to one onto the product of cyclic groups, and 0 for node 0."""
     must = f"orders of cyclic groups whose product is the {topology.nodes} nodes"
-    moduli = _read(topology, "Moduli", must, lambda: tuple(topology.moduli))
+    moduli = _read_member(topology, "Moduli", must, lambda: tuple(topology.moduli))
     whole = all(isinstance(n, int | np.integer) and n >= 1 for n in moduli)
     if not whole or math.prod(map(int, moduli)) != topology.nodes:
-        _refuse(topology, "Moduli", must, moduli)
+        _raise_member_error(topology, "Moduli", must, moduli)
     nodes, shape = np.arange(topology.nodes), (len(moduli), topology.nodes)
-    coordinates = _table(
+    coordinates = _read_table(
         topology, "Coordinates", lambda: topology.coordinates(nodes), shape, max(moduli, default=1)
     )
     for axis, (values, modulus) in enumerate(zip(coordinates, moduli, strict=True)):
         if values.max() >= modulus:
             what = f"Coordinates {axis}"
-            _refuse(topology, what, f"below their modulus {modulus}", values.max())
+            _raise_member_error(topology, what, f"below their modulus {modulus}", values.max())
     numbers = np.zeros(topology.nodes, np.int64)
     for values, modulus in zip(coordinates, moduli, strict=True):
         numbers = numbers * int(modulus) + values
@@ -174,24 +183,24 @@ def _check_group(topology: CayleyGraph) -> None:
     same = np.flatnonzero(numbers[order[1:]] == numbers[order[:-1]])
     if same.size:
         pair = order[same[0]], order[same[0] + 1]
-        _refuse(topology, "Coordinates", "different for all nodes",
+        _raise_member_error(topology, "Coordinates", "different for all nodes",
                 f"the same for nodes {pair[0]} and {pair[1]}")  # fmt: skip
     if coordinates[:, 0].any():
-        _refuse(topology, "Coordinates of node 0", "all 0", coordinates[:, 0].tolist())
+        _raise_member_error(topology, "Coordinates of node 0", "all 0", coordinates[:, 0].tolist())
 
 
 def _check_generators(topology: CayleyGraph) -> IntArray:
     """Return the neighbours of node 0, after checking that the opposite of each port leads back."""
     ports = topology.ports
     must = (ports,), topology.nodes
-    generators = _table(topology, "Generators", lambda: topology.generators, *must)
-    opposite = _table(topology, "Opposite ports", lambda: topology.opposite, (ports,), ports)
+    generators = _read_table(topology, "Generators", lambda: topology.generators, *must)
+    opposite = _read_table(topology, "Opposite ports", lambda: topology.opposite, (ports,), ports)
     away = topology.sum_of_coordinates(generators, generators[opposite])
     back = opposite[opposite] == np.arange(ports)
     bad = np.flatnonzero((away != 0) | ~back)
     if bad.size:
         port = topology.port_names[bad[0]]
-        _refuse(topology, f"Opposite of port {port}",
+        _raise_member_error(topology, f"Opposite of port {port}",
                 f"the port that leads back, by coordinates modulo {tuple(topology.moduli)}",
                 topology.port_names[opposite[bad[0]]])  # fmt: skip
     return generators
@@ -200,15 +209,20 @@ def _check_generators(topology: CayleyGraph) -> IntArray:
 def _check_sums(topology: CayleyGraph) -> None:
     """Check the class's own `add` and `subtract` against the group, for all pairs of nodes."""
     nodes = topology.nodes
-    step = max(1, PAIRS // nodes)
+    step = max(1, PAIRS_PER_CHUNK // nodes)
     for name, ours, sign in (("add", CayleyGraph.add, 1), ("subtract", CayleyGraph.subtract, -1)):
         own = getattr(topology, name)
         if getattr(own, "__func__", None) is ours:
             continue
-        if nodes > MOST_PAIRED:
-            _refuse(topology, name.capitalize(),
-                    f"left out, for it follows from coordinates and moduli, above {MOST_PAIRED} "
-                    "nodes", f"defined for {nodes}")  # fmt: skip
+        if nodes > MOST_NODES_FOR_PAIRS:
+            _raise_member_error(
+                topology,
+                name.capitalize(),
+                "left out, for it follows from coordinates and moduli, above "
+                f"{MOST_NODES_FOR_PAIRS} "
+                "nodes",
+                f"defined for {nodes}",
+            )
         for first in range(0, nodes, step):
             rows = np.arange(first, min(first + step, nodes))[:, None]
             _compare_sums(topology, own, sign, rows, np.arange(nodes)[None])
@@ -218,16 +232,18 @@ def _check_sums(topology: CayleyGraph) -> None:
 def _compare_sums(
     topology: CayleyGraph, own: Callable[[IntLike, IntLike], Any], sign: int, a: IntLike, b: IntLike
 ) -> None:
-    """Check the class's own sum or difference against that of coordinates, for some nodes."""
+    """Check the class's own sum of nodes `a` and `b` against that of coordinates, or for `sign` -1
+    their difference.
+    """
     what = "Add" if sign > 0 else "Subtract"
     right = topology.sum_of_coordinates(a, b, sign=sign)
-    found = _table(topology, what, lambda: own(a, b), right.shape, topology.nodes)
+    found = _read_table(topology, what, lambda: own(a, b), right.shape, topology.nodes)
     wrong = np.argwhere(found != right)
     if len(wrong):
         at = tuple(wrong[0])
         first, second = (int(np.broadcast_to(x, right.shape)[at]) for x in (a, b))
         must = f"{right[at]}, which is that of their coordinates modulo {tuple(topology.moduli)}"
-        _refuse(topology, f"{what} of nodes {first} and {second}", must, found[at])
+        _raise_member_error(topology, f"{what} of nodes {first} and {second}", must, found[at])
 
 
 def _check_links(topology: CayleyGraph, generators: IntArray) -> None:
@@ -235,29 +251,38 @@ def _check_links(topology: CayleyGraph, generators: IntArray) -> None:
     right.
     """
     nodes, ports = topology.nodes, topology.ports
-    neighbours = _table(topology, "Neighbours", lambda: topology.neighbours, (nodes, ports), nodes)
+    neighbours = _read_table(
+        topology, "Neighbours", lambda: topology.neighbours, (nodes, ports), nodes
+    )
     for port, generator in enumerate(generators):
         right = topology.sum_of_coordinates(np.arange(nodes), generator)
         wrong = np.flatnonzero(neighbours[:, port] != right)
         if wrong.size:
-            _refuse(topology, f"Neighbour of node {wrong[0]} at port {topology.port_names[port]}",
-                    f"{right[wrong[0]]}, which is the node plus the generator of the port",
-                    neighbours[wrong[0], port])  # fmt: skip
+            _raise_member_error(
+                topology,
+                f"Neighbour of node {wrong[0]} at port {topology.port_names[port]}",
+                f"{right[wrong[0]]}, which is the node plus the generator of the port",
+                neighbours[wrong[0], port],
+            )
     hops = hops_from(neighbours)
     if hops.min() < 0:
-        _refuse(topology, "Nodes", f"{nodes}, all linked to node 0 by way of others",
+        _raise_member_error(topology, "Nodes", f"{nodes}, all linked to node 0 by way of others",
                 f"{int((hops >= 0).sum())} of them")  # fmt: skip
-    distances = _table(topology, "Distances", lambda: topology.distances, (nodes,), nodes)
+    distances = _read_table(topology, "Distances", lambda: topology.distances, (nodes,), nodes)
     wrong = np.flatnonzero(distances != hops)
     if wrong.size:
-        _refuse(topology, f"Distance of node {wrong[0]} from node 0", str(hops[wrong[0]]),
-                distances[wrong[0]])  # fmt: skip
-    diameter = _read(topology, "Diameter", "an integer", lambda: topology.diameter)
+        _raise_member_error(
+            topology,
+            f"Distance of node {wrong[0]} from node 0",
+            str(hops[wrong[0]]),
+            distances[wrong[0]],
+        )
+    diameter = _read_member(topology, "Diameter", "an integer", lambda: topology.diameter)
     if diameter != hops.max():
-        _refuse(topology, "Diameter", str(hops.max()), diameter)
+        _raise_member_error(topology, "Diameter", str(hops.max()), diameter)
 
 
-def _check_same(topology: CayleyGraph, plain: CayleyGraph) -> None:
+def _check_same_network(topology: CayleyGraph, plain: CayleyGraph) -> None:
     """Check that a topology of a subclass is the same network as one of its base class `plain`.
 
     Only the names of nodes may differ.
@@ -273,8 +298,12 @@ def _check_same(topology: CayleyGraph, plain: CayleyGraph) -> None:
     for what, read in tables:
         if not np.array_equal(read(topology), read(plain)):
             family = type(plain).__name__
-            _refuse(topology, what, f"those of {plain}, for its class is a subclass of {family}",
-                    "others: make it a subclass of CayleyGraph")  # fmt: skip
+            _raise_member_error(
+                topology,
+                what,
+                f"those of {plain}, for its class is a subclass of {family}",
+                "others: make it a subclass of CayleyGraph",
+            )
 
 
 def _check_names(topology: CayleyGraph) -> None:
@@ -288,24 +317,26 @@ def _check_names(topology: CayleyGraph) -> None:
         ("Name of the first node", lambda: topology.node_name(0)),
         ("Name of the last node", lambda: topology.node_name(last)),
     ):
-        found = _read(topology, what, "a line of text", read)
+        found = _read_member(topology, what, "a line of text", read)
         if not isinstance(found, str) or not found.strip() or not found.isprintable():
-            _refuse(topology, what, "a line of text", repr(found))
+            _raise_member_error(topology, what, "a line of text", repr(found))
 
 
 def _check_round_trips(topology: CayleyGraph) -> None:
     """Check that the entry and the name of the topology are read back as the same topology."""
-    entry = json.loads(_entry(topology))
+    entry = json.loads(_entry_text(topology))
     token = _comparing.set(True)
     try:
         must = f"one that from_json reads as {topology.name} again"
-        found = _read(topology, "Entry", must, lambda: type(topology).from_json(entry))
+        found = _read_member(topology, "Entry", must, lambda: type(topology).from_json(entry))
         if found != topology:
-            _refuse(topology, "Entry", must, f"{entry}, read as {found}")
+            _raise_member_error(topology, "Entry", must, f"{entry}, read as {found}")
         if registry.FAMILIES.get(topology.kind) is type(topology):
             must = f"one that parse reads as {topology.name} again"
-            found = _read(topology, "Name", must, lambda: type(topology).parse(topology.name))
+            found = _read_member(
+                topology, "Name", must, lambda: type(topology).parse(topology.name)
+            )
             if found != topology:
-                _refuse(topology, "Name", must, f"read as {found}")
+                _raise_member_error(topology, "Name", must, f"read as {found}")
     finally:
         _comparing.reset(token)

@@ -1,4 +1,4 @@
-"""Emitted Verilog: the text of a fabric, its manifest, and project files for other tools.
+"""Emitted Verilog: the Verilog of a fabric, its manifest, and project files for other tools.
 
 Users are the commands ``verilog``, ``synth`` and ``build``, the prover, and `torusfabric.emit`.
 
@@ -17,7 +17,7 @@ module            content
 ``syntax``        constants, ranges, concatenations, layout of lines
 ``top``           the top module, which connects all instances
 ``loops``         generate loops of the top over nodes
-``turns``         compression of ROM contents that repeat around a torus
+``rotated_roms``  compression of ROM contents that repeat around a torus
 ``lut6``          bodies of multiplexers for 6-input LUTs
 ``ecp5``          bodies of multiplexers and sums made of ECP5 cells
 ``manifest``      ``manifest.json``, and all files beside the Verilog
@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from ..rtl.fabric import Fabric
-from .design import Design, write_made
+from .design import Design, make_and_write
 from .manifest import manifest
 from .module_text import ModuleText, Port, Structure
 from .text import emit, module_texts
@@ -57,7 +57,7 @@ def write(
     Parameters
     ----------
     command : str
-        Command line that repeats the export, for the header of the text and for the manifest.
+        Command line that repeats the export, for the header of the Verilog and for the manifest.
     force : bool
         True if files in the folder that no earlier export wrote may be replaced.
     **options
@@ -68,4 +68,4 @@ def write(
     InputError
         If the folder holds files of another origin and `force` is false, or cannot be written.
     """
-    return write_made(lambda: emit(fabric, command=command, **options), folder, force=force)
+    return make_and_write(lambda: emit(fabric, command=command, **options), folder, force=force)

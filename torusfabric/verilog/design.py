@@ -1,8 +1,8 @@
 """The result of `emit`: a `Design` holds all modules as text, and their structure as data.
 
-Users of the text are `Design.write` and the proof. Users of the data are synthesis reports, which
-count instances and take routers apart, and waveforms, which translate names of the text into names
-of the netlist.
+Users of the Verilog are `Design.write` and the proof. Users of the data are synthesis reports,
+which count instances and take routers apart, and the proof, which translates names of the Verilog
+into names of the netlist.
 
 A *router class* is a router module with its nodes. *Inner* modules, multiplexers for example, count
 in reports as part of the modules that have instances of them.
@@ -20,22 +20,22 @@ from typing import Any
 from ..rtl.arrays import Array, Role, Slice, Source
 from ..rtl.fabric import Fabric
 from ..rtl.netlist import ROM, Netlist
-from ..toolchain.files import writable
-from ..toolchain.folders import locked, made_folder
-from ..toolchain.owned import require_owned, write_owned
+from ..toolchain.files import require_writable
+from ..toolchain.folders import hold_lock, make_folder
+from ..toolchain.owned import require_replaceable_files, write_file_set
 from ..toolchain.public import public_class
-from ..toolchain.values import path_of
+from ..toolchain.values import require_path
 from .module_text import ModuleText, Structure
 from .top import RomContents
 
-__all__ = ["MANIFEST", "TEXT", "Design", "RouterClass", "RouterShape", "member_name",
-           "router_classes", "write_made"]  # fmt: skip
+__all__ = ["MANIFEST", "VERILOG_FILE", "Design", "RouterClass", "RouterShape", "translate_path",
+           "router_classes", "make_and_write"]  # fmt: skip
 
 #: Outputs of a router that drive links.
-OUTPORTS = ("tx",)
+LINK_OUTPUTS = ("tx",)
 
 #: Data input of a router -> purpose, in a report, of the LUTs that read the input directly.
-INPORTS = {"rx": "crossbar", "inject": "injection"}
+INPUT_PURPOSES = {"rx": "crossbar", "inject": "injection"}
 
 
 @dataclass(frozen=True)
@@ -95,33 +95,45 @@ def router_classes(fabric: Fabric, contents: Mapping[str, RomContents]) -> dict[
     Parameters
     ----------
     contents : dict of str to RomContents
-        Different contents of ROMs by name, as `contents_of` returns them.
+        Different contents of ROMs by name, as `top.distinct_rom_contents` returns them.
     """
     netlist = fabric.netlist
     routers = [array for array in netlist.arrays if array.role is Role.ROUTER]
-    roms = _contents_of_nets(netlist, {value: name for name, value in contents.items()})
-    read = {part.net for array in routers for part in _table_parts(array)
+    roms = _rom_contents_of_nets(netlist, {value: name for name, value in contents.items()})
+    read = {part.net for array in routers for part in _table_sources(array)
             if isinstance(part, Slice)}  # fmt: skip
     names = {name for net in read & roms.keys() for name in roms[net].values()}
     rows = max((len(contents[name].rows) for name in names), default=0)
     return {
         fabric.prefix + array.module: RouterClass(
             nodes=len(array),
-            outports=OUTPORTS,
+            outports=LINK_OUTPUTS,
             # A router that only forwards has no input `inject`.
-            inports={port: part for port, part in INPORTS.items() if port in array.inputs},
+            inports={port: part for port, part in INPUT_PURPOSES.items() if port in array.inputs},
             # Without a ROM in front of the router, the sequencer drives its select registers.
-            shape=_shape(fabric, array, rows if _table_parts(array) else 0),
-            settings=dict(_settings(array, roms)),
+            shape=_router_shape(fabric, array, rows if _table_sources(array) else 0),
+            settings=dict(_rom_driven_inputs(array, roms)),
         )
         for array in routers
     }
 
 
-def _contents_of_nets(
+def _rom_contents_of_nets(
     netlist: Netlist, names: Mapping[RomContents, str]
 ) -> dict[str, dict[int, str]]:
-    """Return the name of the contents of each ROM: net that the ROM drives -> {index: name}."""
+    """Return the names of ROM contents by the nets that the ROMs drive.
+
+    Parameters
+    ----------
+    names : dict of RomContents to str
+        Name of each contents.
+
+    Returns
+    -------
+    dict of str to (dict of int to str)
+        Pattern of the driven nets, such as ``setting_{}`` -> {number in the name of the net: name
+        of the contents}.
+    """
     found: dict[str, dict[int, str]] = defaultdict(dict)
     for array in netlist.arrays:
         if array.roms is not None:
@@ -132,10 +144,10 @@ def _contents_of_nets(
     return found
 
 
-def _settings(
+def _rom_driven_inputs(
     router: Array, roms: Mapping[str, Mapping[int, str]]
 ) -> Iterator[tuple[str, dict[str, int]]]:
-    """Yield each input that ROMs drive, with the number of nodes for each contents."""
+    """Yield the entries of `RouterClass.settings`: input port, {name of contents: nodes}."""
     for port, parts in router.inputs.items():
         nets = {part.net for part in parts if isinstance(part, Slice)} & roms.keys()
         if nets:
@@ -143,15 +155,19 @@ def _settings(
             yield port, dict(Counter(each))
 
 
-def _shape(fabric: Fabric, array: Array, settings: int) -> RouterShape:
+def _router_shape(fabric: Fabric, array: Array, settings: int) -> RouterShape:
     """Return the shape of a router; `settings` is the number of rows of its ROM."""
     ports = array.outputs["tx"][1] // fabric.width
     router: Any = fabric.netlist.modules[array.module]()
-    return RouterShape(ports, max(1, router.own_words), fabric.width, settings)
+    return RouterShape(ports, max(1, router.n_own_words), fabric.width, settings)
 
 
-def _table_parts(router: Array) -> list[Source]:
-    """Return the sources of those inputs of a router that tables at the node drive."""
+def _table_sources(router: Array) -> list[Source]:
+    """Return the sources of the inputs by which tables set the multiplexers of a router.
+
+    These inputs have names that begin with ``setting`` or ``table``. A router without any gets its
+    select bits from the sequencer.
+    """
     return [part for port, parts in router.inputs.items() if port.startswith(("setting", "table"))
             for part in parts]  # fmt: skip
 
@@ -159,30 +175,37 @@ def _table_parts(router: Array) -> list[Source]:
 #: File that lists the others.
 MANIFEST = "manifest.json"
 
-#: Name of the maker in the record of the files that it owns; see `write_owned`.
+#: Name of the maker in the record of the files that it owns; see `write_file_set`.
 MAKER = "verilog"
 
 #: File of all modules.
-TEXT = "fabric.v"
+VERILOG_FILE = "fabric.v"
 
-#: Directives around the text: within it, no undeclared name becomes a net.
-NO_NETS, ANY_NETS = "`default_nettype none\n", "`default_nettype wire\n"
+#: Directives around the Verilog: within it, no undeclared name becomes a net.
+NETTYPE_NONE, NETTYPE_WIRE = "`default_nettype none\n", "`default_nettype wire\n"
 
 
-def member_name(path: str, patterns: Mapping[str, str]) -> str | None:
-    """Return the text that a pattern gives for an instance of the top, or None without a pattern.
+def translate_path(path: str, patterns: Mapping[str, str]) -> str | None:
+    """Translate the name of an instance or net in the Verilog top, for example into the netlist's.
 
     Parameters
     ----------
     path : str
-        Name of the instance in the Verilog text, with the names of the generate blocks around it.
+        Name of the instance in the Verilog, with the names of the generate blocks around it.
     patterns : dict of str to str
-        Path, with ``[]`` for the index of a generate loop -> text, with ``{}`` for the same index.
+        Path with ``[]`` in place of the index of a generate loop -> translation, with ``{}`` in
+        place of the index, as in the fields `instance_names`, `net_names` and `instance_parts` of
+        `Design`.
+
+    Returns
+    -------
+    str or None
+        The translation; None if `patterns` has none.
 
     Examples
     --------
     >>> names = {"node[].router": "router_at_{}", "the_host": "host"}
-    >>> member_name("node[17].router.one", names), member_name("the_host", names)
+    >>> translate_path("node[17].router.one", names), translate_path("the_host", names)
     ('router_at_17', 'host')
     """
     number = re.search(r"(?<=\[)\d+(?=\])", path)
@@ -194,12 +217,12 @@ def member_name(path: str, patterns: Mapping[str, str]) -> str | None:
 @public_class
 @dataclass(frozen=True, repr=False)
 class Design:
-    """A design as Verilog text, one module at a time, with facts about the modules.
+    """A design as Verilog, one module at a time, with facts about the modules.
 
     Parameters
     ----------
     modules : dict of str to str
-        Module name -> Verilog text of that one module, children before parents. Each text is
+        Module name -> Verilog of that one module, children before parents. The Verilog is
         self-contained apart from instances of other modules of the dict.
     top : str
         Name of the outermost module.
@@ -207,7 +230,7 @@ class Design:
         Module -> {child module, or name of ROM contents: number of instances}. Modules without
         children may be left out.
     structures : dict of str to Structure
-        Module -> its ports, signals and memories, by their names in the text.
+        Module -> its ports, signals and memories, by their names in the Verilog.
     classes : dict of str to RouterClass
         Router module -> facts for reports.
     parts : dict of str to str
@@ -222,10 +245,10 @@ class Design:
     inner : frozenset of str
         Inner modules, which count as part of the modules that have instances of them.
     instance_names, net_names, instance_parts : dict of str to str
-        Patterns for `member_name`: instances and nets of the top -> their names in the netlist, and
-        instances -> the part of the fabric.
+        Patterns for `translate_path`: instances and nets of the top -> their names in the netlist,
+        and instances -> the part of the fabric.
     comments : dict of str to str
-        Module -> comment above its text in the file.
+        Module -> comment above the module in the file.
     header : str
         Comment at the beginning of the file.
     files : dict of str to str
@@ -250,8 +273,18 @@ class Design:
     files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, modules: Mapping[str, ModuleText], top: str, **facts: Any) -> Design:
-        """Return a design of written modules; `facts` are further fields by name."""
+    def from_modules(cls, modules: Mapping[str, ModuleText], top: str, **facts: Any) -> Design:
+        """Return a design whose modules are written.
+
+        Parameters
+        ----------
+        modules : dict of str to ModuleText
+            All modules with the top, children before parents.
+        top : str
+            Name of the top.
+        **facts
+            Fields of the design that do not follow from `modules`.
+        """
         return cls(
             modules={name: module.text for name, module in modules.items()},
             top=top,
@@ -265,23 +298,28 @@ class Design:
         return f"<Design {self.top}: {len(self.modules)} modules, {len(self.files)} more files>"
 
     @property
-    def counted(self) -> list[str]:
+    def counted_modules(self) -> list[str]:
         """Modules that have an entry of their own in reports, children before parents.
 
         The ROM and inner modules have none.
         """
-        return [name for name in self.modules if name != self.rom and name not in self.inner]
+        return [name for name in self.modules if name != self.rom_module and name not in self.inner]
 
-    def has(self, name: str) -> tuple[set[str], dict[str, int]]:
-        """Return the inner modules inside a module, at any depth, and its other children.
+    def children_of(self, name: str) -> tuple[set[str], dict[str, int]]:
+        """Return the children of a module, separated into inner modules and others.
 
-        Other children are given with the number of their instances.
+        Returns
+        -------
+        inner : set of str
+            Inner modules inside the module, at any depth.
+        others : dict of str to int
+            Other children -> number of their instances in the module.
         """
         inner, others = set[str](), dict[str, int]()
         for child, times in self.instances.get(name, {}).items():
             if child in self.inner:
                 # An inner module has only inner modules inside.
-                inner |= {child} | self.has(child)[0]
+                inner |= {child} | self.children_of(child)[0]
             else:
                 others[child] = times
         return inner, others
@@ -293,17 +331,17 @@ class Design:
             f"// {self.comments[name]}\n{text}" if name in self.comments else text
             for name, text in reversed(self.modules.items())
         )
-        return "\n".join([self.header + NO_NETS, *texts, ANY_NETS])
+        return "\n".join([self.header + NETTYPE_NONE, *texts, NETTYPE_WIRE])
 
     @property
-    def rom(self) -> str:
+    def rom_module(self) -> str:
         """Name of the ROM module."""
         return self.prefix + ROM
 
     @property
     def file_names(self) -> list[str]:
         """Names of the files that `write` writes."""
-        return [TEXT, *self.files]
+        return [VERILOG_FILE, *self.files]
 
     def routers(self, names: Iterable[str] | None = None) -> Design:
         """Return a design of the router modules, with their children and the ROMs in front of them.
@@ -326,11 +364,11 @@ class Design:
         modules = {
             name: text
             for name, text in self.modules.items()
-            if name in wanted or (name == self.rom and used)
+            if name in wanted or (name == self.rom_module and used)
         }
         return Design(
             modules,
-            next(name for name in reversed(modules) if name != self.rom),
+            next(name for name in reversed(modules) if name != self.rom_module),
             {name: children for name, children in self.instances.items() if name in wanted},
             {name: self.structures[name] for name in modules if name in self.structures},
             classes,
@@ -353,21 +391,24 @@ class Design:
             If the folder holds such files and `force` is false, or cannot be written. As far as
             this is known beforehand, no file is written.
         """
-        target, files = Path(path_of("Folder", folder)), {TEXT: self.text, **self.files}
-        require_owned(target, MAKER, files, force=force)
+        target, files = (
+            Path(require_path("Folder", folder)),
+            {VERILOG_FILE: self.text, **self.files},
+        )
+        require_replaceable_files(target, MAKER, files, force=force)
         contents = {name: text.encode("utf-8") for name, text in files.items()}
-        with made_folder(target), locked(target):
-            write_owned(target, MAKER, contents, seal=MANIFEST, force=force)
+        with make_folder(target), hold_lock(target):
+            write_file_set(target, MAKER, contents, seal=MANIFEST, force=force)
 
 
-def write_made(make: Callable[[], Design], folder: str | Path, *, force: bool) -> Design:
+def make_and_write(make: Callable[[], Design], folder: str | Path, *, force: bool) -> Design:
     """Make a design and write it into a folder; check first that the folder can be written.
 
     Why: making a large design takes long, and the error of a bad folder should come before.
     """
-    with made_folder(folder):
-        writable(Path(folder, TEXT))
-        require_owned(Path(folder), MAKER, (TEXT, MANIFEST), force=force)
+    with make_folder(folder):
+        require_writable(Path(folder, VERILOG_FILE))
+        require_replaceable_files(Path(folder), MAKER, (VERILOG_FILE, MANIFEST), force=force)
         design = make()
         design.write(folder, force=force)
     return design

@@ -10,18 +10,27 @@ it treats the choice as any function of six inputs, which takes four LUTs.
 Why an out-port ends in a LUT: a register next to a LUT takes the output of the LUT directly, but
 that of a wide multiplexer over a wire.
 
-In a sum, the LUTs of the carry chain make the last step of the choice. A CCU2C has two bits of a
-carry chain. Each has a LUT with four inputs: ``a``, a bit of the word, and ``b``, ``c``, ``d``,
-which determine the added bit. The LUT holds a XOR the added bit. Where this XOR is 0, the carry is
-not propagated, and the carry out is the LUT's value in the row with c = d = 0 and the same a and b.
-So nothing may be added in the rows with c = d = 0. These rows then hold ``a``, the right carry.
+A sum (`ChosenSum`) adds one of several operands to a word: ``total = word + chosen``. The choice
+takes several levels of LUTs. The last level needs no LUTs of its own, because the LUTs of the carry
+chain make this step::
+
+    operands    --> LUTs of the first levels --> b, d --+
+    select bits --> c ----------------------------------+--> CCU2C: LUT and carry --> total
+    word        --> a ----------------------------------+
+
+A CCU2C has two bits of a carry chain, each with a LUT of the inputs ``a``, ``b``, ``c`` and ``d``.
+The *added* bit is a function of b, c and d, for example ``c ? b : d``. The LUT holds ``a XOR
+added``. Where this XOR is 0, the chain does not propagate the carry: its carry out is then the
+value of the LUT in the row with c = d = 0 and the same a and b. If the added bit is 0 in all rows
+with c = d = 0, these rows hold ``a``, which is the right carry. `_LastChoice` has to obey this
+rule.
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..rtl.chosen_sum import ChosenSum
-from ..rtl.multiplexer import Multiplexer, branch_bits, branches
+from ..rtl.multiplexer import Multiplexer, branch_sizes, branched_select_bits
 
 __all__ = ["ECP5", "multiplexer_body", "sum_body"]
 
@@ -29,13 +38,14 @@ __all__ = ["ECP5", "multiplexer_body", "sum_body"]
 ECP5 = "TORUSFABRIC_ECP5"
 
 #: Fewest bits of a word for which a carry chain pays, in spite of the cells at its ends.
-LEAST = 4
+LEAST_CHAIN_BITS = 4
 
 
-class Column:
-    """The cells of one bit of a word; each method adds a cell and returns its output net.
+class BitCells:
+    """Collector of the cells that a multiplexer or sum needs for one bit of its words.
 
-    All bits have the same cells: the text is a generate loop over bits.
+    Each ``add_..`` method adds a cell and returns the net at its output. All bits have the same
+    cells, so that the Verilog is a generate loop over the bits, with loop variable ``k``.
 
     Parameters
     ----------
@@ -52,40 +62,47 @@ class Column:
         self._width = width
         self.cells: list[str] = []
 
-    def word(self, index: int) -> str:
-        """Return bit k of an input word."""
+    def input_bit(self, index: int) -> str:
+        """Return the expression of bit ``k`` of input word `index`."""
         return f"words[{index * self._width} + k]" if index else "words[k]"
 
-    def table(self, function: Callable[..., object], *inputs: str) -> str:
-        """Add a LUT with up to four inputs.
+    def add_lut(self, function: Callable[..., object], *inputs: str) -> str:
+        """Add a LUT with up to four inputs, and return its output net.
+
+        Parameters
+        ----------
+        function : function of bits -> truth value
+            Output for each combination of the inputs.
+        *inputs : str
+            Nets at the inputs.
 
         Examples
         --------
-        >>> column = Column(8)
-        >>> column.table(lambda a, b: a and b, "a[k]", "b[k]"), column.cells
+        >>> column = BitCells(8)
+        >>> column.add_lut(lambda a, b: a and b, "a[k]", "b[k]"), column.cells
         ('n[0]', ["LUT4 #(.INIT(16'h8888)) t0 (.A(a[k]), .B(b[k]), .C(1'b0), .D(1'b0), .Z(n[0]));"])
         """
         rows = ([row >> k & 1 for k in range(len(inputs))] for row in range(16))
         value = sum(bool(function(*row)) << k for k, row in enumerate(rows))
         nets = [*inputs, *["1'b0"] * (4 - len(inputs))]
         pins = "".join(f".{pin}({net}), " for pin, net in zip("ABCD", nets, strict=True))
-        return self._cell(f"LUT4 #(.INIT(16'h{value:04x})) t", pins)
+        return self._add_cell(f"LUT4 #(.INIT(16'h{value:04x})) t", pins)
 
-    def join(self, low: str, high: str, select: str) -> str:
-        """Add a PFUMX, a multiplexer of two LUTs."""
-        return self._cell("PFUMX j", f".BLUT({low}), .ALUT({high}), .C0({select}), ")
+    def add_pfumx(self, low: str, high: str, select: str) -> str:
+        """Add a PFUMX, a multiplexer of two LUT outputs: ``select ? high : low``."""
+        return self._add_cell("PFUMX j", f".BLUT({low}), .ALUT({high}), .C0({select}), ")
 
-    def join_pairs(self, low: str, high: str, select: str) -> str:
-        """Add an L6MUX21, a multiplexer of two PFUMX outputs."""
-        return self._cell("L6MUX21 j", f".D0({low}), .D1({high}), .SD({select}), ")
+    def add_l6mux21(self, low: str, high: str, select: str) -> str:
+        """Add an L6MUX21, a multiplexer of two PFUMX outputs: ``select ? high : low``."""
+        return self._add_cell("L6MUX21 j", f".D0({low}), .D1({high}), .SD({select}), ")
 
-    def _cell(self, kind: str, pins: str) -> str:
+    def _add_cell(self, kind: str, pins: str) -> str:
         number = len(self.cells)
         self.cells.append(f"{kind}{number} ({pins}.Z(n[{number}]));")
         return f"n[{number}]"
 
-    def text(self, assigned: Sequence[str]) -> str:
-        """Return the generate loop over all bits; the assignments stand after the cells."""
+    def loop_text(self, assigned: Sequence[str]) -> str:
+        """Return the generate loop over all bits, with the cells and then the assignments."""
         declared = [f"wire [{len(self.cells) - 1}:0] n;"] if self.cells else []
         inside = [*declared, *self.cells, *(f"assign {each};" for each in assigned)]
         return "\n".join(
@@ -100,30 +117,33 @@ class Column:
         )
 
 
-def pair(column: Column, first: int, y: str) -> str:
-    """Add a choice between two inputs, by one select bit."""
-    words = column.word(first), column.word(first + 1)
-    return column.table(lambda a, b, y: b if y else a, *words, y)
+def choose_of_two(column: BitCells, first: int, y: str) -> str:
+    """Add ``y ? input first + 1 : input first``, one LUT; return its output net."""
+    words = column.input_bit(first), column.input_bit(first + 1)
+    return column.add_lut(lambda a, b, y: b if y else a, *words, y)
 
 
-def pair_or_nothing(column: Column, first: int, y: str, x: str) -> str:
-    """Add a choice between two inputs and 0, by two select bits."""
-    words = column.word(first), column.word(first + 1)
-    return column.table(lambda a, b, y, x: (b if y else a) & x, *words, y, x)
+def choose_of_two_or_zero(column: BitCells, first: int, y: str, x: str) -> str:
+    """Add ``x ? (y ? input first + 1 : input first) : 0``, one LUT; return its output net."""
+    words = column.input_bit(first), column.input_bit(first + 1)
+    return column.add_lut(lambda a, b, y, x: (b if y else a) & x, *words, y, x)
 
 
-def passed(column: Column, index: int) -> str:
-    """Add a LUT that passes an input. Why: a PFUMX joins LUTs only."""
-    return column.table(lambda a: a, column.word(index))
+def pass_input(column: BitCells, index: int) -> str:
+    """Add a LUT that passes an input; return its output net. Why: a PFUMX joins LUTs only."""
+    return column.add_lut(lambda a: a, column.input_bit(index))
 
 
-def four(column: Column, first: int, y: str, z: str) -> str:
-    """Add a choice between four inputs, by two select bits."""
-    return column.join(pair(column, first, y), pair(column, first + 2, y), z)
+def choose_of_four(column: BitCells, first: int, y: str, z: str) -> str:
+    """Add a choice of one of four inputs from `first` on; return its output net.
+
+    Select bit ``z`` chooses the pair of inputs, ``y`` the input of the pair.
+    """
+    return column.add_pfumx(choose_of_two(column, first, y), choose_of_two(column, first + 2, y), z)
 
 
 def multiplexer_body(multiplexer: Multiplexer) -> str | None:
-    """Return the body of a multiplexer after its ports; None where the plain body is as good.
+    """Return the Verilog of a multiplexer after its ports; None where the plain form is as good.
 
     Examples
     --------
@@ -131,85 +151,98 @@ def multiplexer_body(multiplexer: Multiplexer) -> str | None:
     >>> body.count("LUT4"), body.count("PFUMX")
     (4, 1)
     """
-    column, count = Column(multiplexer.width), multiplexer.count
+    column, count = BitCells(multiplexer.width), multiplexer.count
     if not multiplexer.branched:
-        f = _joined(column, count) if count in (3, 4, 6) else _cascade(column, count)
+        f = (
+            _choose_in_one_level(column, count)
+            if count in (3, 4, 6)
+            else _add_cascade(column, count)
+        )
     elif count == 6:
-        f = _cascade(column, count)
+        f = _add_cascade(column, count)
     elif 7 <= count <= 9:
-        f = _branches(column, count)
+        f = _add_branches(column, count)
     else:
         return None
-    return column.text([f"word[k] = {f}"])
+    return column.loop_text([f"word[k] = {f}"])
 
 
-def _joined(column: Column, count: int) -> str:
-    """Add a choice between three, four or six inputs, one LUT deep."""
+def _choose_in_one_level(column: BitCells, count: int) -> str:
+    """Add a multiplexer of three, four or six inputs with one LUT in series; return its output."""
     y, x, z, *further = (f"select[{k}]" for k in range(count))
     if count == 3:
-        return column.join(pair(column, 0, y), passed(column, 2), x)
+        return column.add_pfumx(choose_of_two(column, 0, y), pass_input(column, 2), x)
     if count == 4:
-        return four(column, 0, y, z)
-    last = column.join(passed(column, 4), passed(column, 5), y)
-    return column.join_pairs(four(column, 0, y, z), last, further[0])
+        return choose_of_four(column, 0, y, z)
+    last = column.add_pfumx(pass_input(column, 4), pass_input(column, 5), y)
+    return column.add_l6mux21(choose_of_four(column, 0, y, z), last, further[0])
 
 
-def _cascade(column: Column, count: int) -> str:
-    """Add a cascade of five inputs or more; its select bits are y, x, z1, .."""
+def _add_cascade(column: BitCells, count: int) -> str:
+    """Add a cascade of five inputs or more, and return its output net.
+
+    Its first two stages are a PFUMX of two LUTs. The select bits are ``y, x, z, ..``, as in
+    `torusfabric.rtl.multiplexer`.
+    """
     y, x, z, *further = (f"select[{k}]" for k in range(count))
     # With x = 0 the first stage passes y, which the stage that is selected uses to choose its word.
-    first = [column.word(0), column.word(1), y, x]
-    low = column.table(lambda a, b, y, x: (b if y else a) if x else y, *first)
-    f = column.join(low, pair(column, 2, y), z)
+    first = [column.input_bit(0), column.input_bit(1), y, x]
+    low = column.add_lut(lambda a, b, y, x: (b if y else a) if x else y, *first)
+    f = column.add_pfumx(low, choose_of_two(column, 2, y), z)
     for k, stage in zip(range(4, count, 2), further, strict=False):
-        words = [column.word(index) for index in range(k, min(k + 2, count))]
-        f = column.table(_stage, f, stage, *words)
+        words = [column.input_bit(index) for index in range(k, min(k + 2, count))]
+        f = column.add_lut(_cascade_stage, f, stage, *words)
     return f
 
 
-def _stage(f: int, z: int, even: int, odd: int | None = None) -> int:
-    """Return the function of a later stage of a cascade."""
+def _cascade_stage(f: int, z: int, even: int, odd: int | None = None) -> int:
+    """Compute one bit of a further stage: ``z ? (f ? odd : even) : f``, or ``z ? even : f``."""
     if not z:
         return f
     return even if odd is None or not f else odd
 
 
-def _branches(column: Column, count: int) -> str:
-    """Add a choice of one of seven to nine inputs: two branches and a last input.
+def _add_branches(column: BitCells, count: int) -> str:
+    """Add a multiplexer of seven to nine inputs, two branches and a last input; return its output.
 
-    The first branch has four inputs, the other two to four.
+    The first branch has four inputs, the second one two to four. Branches are explained in
+    `torusfabric.rtl.multiplexer`.
     """
-    select = [f"select[{k}]" for k in range(len(branch_bits(count, 0)))]
-    first, other = branches(count)
-    a = _branch(column, 0, first, select[:3])
-    b = _branch(column, first, other, select[3:-1])
-    words = [a, b, column.word(count - 1)]
-    return column.table(lambda a, b, s, z: s if z else a | b, *words, select[-1])
+    select = [f"select[{k}]" for k in range(len(branched_select_bits(count, 0)))]
+    first, other = branch_sizes(count)
+    a = _add_branch(column, 0, first, select[:3])
+    b = _add_branch(column, first, other, select[3:-1])
+    words = [a, b, column.input_bit(count - 1)]
+    return column.add_lut(lambda a, b, s, z: s if z else a | b, *words, select[-1])
 
 
-def _branch(column: Column, first: int, count: int, select: Sequence[str]) -> str:
-    """Add a choice of one of two to four inputs or 0, by the select bits y, x and z1."""
+def _add_branch(column: BitCells, first: int, count: int, select: Sequence[str]) -> str:
+    """Add a branch, and return its output: one of two to four inputs from `first` on, or 0.
+
+    The select bits are ``y``, ``x`` and, from three inputs on, ``z``.
+    """
     y, x, *others = select
-    low = pair_or_nothing(column, first, y, x)
+    low = choose_of_two_or_zero(column, first, y, x)
     if count == 2:
         return low
-    high = passed(column, first + 2) if count == 3 else pair(column, first + 2, y)
-    return column.join(low, high, *others)
+    high = pass_input(column, first + 2) if count == 3 else choose_of_two(column, first + 2, y)
+    return column.add_pfumx(low, high, *others)
 
 
-def _either(b: int, c: int, d: int) -> int:
+def _select_bit(b: int, c: int, d: int) -> int:
     return b if c else d
 
 
-class _Step(NamedTuple):
-    """The last step of a choice, which the LUTs of the carry chain make.
+class _LastChoice(NamedTuple):
+    """The last step of the choice in a sum, which the LUTs of the carry chain make.
 
     Parameters
     ----------
     b, d : str
-        Nets for the inputs of the same name, one of each bit.
+        Expressions at the inputs b and d of the LUT, for bit ``k`` of the words.
     c : str
-        Net for input c, one of each slice, with the numbers of its select bits in braces.
+        Expression at input c, the same for all bits of a slice. ``{0}`` stands for the first select
+        bit of the slice, ``{1}`` for the second one, and so on.
     added : function of (b, c, d) -> int
         The bit to add. It must be 0 where c and d are 0; see the module's docstring.
     """
@@ -217,11 +250,11 @@ class _Step(NamedTuple):
     b: str
     c: str
     d: str
-    added: Callable[[int, int, int], int] = _either
+    added: Callable[[int, int, int], int] = _select_bit
 
 
 def sum_body(meant: ChosenSum) -> str | None:
-    """Return the body of a sum after its ports; None where the plain body is as good.
+    """Return the Verilog of a sum after its ports; None where the plain form is as good.
 
     Examples
     --------
@@ -229,73 +262,98 @@ def sum_body(meant: ChosenSum) -> str | None:
     >>> body.count("LUT4"), body.count("CCU2C")
     (1, 1)
     """
-    size, bits, count = meant.slices[0][1], meant.select_bits, len(meant.slices)
+    size, bits, count = meant.slice_bounds[0][1], meant.select_bits, len(meant.slice_bounds)
     # Verilog has no index on a net of one bit.
     select = "select" if bits * count == 1 else "select[{}]"
-    column = Column(meant.width)
-    step = (_or_nothing if meant.idles else _of_words)(
+    column = BitCells(meant.width)
+    step = (_choose_word_or_zero if meant.idles else _choose_word)(
         column, meant.count, [select.format(f"k / {size} * {bits} + {bit}") for bit in range(bits)]
     )
-    if step is None or meant.width < LEAST:
+    if step is None or meant.width < LEAST_CHAIN_BITS:
         return None
     of_slices = [
         step.c.format(*(select.format(k * bits + bit) for bit in range(bits))) for k in range(count)
     ]
     assigned = [f"b[k] = {step.b}", f"c[k] = of_slice[k / {size}]", f"d[k] = {step.d}"]
     head = f"  wire [{len(of_slices) - 1}:0] of_slice = {{{', '.join(reversed(of_slices))}}};\n"
-    return head + _chain(meant.width, step, column.text(assigned))
+    return head + _carry_chain(meant.width, step, column.loop_text(assigned))
 
 
-def _or_nothing(column: Column, count: int, select: Sequence[str]) -> _Step | None:
-    """Return the last step of a choice of which the last option is 0; None if no form pays."""
+def _choose_word_or_zero(column: BitCells, count: int, select: Sequence[str]) -> _LastChoice | None:
+    """Add the first levels of a choice whose last option is 0; return its last step.
+
+    Parameters
+    ----------
+    count : int
+        Number of options: ``count - 1`` operands that are inputs, and 0.
+    select : sequence of str
+        Expressions of the select bits.
+
+    Returns
+    -------
+    _LastChoice or None
+        None if no form takes fewer LUTs than the plain one.
+    """
     y, *others = select
     if count == 2:
-        return _Step(column.word(0), "{0}", "1'b1", lambda b, c, d: b & (1 - c))
+        return _LastChoice(column.input_bit(0), "{0}", "1'b1", lambda b, c, d: b & (1 - c))
     if count == 3:
-        second = column.table(lambda a, y: a & y, column.word(1), y)
-        return _Step(column.word(0), "~({0} | {1})", second)
-    first = pair_or_nothing(column, 0, y, others[0])
+        second = column.add_lut(lambda a, y: a & y, column.input_bit(1), y)
+        return _LastChoice(column.input_bit(0), "~({0} | {1})", second)
+    first = choose_of_two_or_zero(column, 0, y, others[0])
     if count == 4:
-        return _Step(column.word(2), "{2} & ~{0}", first)
+        return _LastChoice(column.input_bit(2), "{2} & ~{0}", first)
     if count == 5:
-        other = pair_or_nothing(column, 2, others[1], others[2])
-        return _Step(first, "1'b1", other, lambda b, c, d: b | d)
+        other = choose_of_two_or_zero(column, 2, others[1], others[2])
+        return _LastChoice(first, "1'b1", other, lambda b, c, d: b | d)
     if count > 8:
         return None
-    first = column.join(first, pair(column, 2, y), others[1])
+    first = column.add_pfumx(first, choose_of_two(column, 2, y), others[1])
     if count == 6:
-        return _Step(column.word(4), "{3} & ~{0}", first)
-    other = pair(column, 4, others[2])
+        return _LastChoice(column.input_bit(4), "{3} & ~{0}", first)
+    other = choose_of_two(column, 4, others[2])
     if count == 7:
-        return _Step(other, "{4}", first)
-    return _Step(column.join(other, passed(column, 6), others[4]), "{4} | {5}", first)
+        return _LastChoice(other, "{4}", first)
+    return _LastChoice(
+        column.add_pfumx(other, pass_input(column, 6), others[4]), "{4} | {5}", first
+    )
 
 
-def _of_words(column: Column, count: int, select: Sequence[str]) -> _Step | None:
-    """Return the last step of a choice between words; None if no form pays."""
+def _choose_word(column: BitCells, count: int, select: Sequence[str]) -> _LastChoice | None:
+    """Add the first levels of a choice between `count` operands; return its last step.
+
+    The result is None if no form takes fewer LUTs than the plain one.
+    """
     y, *others = select
     if count == 2:
-        return _Step(column.word(1), "{0}", column.word(0))
+        return _LastChoice(column.input_bit(1), "{0}", column.input_bit(0))
     if count == 3:
-        return _Step(column.word(2), "{1}", pair(column, 0, y))
+        return _LastChoice(column.input_bit(2), "{1}", choose_of_two(column, 0, y))
     if count == 4:
-        return _Step(pair(column, 2, y), "{2}", pair(column, 0, y))
+        return _LastChoice(choose_of_two(column, 2, y), "{2}", choose_of_two(column, 0, y))
     if count == 5:
-        first = column.join(pair(column, 0, y), pair(column, 2, others[1]), others[2])
-        return _Step(column.word(4), "{4}", first)
+        first = column.add_pfumx(
+            choose_of_two(column, 0, y), choose_of_two(column, 2, others[1]), others[2]
+        )
+        return _LastChoice(column.input_bit(4), "{4}", first)
     if count == 6:
-        return _Step(pair(column, 4, y), "{3}", four(column, 0, y, others[1]))
+        return _LastChoice(
+            choose_of_two(column, 4, y), "{3}", choose_of_four(column, 0, y, others[1])
+        )
     return None
 
 
-def _chain(width: int, step: _Step, columns: str) -> str:
-    """Return the carry chain after the columns. An odd width is padded with a bit that adds 0."""
+def _carry_chain(width: int, step: _LastChoice, columns: str) -> str:
+    """Return the Verilog of a sum: the cells in `columns`, then the carry chain.
+
+    A CCU2C adds two bits, so an odd width is padded with a bit that adds 0.
+    """
     pairs = (width + 1) // 2
     nothing = f"  assign {{b[{width}], c[{width}], d[{width}]}} = 3'b0;\n" * (width % 2)
     pins = ", ".join(
         f".{pin.upper()}{half}({pin}[2 * k + {half}])" for half in (0, 1) for pin in "abcd"
     )
-    table = f"16'h{_table(step):04x}"
+    table = f"16'h{_chain_lut_contents(step):04x}"
     return f"""\
   wire [{2 * pairs - 1}:0] a = word;
   wire [{2 * pairs - 1}:0] b, c, d, s;
@@ -312,8 +370,8 @@ def _chain(width: int, step: _Step, columns: str) -> str:
   endgenerate"""
 
 
-def _table(step: _Step) -> int:
-    """Return the contents of the LUTs of the chain, with d, c, b, a as bits 3 to 0 of the row."""
+def _chain_lut_contents(step: _LastChoice) -> int:
+    """Return the 16 bits of each LUT of the chain; d, c, b, a are bits 3 to 0 of the row number."""
     value = 0
     for row in range(16):
         a, b, c, d = (row >> k & 1 for k in range(4))

@@ -1,9 +1,9 @@
 """Amaranth values as Verilog expressions.
 
-The users are the writer and the statements. The central method is `Expressions.bits`: it returns
-the expression of a range of bits of a value, with exactly as many bits as the range. Bits beyond
-the value are zeros or copies of the sign bit. Why so exact: no expression then depends on the width
-of its context, no carry is lost, and no tool warns of a width.
+The users are the writer and the statements. The central method is `ExpressionWriter.bits`: it
+returns the expression of a range of bits of a value, with exactly as many bits as the range. Bits
+beyond the value are zeros or copies of the sign bit. Why so exact: no expression then depends on
+the width of its context, no carry is lost, and no tool warns of a width.
 
 A *helper* is a wire for an intermediate value that needs a name.
 """
@@ -22,28 +22,28 @@ from ..rtl.amaranth_private import ast
 from .names import SignalNames
 from .syntax import (
     CONSTANT,
-    atom,
+    as_operand,
     bits_of,
-    chained,
-    condition,
+    choice_lines,
+    comma_list,
+    concatenate,
+    conditional,
     constant,
-    decision,
-    either,
-    indented,
-    indexed,
-    is_flag,
-    joined,
-    listed,
-    matches,
-    number_of,
-    operand,
+    indent_lines,
+    is_one_bit_test,
+    join_operands,
+    match_condition,
+    matches_case,
+    parenthesize,
+    parse_constant,
     range_of,
+    select_bits,
 )
 
-__all__ = ["Case", "Expressions", "no_verilog", "pieces_of"]
+__all__ = ["Case", "ExpressionWriter", "no_verilog_error", "pieces_of"]
 
 #: Name of a helper, by the operator whose result it holds.
-CALLED = {
+HELPER_NAMES = {
     "+": "sum", "-": "difference", "*": "product", "//": "quotient", "%": "remainder",
     "<<": "shifted", ">>": "shifted", "&": "both", "|": "either", "^": "differ", "~": "inverted",
 }  # fmt: skip
@@ -58,29 +58,37 @@ CARRYING = frozenset("+-*")
 Case = tuple[tuple[str, ...] | None, str]
 
 #: Most patterns of a one-bit choice that is written as comparisons rather than as a ``case``.
-COMPARED = 2
+MOST_PATTERNS = 2
 
 #: Most bits of a test whose ``case`` lists all values.
 TABLE_BITS = 6
 
-COMPARING = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+COMPARISONS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
              ">": operator.gt, ">=": operator.ge}  # fmt: skip
 
 
-def no_verilog(what: object) -> InputError:
+def no_verilog_error(what: object) -> InputError:
     """Return the error of hardware that has no Verilog form, as an operator of a user may have.
 
     Examples
     --------
     >>> from amaranth.hdl import Signal
-    >>> print(no_verilog(Signal(2, name="a")))
+    >>> print(no_verilog_error(Signal(2, name="a")))
     Hardware must be made of logic, registers and memories, not (sig a)
     """
     return InputError(f"Hardware must be made of logic, registers and memories, not {what!r}")
 
 
 def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, int]]:
-    """Yield the parts of nested concatenations and slices, lowest first: (value, low, high)."""
+    """Split a bit range of a value along its nested concatenations and slices, lowest bits first.
+
+    Yields
+    ------
+    part : Value
+        A value that is neither a concatenation nor a slice.
+    low, high : int
+        First bit in `part`, and the bit after the last one.
+    """
     match value:
         case ast.Slice():
             yield from pieces_of(value.value, value.start + low, value.start + high)
@@ -97,20 +105,22 @@ def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, i
             yield value, low, high
 
 
-def scaled(offset: Value, stride: int) -> Value:
+def scale_offset(offset: Value, stride: int) -> Value:
     """Return an offset times a stride; a power of two needs no multiplier."""
     if stride & stride - 1:
         return offset * stride
     return ast.Concat([ast.Const(0, stride.bit_length() - 1), offset]) if stride > 1 else offset
 
 
-def _merged(cases: list[Case], bits: int) -> list[Case]:
-    """Return cases merged so that each expression has one case; the default is the commonest.
+def _merge_cases(cases: list[Case], bits: int) -> list[Case]:
+    """Merge the cases that choose the same expression into one case with several patterns.
 
-    The last of `cases` is the default. No pattern may have a bit that does not matter.
+    The expression that is chosen by the largest number of test values becomes the default.
 
     Parameters
     ----------
+    cases : list of Case
+        Cases in order of precedence, the default last. Patterns have no wildcards (``-``).
     bits : int
         Bits of the test.
     """
@@ -136,8 +146,10 @@ def _merged(cases: list[Case], bits: int) -> list[Case]:
     return [*found_cases, (None, rest)] if len(+counts) > 1 else [(None, rest)]
 
 
-class Expressions:
-    """Writer of values as expressions, and of the helpers that they need.
+class ExpressionWriter:
+    """Writer of Amaranth values as Verilog expressions.
+
+    Methods return an expression, and add the helpers that it needs to `nets` and `body`.
 
     Attributes
     ----------
@@ -154,15 +166,15 @@ class Expressions:
         self._helpers: dict[str, str] = {}
         self._arguments: list[str] = []
 
-    def helper(self, text: str, width: int, *, called: str) -> str:
+    def helper_wire(self, text: str, width: int, *, called: str) -> str:
         """Return the name of a wire with the value of an expression; equal expressions share it."""
         if text not in self._helpers:
-            self._helpers[text] = name = self._names.new(called)
+            self._helpers[text] = name = self._names.new_name(called)
             self.nets.setdefault(f"wire {range_of(width)}", []).append(name)
             self.body.append(f"assign {name} = {text};")
         return self._helpers[text]
 
-    def _chosen(self, test: str, cases: list[Case], width: int) -> str:
+    def _choose_by_function(self, test: str, cases: list[Case], width: int) -> str:
         """Return the name of a wire whose value a Verilog function chooses by a test.
 
         The test and all values that are no constants are arguments of the function. Why: a
@@ -175,44 +187,49 @@ class Expressions:
         named = [(each, [f"NAME = {arguments.get(text, text)};"]) for each, text in cases]
         inputs = [f"input reg {range_of(width)}{name}" for name in arguments.values()]
         inputs = [f"input reg {range_of(bits)}{test_name}", *inputs]
-        head = listed(f"function {range_of(width)}NAME(", inputs, ");")
-        text = "\n".join([head, *indented(decision(test_name, named)), "endfunction"])
+        head = comma_list(f"function {range_of(width)}NAME(", inputs, ");")
+        text = "\n".join([head, *indent_lines(choice_lines(test_name, named)), "endfunction"])
         if text not in self._helpers:
-            self._helpers[text] = name = self._names.new("choose")
+            self._helpers[text] = name = self._names.new_name("choose")
             self.body.append(text.replace("NAME", name))
-        chosen = listed(f"{self._helpers[text]}(", [test, *arguments], ")")
-        return self.helper(chosen, width, called="by_" + test)
+        chosen = comma_list(f"{self._helpers[text]}(", [test, *arguments], ")")
+        return self.helper_wire(chosen, width, called="by_" + test)
 
     def _argument_names(self) -> Iterator[str]:
         """Yield argument names for functions, that of the test first; no net has these names."""
         for number in count():
             if number == len(self._arguments):
-                self._arguments.append(self._names.new(f"option_{number}" if number else "test"))
+                self._arguments.append(
+                    self._names.new_name(f"option_{number}" if number else "test")
+                )
             yield self._arguments[number]
 
-    def whole(self, value: Value) -> str:
-        """Return all bits of a value."""
+    def all_bits(self, value: Value) -> str:
+        """Return the expression of all bits of a value."""
         return self.bits(value, 0, len(value))
 
-    def known(self, value: Value) -> str | None:
+    def constant_bits(self, value: Value) -> str | None:
         """Return the bits of a constant as a binary string; None for any other value."""
         if not len(value):
             return ""
-        text = self.whole(value)
-        return f"{number_of(text)[1]:0{len(value)}b}" if CONSTANT.fullmatch(text) else None
+        text = self.all_bits(value)
+        return f"{parse_constant(text)[1]:0{len(value)}b}" if CONSTANT.fullmatch(text) else None
 
-    def true(self, value: Value) -> str:
+    def any_bit_set(self, value: Value) -> str:
         """Return an expression that is 1 if any bit of the value is 1."""
-        return self.whole(value) if len(value) == 1 else f"|{atom(self.whole(value))}"
+        return self.all_bits(value) if len(value) == 1 else f"|{parenthesize(self.all_bits(value))}"
 
     def bits(self, value: Value, low: int, high: int) -> str:
-        """Return bits `low` to ``high - 1`` of a value, extended by zeros or by its sign."""
+        """Return the expression of bits `low` to ``high - 1`` of a value.
+
+        Bits beyond the value are zeros, or copies of the sign bit if the value is signed.
+        """
         assert 0 <= low < high, "there is no expression without bits"
         size = len(value)
         if isinstance(value, ast.Const):
             return constant(value.value >> low, high - low)
         if high <= size:
-            return self._within(value, low, high)
+            return self._bits_within(value, low, high)
         signed = value.shape().signed and size > 0
         top = self.bits(value, size - 1, size) if signed else "1'd0"
         above = high - max(low, size)
@@ -221,42 +238,44 @@ class Expressions:
             filled = f"{{{above}{{{top}}}}}" if above > 1 else top
         if low >= size:
             return filled
-        return joined([filled, self._within(value, low, size)])
+        return concatenate([filled, self._bits_within(value, low, size)])
 
-    def target(self, value: Value) -> str:
-        """Return a value as the left-hand side of an assignment."""
+    def assignment_target(self, value: Value) -> str:
+        """Return the Verilog of a value on the left-hand side of an assignment."""
         match value:
             case ast.Concat():
-                return joined([self.target(part) for part in reversed(value.parts) if len(part)])
+                return concatenate(
+                    [self.assignment_target(part) for part in reversed(value.parts) if len(part)]
+                )
             case ast.Part(value=ast.Signal()):
-                start = self.whole(scaled(value.offset, value.stride))
-                return f"{self.target(value.value)}[{start} +: {value.width}]"
+                start = self.all_bits(scale_offset(value.offset, value.stride))
+                return f"{self.assignment_target(value.value)}[{start} +: {value.width}]"
             case ast.Signal() | ast.Slice():
-                return self.whole(value)
+                return self.all_bits(value)
             case ast.Operator(operator="u" | "s"):
-                return self.target(value.operands[0])
-        raise no_verilog(value)
+                return self.assignment_target(value.operands[0])
+        raise no_verilog_error(value)
 
-    def _within(self, value: Value, low: int, high: int) -> str:
+    def _bits_within(self, value: Value, low: int, high: int) -> str:
         match value:
             case ast.Signal():
-                name = self._names.of(value)
+                name = self._names.name_for_reading(value)
                 if name is None:
                     return constant(value.init >> low, high - low)
                 return bits_of(name, low, high - low, len(value))
             case ast.Slice():
                 return self.bits(value.value, value.start + low, value.start + high)
             case ast.Concat():
-                return self._concatenation(value, low, high)
+                return self._concatenation_bits(value, low, high)
             case ast.SwitchValue():
-                return self._switch(value, low, high)
+                return self._switch_bits(value, low, high)
             case ast.Part():
-                return self.bits(value.value >> scaled(value.offset, value.stride), low, high)
+                return self.bits(value.value >> scale_offset(value.offset, value.stride), low, high)
             case ast.Operator():
-                return self._operator(value, low, high)
-        raise no_verilog(value)
+                return self._operator_bits(value, low, high)
+        raise no_verilog_error(value)
 
-    def _concatenation(self, value: ast.Concat, low: int, high: int) -> str:
+    def _concatenation_bits(self, value: ast.Concat, low: int, high: int) -> str:
         found: list[tuple[Value, int, int]] = []
         for part, start, stop in pieces_of(value, low, high):
             whole, first, last = found[-1] if found else (value, 0, 0)
@@ -264,13 +283,13 @@ class Expressions:
                 found[-1] = part, first, stop
             else:
                 found.append((part, start, stop))
-        return joined([self.bits(*piece) for piece in reversed(found)])
+        return concatenate([self.bits(*piece) for piece in reversed(found)])
 
-    def _switch(self, value: ast.SwitchValue, low: int, high: int) -> str:
+    def _switch_bits(self, value: ast.SwitchValue, low: int, high: int) -> str:
         cases = [(patterns, self.bits(each, low, high)) for patterns, each in value.cases]
-        return self.choice(value.test, cases, high - low)
+        return self.choose_case(value.test, cases, high - low)
 
-    def choice(self, test: Value, cases: list[Case], width: int) -> str:
+    def choose_case(self, test: Value, cases: list[Case], width: int) -> str:
         """Return the expression of the first case that matches a test; 0 if none matches.
 
         Parameters
@@ -282,45 +301,60 @@ class Expressions:
         width : int
             Bits of the expression of each case.
         """
-        known = self.known(test)
+        known = self.constant_bits(test)
         if known is not None:
-            matching = (text for patterns, text in cases if matches(patterns, known))
+            matching = (text for patterns, text in cases if matches_case(patterns, known))
             return next(matching, constant(0, width))
         if cases[-1][0] is not None:
             cases = [*cases, (None, constant(0, width))]
         if cases[0][0] == ("0" * len(test),) and len(cases) == 2:
-            return either(self.true(test), cases[1][1], cases[0][1])
+            return conditional(self.any_bit_set(test), cases[1][1], cases[0][1])
         plain = all("-" not in each for patterns, _ in cases for each in patterns or ())
         if plain:
-            cases = _merged(cases, len(test))
-        if all(patterns is None or is_flag(patterns) for patterns, _ in cases):
-            return self._flagged(test, cases)
-        text = self.whole(test)
+            cases = _merge_cases(cases, len(test))
+        if all(patterns is None or is_one_bit_test(patterns) for patterns, _ in cases):
+            return self._conditional_chain(test, cases)
+        text = self.all_bits(test)
         different = {each for _, each in cases}
         if plain and len(different) == 2 and width == 1:
             patterns, one = min(cases[:-1], key=lambda case: len(case[0] or ()))
             (other,) = different - {one}
-            if len(patterns or ()) <= COMPARED:
-                return either(condition(text, patterns or ()), one, other)
-        return self._chosen(text, cases, width)
+            if len(patterns or ()) <= MOST_PATTERNS:
+                return conditional(match_condition(text, patterns or ()), one, other)
+        return self._choose_by_function(text, cases, width)
 
-    def _flagged(self, test: Value, cases: list[Case]) -> str:
+    def _conditional_chain(self, test: Value, cases: list[Case]) -> str:
         """Return a chain of conditional expressions; each case tests one bit."""
         text = cases[-1][1]
         for patterns, each in reversed(cases[:-1]):
-            flag, wanted = self.flag(test, patterns or ())
-            text = either(flag, each, text) if wanted else either(flag, text, each)
+            flag, wanted = self.flag_bit(test, patterns or ())
+            text = conditional(flag, each, text) if wanted else conditional(flag, text, each)
         return text
 
-    def flag(self, test: Value, patterns: tuple[str, ...]) -> tuple[str, bool]:
-        """Return the one bit of a test that patterns depend on, and True if they match a 1."""
+    def flag_bit(self, test: Value, patterns: tuple[str, ...]) -> tuple[str, bool]:
+        """Return the condition of a case that tests one bit.
+
+        Parameters
+        ----------
+        patterns : tuple of str
+            One pattern with a single 0 or 1, such as ``("--1",)``.
+
+        Returns
+        -------
+        flag : str
+            Expression of the tested bit.
+        wanted : bool
+            True if the case matches a 1, False if it matches a 0.
+        """
         (pattern,) = patterns
         wanted = "1" in pattern
         place = len(pattern) - 1 - pattern.index("1" if wanted else "0")
         return self.bits(test, place, place + 1), wanted
 
-    def _cut(self, text: str, size: int, low: int, high: int, called: str) -> str:
-        """Return bits of an expression of `size` bits; a proper part needs a helper.
+    def _select_bits(self, text: str, size: int, low: int, high: int, called: str) -> str:
+        """Return bits `low` to ``high - 1`` of an expression of `size` bits.
+
+        A helper, named after `called`, holds the expression unless all bits are wanted.
 
         Why: Verilog selects bits of a name only, not of an expression.
         """
@@ -328,40 +362,40 @@ class Expressions:
             return text
         if low >= size:
             return constant(0, high - low)
-        name = self.helper(text, size, called=called)
-        found = name if size == 1 else indexed(name, low, min(high, size))
+        name = self.helper_wire(text, size, called=called)
+        found = name if size == 1 else select_bits(name, low, min(high, size))
         return found if high <= size else f"{{{constant(0, high - size)}, {found}}}"
 
-    def _operator(self, value: ast.Operator, low: int, high: int) -> str:
+    def _operator_bits(self, value: ast.Operator, low: int, high: int) -> str:
         sign, operands = value.operator, value.operands
         if sign in "us":
             return self.bits(operands[0], low, high)
         if sign == "~":
-            return self._inverted(operands[0], low, high)
+            return self._invert_bits(operands[0], low, high)
         if sign in BITWISE:
-            return self._bitwise(sign, self._chain(value, low, high), high - low)
+            return self._bitwise_operation(sign, self._chain_operands(value, low, high), high - low)
         if sign in CARRYING:
             texts = [self.bits(each, 0, high) for each in operands]
             if sign == "*" and constant(0, high) in texts:
                 return constant(0, high - low)
-            text = chained(sign, texts) if len(texts) > 1 else f"-{atom(texts[0])}"
-            return self._cut(text, high, low, high, CALLED[sign])
-        if sign in COMPARING:
-            return self._comparison(sign, *operands)
+            text = join_operands(sign, texts) if len(texts) > 1 else f"-{parenthesize(texts[0])}"
+            return self._select_bits(text, high, low, high, HELPER_NAMES[sign])
+        if sign in COMPARISONS:
+            return self._compare_values(sign, *operands)
         if sign in ("b", "r|", "r&", "r^"):
             if len(operands[0]) == 1:
-                return self.whole(operands[0])
+                return self.all_bits(operands[0])
             if sign == "r&" and isinstance(operands[0], ast.Concat):
-                parts = [(part, self.whole(part)) for part in operands[0].parts if len(part)]
+                parts = [(part, self.all_bits(part)) for part in operands[0].parts if len(part)]
                 bits = [
-                    text if len(part) == 1 else f"&{atom(text)}"
+                    text if len(part) == 1 else f"&{parenthesize(text)}"
                     for part, text in parts
                     if text != constant(-1, len(part))
                 ]
-                return chained("&", bits) if bits else constant(1, 1)
-            return f"{sign[-1].replace('b', '|')}{atom(self.whole(operands[0]))}"
+                return join_operands("&", bits) if bits else constant(1, 1)
+            return f"{sign[-1].replace('b', '|')}{parenthesize(self.all_bits(operands[0]))}"
         if sign in ("//", "%"):
-            return indexed(self._divided(sign, *operands), low, high)
+            return select_bits(self._divide_values(sign, *operands), low, high)
         a, b = operands
         if isinstance(b, ast.Const) and sign in ("<<", ">>"):
             # A shift by a constant selects bits, so that no tool warns of a shift beyond the width.
@@ -369,51 +403,53 @@ class Expressions:
                 return self.bits(a, low + b.value, high + b.value)
             first = min(max(b.value, low), high)
             found = [self.bits(a, first - b.value, high - b.value)] if first < high else []
-            return joined(found + [constant(0, first - low)] * (first > low))
+            return concatenate(found + [constant(0, first - low)] * (first > low))
         size = high if sign == "<<" else len(a)
-        first, amount = self.bits(a, 0, size), operand(self.whole(b))
+        first, amount = self.bits(a, 0, size), as_operand(self.all_bits(b))
         if sign == ">>" and a.shape().signed:
             # In a larger expression, an unsigned operand would make the shift unsigned.
-            name = self.helper(f"$signed({first}) >>> {amount}", size, called="shifted")
-            return name if size == 1 else indexed(name, low, high)
+            name = self.helper_wire(f"$signed({first}) >>> {amount}", size, called="shifted")
+            return name if size == 1 else select_bits(name, low, high)
         if sign in ("<<", ">>"):
-            return self._cut(f"{operand(first)} {sign} {amount}", size, low, high, "shifted")
-        raise no_verilog(value)
+            return self._select_bits(
+                f"{as_operand(first)} {sign} {amount}", size, low, high, "shifted"
+            )
+        raise no_verilog_error(value)
 
-    def _inverted(self, value: Value, low: int, high: int) -> str:
+    def _invert_bits(self, value: Value, low: int, high: int) -> str:
         """Return the inverse of bits, without a double inversion."""
         if isinstance(value, ast.Operator) and value.operator == "~":
             return self.bits(value.operands[0], low, high)
         text = self.bits(value, low, high)
         if CONSTANT.fullmatch(text):
-            return constant(~number_of(text)[1], high - low)
-        return f"~{atom(text)}"
+            return constant(~parse_constant(text)[1], high - low)
+        return f"~{parenthesize(text)}"
 
-    def _chain(self, value: ast.Operator, low: int, high: int) -> list[str]:
+    def _chain_operands(self, value: ast.Operator, low: int, high: int) -> list[str]:
         """Return the operands of a chain of one operator, such as ``a & b & c``."""
         first, last = value.operands
         same = isinstance(first, ast.Operator) and first.operator == value.operator
-        before = self._chain(first, low, high) if same and high <= len(first) else None
+        before = self._chain_operands(first, low, high) if same and high <= len(first) else None
         return [*(before or [self.bits(first, low, high)]), self.bits(last, low, high)]
 
-    def _bitwise(self, sign: str, texts: list[str], bits: int) -> str:
+    def _bitwise_operation(self, sign: str, texts: list[str], bits: int) -> str:
         """Return a bitwise operation; operands that change nothing are left out."""
         same, fixed = (-1, 0) if sign == "&" else (0, -1)
         if sign != "^" and constant(fixed, bits) in texts:
             return constant(fixed, bits)
         texts = [text for text in texts if text != constant(same, bits)]
-        return chained(sign, texts) if texts else constant(same, bits)
+        return join_operands(sign, texts) if texts else constant(same, bits)
 
-    def _divided(self, sign: str, a: Value, b: Value) -> str:
-        """Return a helper with a quotient, rounded down, or a remainder; 0 if the divisor is 0.
+    def _divide_values(self, sign: str, a: Value, b: Value) -> str:
+        """Return the name of a helper that holds ``a // b`` or ``a % b`` by the rules of Amaranth.
 
-        Why so long: these are the rules of Amaranth. Verilog rounds towards zero, and division by 0
-        is X.
+        Amaranth rounds the quotient down, and the result is 0 if b is 0. Why so long: Verilog
+        rounds towards zero, and gives X if b is 0.
         """
         signed = a.shape().signed or b.shape().signed
         # One more bit: an unsigned operand becomes signed, and -2^(n-1) / -1 needs n + 1 bits.
         size = 1 + max(len(each) + (signed and not each.shape().signed) for each in (a, b))
-        helper = self.helper
+        helper = self.helper_wire
         top, bottom = (
             helper(self.bits(each, 0, size), size, called=called)
             for each, called in ((a, "dividend"), (b, "divisor"))
@@ -421,25 +457,29 @@ class Expressions:
         over, nothing = f"{top} {'/' if sign == '//' else '%'} {bottom}", constant(0, size)
         if signed:
             rest = helper(f"$signed({top}) % $signed({bottom})", size, called="rest")
-            below = helper(f"(|{rest}) & ({indexed(rest, size - 1, size)} ^ "
-                           f"{indexed(bottom, size - 1, size)})", 1, called="below")  # fmt: skip
+            below = helper(
+                f"(|{rest}) & ({select_bits(rest, size - 1, size)} ^ "
+                f"{select_bits(bottom, size - 1, size)})",
+                1,
+                called="below",
+            )
             over = f"{below} ? ({rest} + {bottom}) : {rest}"
             if sign == "//":
                 towards = helper(f"$signed({top}) / $signed({bottom})", size, called="towards_zero")
-                over = f"{towards} - {joined([constant(0, size - 1), below])}"
-        text = f"(|{bottom}) ? {operand(over)} : {nothing}"
-        return helper(text, size, called=CALLED[sign])
+                over = f"{towards} - {concatenate([constant(0, size - 1), below])}"
+        text = f"(|{bottom}) ? {as_operand(over)} : {nothing}"
+        return helper(text, size, called=HELPER_NAMES[sign])
 
-    def _comparison(self, sign: str, a: Value, b: Value) -> str:
+    def _compare_values(self, sign: str, a: Value, b: Value) -> str:
         signed = a.shape().signed or b.shape().signed
         # An unsigned operand needs one more bit to become signed.
         width = max(len(each) + (signed and not each.shape().signed) for each in (a, b))
         texts = [self.bits(each, 0, width) for each in (a, b)]
         if not signed and all(map(CONSTANT.fullmatch, texts)):
-            return constant(COMPARING[sign](*(number_of(text)[1] for text in texts)), 1)
+            return constant(COMPARISONS[sign](*(parse_constant(text)[1] for text in texts)), 1)
         if sign in ("==", "!=") and width == 1 and texts[1] in ("1'd0", "1'd1"):
             same = (sign == "==") == (texts[1] == "1'd1")
-            return texts[0] if same else f"~{atom(texts[0])}"
+            return texts[0] if same else f"~{parenthesize(texts[0])}"
         if signed and sign not in ("==", "!="):
             return f" {sign} ".join(f"$signed({text})" for text in texts)
-        return chained(sign, texts)
+        return join_operands(sign, texts)

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import InputError, MissingTool
 from ..toolchain.public import public
-from .design import TEXT
+from .design import VERILOG_FILE
 
 try:
     from litex.gen import LiteXModule
@@ -65,21 +65,21 @@ class LiteXFabric(LiteXModule):
     """
 
     def __init__(self, platform: Any, folder: str | Path) -> None:
-        self.manifest = _manifest(Path(folder))
+        self.manifest = _read_manifest(Path(folder))
         ports = self.manifest["ports"]
-        signals = {"clk": ClockSignal(), "rst": ResetSignal(), **self._streams()}
+        signals = {"clk": ClockSignal(), "rst": ResetSignal(), **self._add_streams()}
         if "bus" in self.manifest:
-            signals |= self._behind_bus()
+            signals |= self._add_bus()
         for name in ports.keys() - signals.keys():
             setattr(self, name, made := Signal(ports[name]["width"], name=name))
             signals[name] = made
         pins = {f"{ports[name]['direction'][0]}_{name}": signals[name] for name in ports}
         self.specials += Instance(self.manifest["top"], name="the_fabric", **pins)
         for name in self.manifest["files"]:
-            if name == TEXT:
+            if name == VERILOG_FILE:
                 _add_source(platform, Path(folder).resolve() / name, self.manifest["modules"])
 
-    def _behind_bus(self) -> dict[str, Any]:
+    def _add_bus(self) -> dict[str, Any]:
         """Make the bus interface and the interrupt; return port -> signal."""
         self.bus = wishbone.Interface(data_width=WORD_BITS, adr_width=30, addressing="word")
         self.ev = Module()
@@ -89,7 +89,7 @@ class LiteXFabric(LiteXModule):
         signals["wb_adr"] = self.bus.adr[: self.manifest["ports"]["wb_adr"]["width"]]
         return signals | {"irq": self.ev.irq}
 
-    def _streams(self) -> dict[str, Any]:
+    def _add_streams(self) -> dict[str, Any]:
         """Make the endpoints of all streams; return port -> signal."""
         bits: dict[str, dict[str, int]] = {}
         for name, port in self.manifest["ports"].items():
@@ -121,7 +121,7 @@ class LiteXFabric(LiteXModule):
             while offset < register["offset"]:
                 found.append(CSRStatus(WORD_BITS, name=f"reserved_{offset:02x}"))
                 offset += WORD_BITS // 8
-            found.append(_csr(name, register))
+            found.append(_make_csr(name, register))
             offset += WORD_BITS // 8
         return found
 
@@ -157,7 +157,7 @@ def add_fabric(soc: Any, name: str, folder: str | Path, origin: int | None = Non
     with _reserved_csrs(soc):
         if origin is None:
             region = _free_region(soc, name, region.size)
-        _check_free(soc, name, region)
+        _require_free_region(soc, name, region)
         soc.bus.add_slave(name, module.bus, region)
     placed = SoCCSRRegion(soc.bus.regions[name].origin, WORD_BITS, module.csrs)
     soc.csr.add_region(name, placed)
@@ -195,7 +195,7 @@ def _free_region(soc: Any, name: str, size: int) -> Any:
     return found
 
 
-def _check_free(soc: Any, name: str, region: Any) -> None:
+def _require_free_region(soc: Any, name: str, region: Any) -> None:
     """Refuse a region that overlaps another one. LiteX may notice an overlap only at the end."""
     for other, taken in soc.bus.regions.items():
         if soc.bus.check_regions_overlap({name: region, other: taken}):
@@ -226,7 +226,7 @@ def _add_source(platform: Any, file: Path, modules: Sequence[str]) -> None:
     platform.add_source(str(file))
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a folder, or refuse a fabric that LiteX cannot use."""
     file = folder / "manifest.json"
     try:
@@ -248,7 +248,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return result
 
 
-def _csr(name: str, register: dict[str, Any]) -> Any:
+def _make_csr(name: str, register: dict[str, Any]) -> Any:
     """Return a register as a CSR; a register with the single field ``value`` has no fields."""
     make = CSRStatus if register["access"] == "read" else CSRStorage
     fields, text = register["fields"], register["meaning"]

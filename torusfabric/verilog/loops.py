@@ -1,7 +1,7 @@
 """Generate loops of the structural top, and the net arrays between them.
 
-The user is `TopText`. `Nets` holds all nets and constants of the top. `Loop` writes one generate
-loop over the members of a scope, or an instance outside loops.
+The user is `TopText`. `Nets` holds all nets and constants of the top. `GenerateLoop` writes one
+generate loop over the members of a scope, or an instance outside loops.
 
 An input of an instance often depends on a number of the member: the node that an in-port is linked
 to, or the part of a wide net. The loop variable is ``k``. Such a number is written, in this order
@@ -19,27 +19,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..rtl.arrays import Array, Fixed, Numbers, Part, Role, Roms, Slice, Source
+from ..rtl.arrays import Array, Constant, Constants, Part, Role, RomContents, Slice, Source
 from ..rtl.memories import address_width
 from ..topology import BoolArray, IntArray
 from .module_text import ModuleText
 from .syntax import (
     bits_of,
-    concatenated,
+    comma_list,
+    concatenate_names,
     constant_lines,
-    indexed,
-    listed,
+    declare_wires,
     range_of,
-    wires,
+    select_bits,
 )
 
-__all__ = ["Loop", "Nets", "local_name"]
+__all__ = ["GenerateLoop", "Nets", "local_name"]
 
 #: Characters from which on an expression that two inputs share becomes a wire.
-LONG = 30
+LONG_EXPRESSION = 30
 
-#: Bits of the widest ROM row that `Turns` compares, as a number of 64 bits.
-WIDEST_TURNED = 62
+#: Bits of the widest ROM row that `RotatedRoms` compares, as a number of 64 bits.
+WIDEST_ROTATED = 62
 
 
 def local_name(pattern: str) -> str:
@@ -55,7 +55,7 @@ def local_name(pattern: str) -> str:
 
 @dataclass
 class NetArray:
-    """An array with a net of each member of a scope.
+    """A Verilog array of nets, such as ``tx [0:15]``, with one net for each member of a scope.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class NetArray:
     size: int
 
 
-class Table(NamedTuple):
-    """A constant with an entry for each member of a scope.
+class MemberTable(NamedTuple):
+    """A constant of the top that holds a number for each member of a scope, side by side.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Nets:
     Parameters
     ----------
     single : dict of str to int
-        Width of each net outside arrays, ports included.
+        Net outside arrays, ports included -> width in bits.
     scopes : dict of str to (list of Array)
         Scope -> arrays of instances in its generate loop.
     taken : set of str
@@ -119,29 +119,29 @@ class Nets:
             size = 1 + max(int(array.index.max()) for array in arrays)
             for array in arrays:
                 for net, width in array.outputs.values():
-                    known = self._array(net, width, size)
+                    known = self._add_array(net, width, size)
                     known.width = max(known.width, width)
 
-    def _array(self, pattern: str, width: int, size: int) -> NetArray:
+    def _add_array(self, pattern: str, width: int, size: int) -> NetArray:
         """Return the net array of a pattern of names, such as ``tx_{}``; add it if it is new."""
         if pattern not in self._arrays:
-            self._arrays[pattern] = NetArray(self.unused(local_name(pattern)), width, size)
+            self._arrays[pattern] = NetArray(self.new_name(local_name(pattern)), width, size)
         return self._arrays[pattern]
 
     @property
-    def names(self) -> dict[str, str]:
+    def net_patterns(self) -> dict[str, str]:
         """Pattern of an array element -> pattern of the net: ``tx[]`` -> ``tx_{}``."""
         return {f"{array.name}[]": pattern for pattern, array in self._arrays.items()}
 
-    def declarations(self) -> Iterator[str]:
+    def declaration_lines(self) -> Iterator[str]:
         """Yield the declarations of arrays and constants, and assignments from inputs to arrays."""
         widths = {f"{each.name} [0:{each.size - 1}]": each.width for each in self._arrays.values()}
-        yield from wires("  ", widths)
+        yield from declare_wires("  ", widths)
         yield from self._constants
         if self._assigned:
-            yield listed("  assign ", self._assigned, ";")
+            yield comma_list("  assign ", self._assigned, ";")
 
-    def unused(self, first: str, name: str = "") -> str:
+    def new_name(self, first: str, name: str = "") -> str:
         """Return the first free name of `first`, `name`, ``name_2``, ..; mark it as used."""
         found, number, name = first, 1, name or first
         if found in self._names:
@@ -152,29 +152,32 @@ class Nets:
         self._names.add(found)
         return found
 
-    def constant(self, name: str, value: int, bits: int) -> None:
-        """Declare a constant of the top."""
+    def declare_constant(self, name: str, value: int, bits: int) -> None:
+        """Add a ``localparam`` of `bits` bits to the top."""
         self.widest = max(self.widest, bits)
         self._constants.append(
             f"  localparam {range_of(bits)}{name} = {constant_lines(value, bits)};"
         )
 
-    def part(self, part: Part) -> str:
-        """Return the expression of bits of a net."""
-        name, of = self.single(part.net)
+    def part_expression(self, part: Part) -> str:
+        """Return the expression of a bit range of a net; see `net_expression`."""
+        name, of = self.net_expression(part.net)
         return bits_of(name, part.start, part.width, of)
 
-    def single(self, net: str) -> tuple[str, int]:
-        """Return the expression of one net, which may be an array element, and its width."""
+    def net_expression(self, net: str) -> tuple[str, int]:
+        """Return the Verilog expression of a net of the netlist, and the width of the expression.
+
+        For example, net ``tx_17`` is ``tx[17]`` if nets of this pattern form an array.
+        """
         if net in self._single:
             return net, self._single[net]
         for found in re.finditer(r"(?<=_)\d+(?=_|$)", net):
             pattern = f"{net[: found.start()]}{{}}{net[found.end() :]}"
             if pattern in self._arrays:
-                return self.word(pattern, found[0])
+                return self.element_expression(pattern, found[0])
         raise KeyError(net)
 
-    def word(self, pattern: str, number: str) -> tuple[str, int]:
+    def element_expression(self, pattern: str, number: str) -> tuple[str, int]:
         """Return the expression of an array element, and its width.
 
         Parameters
@@ -187,10 +190,10 @@ class Nets:
         net = pattern.format(number)
         if pattern not in self._arrays and net in self._single:
             return net, self._single[net]
-        array = self.array(pattern)
+        array = self.find_array(pattern)
         return f"{array.name}[{number}]", array.width
 
-    def array(self, pattern: str) -> NetArray:
+    def find_array(self, pattern: str) -> NetArray:
         """Return the net array of a pattern of names.
 
         If the nets are inputs of the top, make an array and assign the inputs to it.
@@ -199,12 +202,12 @@ class Nets:
             form = re.compile(re.escape(pattern).replace(r"\{\}", r"(\d+)"))
             inputs = {int(m[1]): net for net in self._single if (m := form.fullmatch(net))}
             width = self._single[next(iter(inputs.values()))]
-            name = self._array(pattern, width, max(inputs) + 1).name
+            name = self._add_array(pattern, width, max(inputs) + 1).name
             self._assigned += [f"{name}[{k}] = {net}" for k, net in inputs.items()]
         return self._arrays[pattern]
 
 
-class Loop:
+class GenerateLoop:
     """A generate loop over the members of a scope; without a scope, one instance outside loops.
 
     Parameters
@@ -223,7 +226,7 @@ class Loop:
     lines : list of str
         Text of the loop.
     paths : dict of (str, str) to str
-        Name of an array of instances, and its module -> path of the instances in the text, with
+        Name of an array of instances, and its module -> path of the instances in the Verilog, with
         ``{}`` for the number of the member.
     """
 
@@ -237,7 +240,7 @@ class Loop:
     ) -> None:
         self._nets, self._prefix, self._modules = nets, prefix, modules
         self._size = 1 + max(int(array.index.max()) for array in arrays) if scope else 1
-        self._tables: list[Table] = []
+        self._tables: list[MemberTable] = []
         self._inside: list[str] = []
         self._indent = "      " if scope else "  "
         self.paths: dict[tuple[str, str], str] = {}
@@ -246,19 +249,23 @@ class Loop:
             named.setdefault(local_name(array.name), []).append(array)
         # Routers come first, so that a table which other modules share is named after their input.
         order = sorted(named.values(), key=lambda each: each[0].role is not Role.ROUTER)
-        found = {array: pins for each in order for array, pins in self._inputs(each).items()}
-        self._name_what_is_long(arrays, [found[array] for array in arrays])
+        found = {
+            array: pins for each in order for array, pins in self._input_expressions(each).items()
+        }
+        self._share_long_expressions(arrays, [found[array] for array in arrays])
         if not scope:
             (array,) = arrays
             name = array.name.format(array.index[0])
             self.paths[array.name, array.module] = name
-            instance = self._instance(array, found[array], "  ", name)
+            instance = self._instance_lines(array, found[array], "  ", name)
             self.lines = [*self._inside, *instance]
             return
         instances = [
             line
             for name, each in named.items()
-            for line in self._choice(scope, name, [(array, found[array]) for array in each])
+            for line in self._instances_by_module(
+                scope, name, [(array, found[array]) for array in each]
+            )
         ]
         head = f"    for (k = 0; k < {self._size}; k = k + 1) begin : {scope}"
         self.lines = [head, *self._inside, *instances, "    end"]
@@ -266,11 +273,11 @@ class Loop:
             every = (values[:, None] >> np.arange(bits) & 1).astype(np.uint8)
             packed = np.packbits(every.ravel(), bitorder="little").tobytes()
             value = int.from_bytes(packed, "little")
-            nets.constant(name, value, bits * self._size)
+            nets.declare_constant(name, value, bits * self._size)
 
     # Instances
 
-    def _inputs(self, arrays: Sequence[Array]) -> dict[Array, dict[str, str]]:
+    def _input_expressions(self, arrays: Sequence[Array]) -> dict[Array, dict[str, str]]:
         """Return input -> expression for each array of instances with the same name.
 
         Inputs that differ only in numbers get one expression, valid for all arrays. Why: the arrays
@@ -284,8 +291,8 @@ class Loop:
             for port, sources in array.inputs.items():
                 if port in known:
                     pins[array][port] = ""
-                    joined = _joined(sources)
-                    form = port, tuple(map(_form, joined))
+                    joined = _merge_adjacent(sources)
+                    form = port, tuple(map(_source_key, joined))
                     alike.setdefault(form, []).append((array, joined))
         for (port, forms), each in alike.items():
             index = np.concatenate([array.index for array, _ in each])
@@ -293,82 +300,102 @@ class Loop:
             texts = []
             for k in range(len(forms)):
                 label = f"{port}_{k}" if len(forms) > 1 else port
-                source = _together([sources[k] for _, sources in each])
-                texts.append(self._source(source, whole, label))
+                source = _merge_sources([sources[k] for _, sources in each])
+                texts.append(self._source_expression(source, whole, label))
             for array, _ in each:
-                pins[array][port] = concatenated(texts[::-1])
+                pins[array][port] = concatenate_names(texts[::-1])
         return pins
 
-    def _name_what_is_long(self, arrays: Sequence[Array], inputs: list[dict[str, str]]) -> None:
+    def _share_long_expressions(
+        self, arrays: Sequence[Array], inputs: list[dict[str, str]]
+    ) -> None:
         """Replace each long expression that several inputs share by a wire, in place."""
         uses = Counter(text for pins in inputs for text in pins.values())
         named: dict[str, str] = {}
         for array, pins in zip(arrays, inputs, strict=True):
             for port, text in pins.items():
-                if text not in named and uses[text] > 1 and len(text) > LONG:
-                    named[text] = name = self._nets.unused(port, f"{port}_in")
+                if text not in named and uses[text] > 1 and len(text) > LONG_EXPRESSION:
+                    named[text] = name = self._nets.new_name(port, f"{port}_in")
                     width = sum(source.width for source in array.inputs[port])
                     self._inside.append(f"{self._indent}wire {range_of(width)}{name} = {text};")
                 pins[port] = named.get(text, text)
 
-    def _choice(
+    def _instances_by_module(
         self, scope: str, name: str, each: list[tuple[Array, dict[str, str]]]
     ) -> Iterator[str]:
-        """Yield the instances of a name, under a generate ``if`` or ``case`` if modules differ."""
+        """Yield the lines of all instances with one name in a generate loop.
+
+        If the members of the scope have different modules for the name, or some have none, a
+        generate ``if`` or ``case`` on the loop variable selects the module.
+
+        Parameters
+        ----------
+        scope, name : str
+            Name of the scope, and name of the instances.
+        each : list of (Array, dict of str to str)
+            An array of instances for each module, with the expressions of its inputs.
+        """
         which = np.full(self._size, len(each))
         for number, (array, _) in enumerate(each):
             which[array.index] = number
             self.paths[array.name, array.module] = f"{scope}[{{}}].{name}"
         count = int(which.max()) + 1
         if count == 1:
-            yield from self._instance(*each[0], "      ", name)
+            yield from self._instance_lines(*each[0], "      ", name)
             return
         for array, _ in each:
             self.paths[array.name, array.module] += ".one"
         if count == 2:
             label = f"has_{each[0][0].module}"
-            heads = [f"if ({self._entry(label, np.arange(self._size), which == 0, 1)})", "else"]
+            heads = [
+                f"if ({self._table_entry(label, np.arange(self._size), which == 0, 1)})",
+                "else",
+            ]
         else:
             bits = address_width(count)
-            test = self._entry(f"{name}_module", np.arange(self._size), which, bits)
+            test = self._table_entry(f"{name}_module", np.arange(self._size), which, bits)
             heads = [f"  {bits}'d{number}:" for number in range(count - 1)] + ["  default:"]
             yield f"      case ({test})"
         for head, (array, pins) in zip(heads, each, strict=False):
             yield f"      {head} begin : {name}"
-            yield from self._instance(array, pins, " " * (8 + 2 * (count > 2)), "one")
+            yield from self._instance_lines(array, pins, " " * (8 + 2 * (count > 2)), "one")
             yield " " * (6 + 2 * (count > 2)) + "end"
         if count > 2:
             if len(each) < count:
                 yield from (f"        default: begin : no_{name}", "        end")
             yield "      endcase"
 
-    def _instance(self, array: Array, pins: Mapping[str, str], indent: str, name: str) -> list[str]:
-        """Return the lines of an instance."""
+    def _instance_lines(
+        self, array: Array, pins: Mapping[str, str], indent: str, name: str
+    ) -> list[str]:
+        """Return the Verilog lines of the instances of an array, with the given pins."""
         every = [f".{port}({text})" for port, text in pins.items()]
         for port, (net, width) in array.outputs.items():
-            word, of = self._nets.word(net, "k" if self._size > 1 else str(array.index[0]))
+            word, of = self._nets.element_expression(
+                net, "k" if self._size > 1 else str(array.index[0])
+            )
             every.append(f".{port}({bits_of(word, 0, width, of)})")
         head = f"{indent}{self._prefix}{array.module} "
         if array.roms is None:
-            return [listed(f"{head}{name} (", every, ");")]
-        head += f"#({self._contents(array, array.roms)})"
-        return [head, listed(f"{indent}  {name} (", every, ");")]
+            return [comma_list(f"{head}{name} (", every, ");")]
+        head += f"#({self._rom_parameters(array, array.roms)})"
+        return [head, comma_list(f"{indent}  {name} (", every, ");")]
 
-    def _contents(self, array: Array, roms: Roms) -> str:
+    def _rom_parameters(self, array: Array, roms: RomContents) -> str:
         """Return the parameters of the ROM instances of an array.
 
         The different contents stand one after another in one constant, of which each instance
         selects its own. Contents that rotate around a torus are stored for the first nodes only;
-        see `Turns`.
+        see `RotatedRoms`.
         """
         stem, different = local_name(array.name), [*roms.contents]
         depth, width = len(different[0]), roms.width
         bits, turns = depth * width, None
-        if len(array) == self._size < 2 * len(different) and width <= WIDEST_TURNED:
-            from .turns import Turns
+        if len(array) == self._size < 2 * len(different) and width <= WIDEST_ROTATED:
+            from .rotated_roms import RotatedRoms
 
             rows = np.array(different)[roms.which[np.argsort(array.index)]]
-            turns = Turns.of(rows)
+            turns = RotatedRoms.from_rows(rows)
             different = (
                 [tuple(each) for each in rows[: turns.step].tolist()] if turns else different
             )
@@ -378,21 +405,21 @@ class Loop:
         if self._size == 1:
             expression = constant_lines(value, bits)
         else:
-            expression = self._nets.unused(f"{stem}_rows".upper())
-            self._nets.constant(expression, value, bits * len(different))
+            expression = self._nets.new_name(f"{stem}_rows".upper())
+            self._nets.declare_constant(expression, value, bits * len(different))
         if turns:
-            here = self._nets.unused(f"{stem}_here".upper())
-            self._inside += turns.text(here, expression, width, depth)
+            here = self._nets.new_name(f"{stem}_here".upper())
+            self._inside += turns.declare_rows(here, expression, width, depth)
             expression = here
         elif len(different) > 1:
-            number = self._number(array, roms.which, len(different), f"{stem}_number")
-            expression += f"[{self._times(bits, number)}{_up(bits)}]"
+            number = self._number_expression(array, roms.which, len(different), f"{stem}_number")
+            expression += f"[{self._word_offset(bits, number)}{_part_select_end(bits)}]"
         return (f".DEPTH({depth}), .WIDTH({width}), .ADDRESS({address_width(depth)}), "
                 f".CONTENTS({expression})")  # fmt: skip
 
     # Expressions
 
-    def _source(self, source: Source, array: Array, label: str) -> str:
+    def _source_expression(self, source: Source, array: Array, label: str) -> str:
         """Return the expression of a source, which drives some bits of an input.
 
         Parameters
@@ -400,17 +427,19 @@ class Loop:
         label : str
             Name of the table that may be needed.
         """
-        if isinstance(source, Fixed):
+        if isinstance(source, Constant):
             return f"{source.width}'d{source.value}"
-        if isinstance(source, Numbers):
+        if isinstance(source, Constants):
             if len(array) == self._size and (source.values == source.values[0]).all():
                 return f"{source.width}'d{source.values[0]}"
-            return self._entry(label, array.index, source.values, source.width)
+            return self._table_entry(label, array.index, source.values, source.width)
         if isinstance(source, Slice):
-            return self._slice(source, array, label)
-        used = [*source.each()]
+            return self._slice_expression(source, array, label)
+        used = [*source.used_slices()]
         texts = [
-            self._slice(each, replace(array, index=array.index[rows]), f"{label}_net_{number}")
+            self._slice_expression(
+                each, replace(array, index=array.index[rows]), f"{label}_net_{number}"
+            )
             for number, (rows, each) in enumerate(used)
         ]
         which = np.zeros(len(array), int)
@@ -420,22 +449,28 @@ class Loop:
         text = texts[-1]
         for number, each in enumerate(texts[:-1]):
             if len(used) == 2:
-                test = self._entry(f"{label}_is", array.index, which == 0, 1)
+                test = self._table_entry(f"{label}_is", array.index, which == 0, 1)
             else:
-                test = f"{self._entry(f'{label}_is', array.index, which, bits)} == {bits}'d{number}"
+                test = (
+                    f"{self._table_entry(f'{label}_is', array.index, which, bits)} == "
+                    f"{bits}'d{number}"
+                )
             text = f"{test} ? {each} : {text}"
         return text
 
-    def _slice(self, source: Slice, array: Array, label: str) -> str:
-        """Return the expression of a range of bits of a net."""
+    def _slice_expression(self, source: Slice, array: Array, label: str) -> str:
+        """Return the expression of a `Slice`: bits of one net, which may differ by instance.
+
+        The number in the name of the net, or the position of the bits, may depend on the instance.
+        """
         if source.number is None:
-            name, of = self._nets.single(source.net)
+            name, of = self._nets.net_expression(source.net)
         elif len(array) == self._size and (source.number == source.number[0]).all():
-            name, of = self._nets.word(source.net, str(source.number[0]))
+            name, of = self._nets.element_expression(source.net, str(source.number[0]))
         else:
-            size = self._nets.array(source.net).size
-            name, of = self._nets.word(
-                source.net, self._number(array, source.number, size, f"{label}_of")
+            size = self._nets.find_array(source.net).size
+            name, of = self._nets.element_expression(
+                source.net, self._number_expression(array, source.number, size, f"{label}_of")
             )
         if isinstance(source.start, int):
             return bits_of(name, source.start, source.width, of)
@@ -443,10 +478,10 @@ class Loop:
             return name
         assert not (source.start % source.width).any(), "words lie side by side"
         words = source.start // source.width
-        word = self._number(array, words, of // source.width, f"{label}_word")
-        return f"{name}[{self._times(source.width, word)}{_up(source.width)}]"
+        word = self._number_expression(array, words, of // source.width, f"{label}_word")
+        return f"{name}[{self._word_offset(source.width, word)}{_part_select_end(source.width)}]"
 
-    def _times(self, width: int, number: str) -> str:
+    def _word_offset(self, width: int, number: str) -> str:
         """Return the expression of the lowest bit of word `number`, of `width` bits each."""
         if width == 1 or number == "0":
             return number
@@ -456,7 +491,7 @@ class Loop:
             else f"{width} * {number}"
         )
 
-    def _number(self, array: Array, values: IntArray, count: int, label: str) -> str:
+    def _number_expression(self, array: Array, values: IntArray, count: int, label: str) -> str:
         """Return the expression of a number that each instance has.
 
         The expression is a literal, a function of ``k``, or an entry of a table.
@@ -483,15 +518,17 @@ class Loop:
             if step > 0 and first >= 0 and found[-1] < count and (values == found[index]).all():
                 times = f"{step} * k" if step > 1 else "k"
                 return f"{times} + {first}" if first else times
-        return self._entry(label, index, values, bits)
+        return self._table_entry(label, index, values, bits)
 
-    def _entry(self, label: str, index: IntArray, values: IntArray | BoolArray, bits: int) -> str:
+    def _table_entry(
+        self, label: str, index: IntArray, values: IntArray | BoolArray, bits: int
+    ) -> str:
         """Return the expression of entry ``k`` of a table with `values` at the members `index`.
 
         A table that agrees with these values is used again.
         """
         if (values == index).all():
-            return indexed("k", 0, bits)
+            return select_bits("k", 0, bits)
         for table in self._tables:
             agrees = table.values[index] == values
             if table.name == label.upper():
@@ -500,44 +537,47 @@ class Loop:
                 break
         else:
             whole, there = np.zeros(self._size, np.int64), np.zeros(self._size, bool)
-            table = Table(self._nets.unused(label.upper()), bits, whole, there)
+            table = MemberTable(self._nets.new_name(label.upper()), bits, whole, there)
             self._tables.append(table)
         table.values[index], table.defined[index] = values, True
-        return f"{table.name}[{self._times(bits, 'k')}{_up(bits)}]"
+        return f"{table.name}[{self._word_offset(bits, 'k')}{_part_select_end(bits)}]"
 
 
-def _form(source: Source) -> object:
-    """Return a key that is equal for sources that differ only in numbers."""
+def _source_key(source: Source) -> object:
+    """Return a key that is equal for sources that differ only in the numbers of their instances.
+
+    Such sources can be written as one expression with a table of the numbers.
+    """
     match source:
         case Slice(net, number, start, width):
             return net, number is None, start if isinstance(start, int) else None, width
-        case Numbers(_, width):
+        case Constants(_, width):
             return width
-        case Fixed():
+        case Constant():
             return source
     return id(source)
 
 
-def _together(sources: Sequence[Source]) -> Source:
+def _merge_sources(sources: Sequence[Source]) -> Source:
     """Merge sources that have the same key and belong to different instances into one source."""
     first = sources[0]
-    if len(sources) == 1 or isinstance(first, Fixed):
+    if len(sources) == 1 or isinstance(first, Constant):
         return first
     whole = lambda name: np.concatenate([getattr(each, name) for each in sources])
-    if isinstance(first, Numbers):
-        return Numbers(whole("values"), first.width)
+    if isinstance(first, Constants):
+        return Constants(whole("values"), first.width)
     assert isinstance(first, Slice), "other sources have forms of their own"
     number = None if first.number is None else whole("number")
     start = first.start if isinstance(first.start, int) else whole("start")
-    return Slice.made(first.net, number, start, first.width)
+    return Slice.from_starts(first.net, number, start, first.width)
 
 
-def _up(width: int) -> str:
+def _part_select_end(width: int) -> str:
     """Return the end of an indexed part-select of `width` bits; empty for a single bit."""
     return f" +: {width}" if width > 1 else ""
 
 
-def _joined(sources: Sequence[Source]) -> list[Source]:
+def _merge_adjacent(sources: Sequence[Source]) -> list[Source]:
     """Return sources with adjacent ranges of the same net merged."""
     found: list[Source] = []
     for each in sources:

@@ -10,7 +10,7 @@ branch alone. Synthesis cannot know this rule: it needs up to twice as many LUTs
 
 from collections.abc import Sequence
 
-from ..rtl.multiplexer import Multiplexer, branch_bits, branches
+from ..rtl.multiplexer import Multiplexer, branch_sizes, branched_select_bits
 from .syntax import range_of
 
 __all__ = ["LUT6", "lut6_body"]
@@ -20,7 +20,7 @@ LUT6 = "TORUSFABRIC_LUT6"
 
 
 def lut6_body(module: Multiplexer) -> str | None:
-    """Return the body of a multiplexer after its ports; None with fewer than four inputs.
+    """Return the Verilog of a multiplexer after its ports; None with fewer than four inputs.
 
     Examples
     --------
@@ -38,52 +38,72 @@ def lut6_body(module: Multiplexer) -> str | None:
     if width == 1:
         words = [f"words[{k}]" for k in range(count)]
     bits = [f"select[{k}]" for k in range(module.select_bits)]
-    tables = _Tables(width)
-    passed, _ = (_branched if module.branched else _cascade)(tables, words, bits)
+    tables = _LutWires(width)
+    passed, _ = (_add_branches if module.branched else _add_cascade)(tables, words, bits)
     return "\n".join([*tables.lines, f"  assign word = {passed};"])
 
 
-class _Tables:
-    """The LUTs of a multiplexer, as one wire of a word's width each."""
+class _LutWires:
+    """Collector of the lines of a multiplexer: for each row of LUTs one wire of a word's width."""
 
     def __init__(self, width: int) -> None:
         self._range = range_of(width)
         self.lines: list[str] = []
 
-    def add(self, condition: str, value: str, other: str) -> str:
-        """Add a LUT that selects between two values; return its name."""
+    def add_lut(self, condition: str, value: str, other: str) -> str:
+        """Add a wire ``condition ? value : other``, one LUT for each bit; return its name."""
         name = f"table_{len(self.lines)}"
         condition = f"({condition})" if "|" in condition else condition
         self.lines.append(f"  wire {self._range}{name} = {condition} ? {value} :\n    {other};")
         return name
 
 
-def _cascade(
-    tables: _Tables, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
+def _add_cascade(
+    tables: _LutWires, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
 ) -> tuple[str, list[str]]:
-    """Return the output of a cascade, and select bits of which one is high if it selects."""
+    """Add a cascade.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Expressions of the input words.
+    bits : sequence of str
+        Expressions of the select bits.
+    idles : bool
+        True for a branch, which may select none of its inputs.
+
+    Returns
+    -------
+    output : str
+        Expression of the selected word; any word if a branch selects none.
+    used : list of str
+        Select bits of which one is high if the branch selects an input, and none otherwise.
+    """
     y, *rest = bits
     first = [rest.pop(0)] if idles or len(words) >= 4 else []
-    pairs = [_pair(y, words[k : k + 2]) for k in range(0, len(words), 2)]
+    pairs = [_choose_of_two(y, words[k : k + 2]) for k in range(0, len(words), 2)]
     passed = pairs[0]
     for z, pair in zip(rest, pairs[1:], strict=True):
-        passed = tables.add(z, pair, passed)
+        passed = tables.add_lut(z, pair, passed)
     return passed, first + rest
 
 
-def _branched(
-    tables: _Tables, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
+def _add_branches(
+    tables: _LutWires, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
 ) -> tuple[str, list[str]]:
-    """Return the output of a cascade in branches, and select bits as `_cascade` does."""
-    sizes = branches(len(words))
+    """Add a multiplexer that is split into branches, or a cascade if it has too few inputs.
+
+    Parameters and results are those of `_add_cascade`.
+    """
+    sizes = branch_sizes(len(words))
     if len(sizes) == 1:
-        return _cascade(tables, words, bits, idles=idles)
-    size, used = sizes[0], len(branch_bits(sizes[0], 0, idles=True))
-    one, first = _branched(tables, words[:size], bits[:used], idles=True)
-    two, second = _branched(tables, words[size:-1], bits[used:-1], idles=True)
-    passed = tables.add(" | ".join(second), two, tables.add(bits[-1], words[-1], one))
+        return _add_cascade(tables, words, bits, idles=idles)
+    size, used = sizes[0], len(branched_select_bits(sizes[0], 0, idles=True))
+    one, first = _add_branches(tables, words[:size], bits[:used], idles=True)
+    two, second = _add_branches(tables, words[size:-1], bits[used:-1], idles=True)
+    passed = tables.add_lut(" | ".join(second), two, tables.add_lut(bits[-1], words[-1], one))
     return passed, [*first, *second, bits[-1]]
 
 
-def _pair(y: str, words: Sequence[str]) -> str:
+def _choose_of_two(y: str, words: Sequence[str]) -> str:
     return f"({y} ? {words[1]} : {words[0]})" if len(words) == 2 else words[0]

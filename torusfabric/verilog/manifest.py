@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from ..collective import NO_NODE, OPERATORS, SIGNED, Operator
-from ..contract.interface import Bench
-from ..contract.ports import Protocol, grouped_ports
+from ..contract.interface import BenchAdditions
+from ..contract.ports import Protocol, ports_by_name
 from ..program import CyclePiece, Mode
 from ..program.mode import Range
 from ..rtl.fabric import Fabric
 from ..rtl.netlist import Netlist
 from ..topology import Faulty, Topology
-from .design import MANIFEST, TEXT
+from .design import MANIFEST, VERILOG_FILE
 
-__all__ = ["BENCH", "TOP", "as_json", "bench_files", "files_beside", "interface",
+__all__ = ["BENCH_FOLDER", "TOP", "json_text", "bench_files", "companion_files", "interface_facts",
            "manifest", "port_facts"]  # fmt: skip
 
 #: Name of the top module, after the prefix.
@@ -35,7 +35,7 @@ MANIFEST_VERSION = 1
 
 
 #: Ports that the core and the host have, by name; the netlist declares those of other adapters.
-MEANINGS = grouped_ports(
+PORT_MEANINGS = ports_by_name(
     {
         ("clock", Protocol.CLOCK): {"clk": "the clock; all registers change at its rising edge"},
         ("reset", Protocol.LEVEL): {"rst": "synchronous reset, active high"},
@@ -72,7 +72,7 @@ def port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
     >>> port_facts(netlist)["receive_1"]["role"]
     'data'
     """
-    meanings = {**MEANINGS, **netlist.declared}
+    meanings = {**PORT_MEANINGS, **netlist.declared}
     sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}
     ports = {}
     for direction, nets in sides.items():
@@ -103,7 +103,7 @@ def manifest(
     files : list of str
         Names of the other files.
     modules : sequence of str
-        Names of all modules in the text.
+        Names of all modules in the Verilog.
     """
     program = fabric.program
     return {
@@ -117,27 +117,27 @@ def manifest(
         "nodes": fabric.nodes,
         "width": fabric.width,
         "max_flits" if program.any_length else "flits": fabric.flits,
-        **interface(fabric),
+        **interface_facts(fabric),
         **({} if program.any_length else {"predicted_cycles": fabric.predicted_cycles}),
-        "modes": [_mode(fabric, number) for number in range(len(program.modes))],
+        "modes": [_mode_entry(fabric, number) for number in range(len(program.modes))],
         "topology": program.topology.to_entry(),
-        **_renumbered(program.topology),
+        **_original_numbers(program.topology),
         **({"operator": str(program.operators[0])} if len(program.operators) == 1 else {}),
-        **_functions(program.operators),
-        **_schedules(fabric),
+        **_operator_functions(program.operators),
+        **_schedule_facts(fabric),
         "router_classes": len(fabric.router_classes),
         "command": command,
     }
 
 
-def _renumbered(topology: Topology) -> dict[str, list[int]]:
+def _original_numbers(topology: Topology) -> dict[str, list[int]]:
     """Return the number of each node in the topology without faults, if some nodes are broken."""
     if not isinstance(topology, Faulty) or not topology.broken_nodes:
         return {}
     return {"numbers_in_whole": topology.kept.tolist()}
 
 
-def _functions(operators: Sequence[Operator]) -> dict[str, dict[str, str]]:
+def _operator_functions(operators: Sequence[Operator]) -> dict[str, dict[str, str]]:
     """Return where a bench imports the functions of operators from other packages.
 
     Operators that are not associative are left out. Why: the bench computes expected words by the
@@ -155,13 +155,13 @@ def _functions(operators: Sequence[Operator]) -> dict[str, dict[str, str]]:
     return {"operator_functions": found} if found else {}
 
 
-def _schedules(fabric: Fabric) -> dict[str, Any]:
+def _schedule_facts(fabric: Fabric) -> dict[str, Any]:
     """Return the collective, algorithm and schedule; with several modes, a list for each key."""
     each = [
         {
-            "collective": mode.schedule.collective.to_json() | _chosen_root(mode),
-            "algorithm": mode.algorithms,
-            "chunks": mode.chunks,
+            "collective": mode.schedule.collective.to_json() | _root_choice(mode),
+            "algorithm": mode.algorithm_names,
+            "chunks": mode.common_grain_flits,
             "rounds": mode.schedule.round_count,
             "schedule_digest": mode.schedule.digest,
         }
@@ -172,12 +172,12 @@ def _schedules(fabric: Fabric) -> dict[str, Any]:
     return {name: [facts[name] for facts in each] for name in each[0]}
 
 
-def _chosen_root(mode: Mode) -> dict[str, str]:
+def _root_choice(mode: Mode) -> dict[str, str]:
     """Return the key of a mode whose runs choose the root."""
     return {"root": "any"} if mode.any_root else {}
 
 
-def _offsets(mode: Mode) -> dict[str, Any]:
+def _offset_facts(mode: Mode) -> dict[str, Any]:
     """Return the offsets of an exchange or halo, and the origin of each received part.
 
     ``origins[p][k]`` is the position from which position p receives by offset k, or None.
@@ -185,13 +185,15 @@ def _offsets(mode: Mode) -> dict[str, Any]:
     blocks, collective = mode.schedule.blocks, mode.schedule.collective
     if not collective.local:
         return {}
-    origins = blocks.origin_of(np.arange(blocks.nodes)[:, None], np.arange(blocks.parts)[None, :])
-    names = collective.offsets or blocks.groups.torus.port_names
+    origins = blocks.origin_of_part(
+        np.arange(blocks.group_size)[:, None], np.arange(blocks.messages_per_receiver)[None, :]
+    )
+    names = collective.offsets or blocks.groups.group_topology.port_names
     listed = [[None if k == NO_NODE else k for k in each] for each in origins.tolist()]
     return {"offsets": list(names), "origins": listed}
 
 
-def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
+def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:
     """Return the entry of a mode: collective, algorithm, memory words, cycles, and its forms."""
     mode, layout = fabric.program.modes[number], fabric.layouts[number]
     collective, own = mode.schedule.collective, mode.schedule.topology
@@ -204,33 +206,37 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         # A mode may leave out links that other modes use.
         **({} if own == fabric.program.topology else {"topology": own.to_entry()}),
         "root": collective.root if collective.rooted else None,
-        **_chosen_root(mode),
-        **_offsets(mode),
-        "algorithm": mode.algorithms,
+        **_root_choice(mode),
+        **_offset_facts(mode),
+        "algorithm": mode.algorithm_names,
         "operators": [operator.name for operator in mode.operators],
-        "chunks": mode.chunks,
+        "chunks": mode.common_grain_flits,
         "send_words": layout.send_words,
         "recv_words": layout.recv_words,
-        "cycles": _cycles(mode.pieces(fabric.flits)),
-        **({"forms": [_form(mode, each) for each in mode.ranges]} if mode.several else {}),
+        "cycles": _cycle_entries(mode.cycle_pieces(fabric.flits)),
+        **(
+            {"forms": [_form_entry(mode, each) for each in mode.ranges]}
+            if mode.has_several_ranges
+            else {}
+        ),
     }
 
 
-def _form(mode: Mode, served: Range) -> dict[str, Any]:
+def _form_entry(mode: Mode, served: Range) -> dict[str, Any]:
     """Return the entry of a form: the shortest length that it serves, its schedule and cycles."""
-    start, form = served.start, mode.at(served.form)
+    start, form = served.start, mode.form_at(served.form)
     schedule = form.schedule
     return {
         "from": start,
         "algorithm": schedule.algorithm,
-        "chunks": form.grain,
+        "chunks": form.grain_flits,
         "rounds": schedule.round_count,
         "schedule_digest": schedule.digest,
-        "cycles": _cycles(form.pieces(-(-start // form.grain))),
+        "cycles": _cycle_entries(form.cycle_pieces(-(-start // form.grain_flits))),
     }
 
 
-def _cycles(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
+def _cycle_entries(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
     """Return the cycles of a run with n flits a chunk: constant + per_flit * n, for n >= from."""
     return [
         {"from": piece.first, "constant": piece.constant, "per_flit": piece.per_flit}
@@ -238,32 +244,35 @@ def _cycles(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
     ]
 
 
-def interface(fabric: Fabric) -> dict[str, Any]:
+def interface_facts(fabric: Fabric) -> dict[str, Any]:
     """Return the keys of the manifest that depend on the top.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="one-packet"))
-    >>> interface(tf.Fabric(program, top="host"))["recv_base"]
+    >>> interface_facts(tf.Fabric(program, top="host"))["recv_base"]
     16
-    >>> interface(tf.Fabric(program, top="core"))["streams"]["receive"]
+    >>> interface_facts(tf.Fabric(program, top="core"))["streams"]["receive"]
     ['+0', '-0', '+1', '-1']
     """
-    return {**fabric.interface.facts(), **({"beat": fabric.beat} if fabric.beat > 1 else {})}
+    return {
+        **fabric.interface.manifest_entries(),
+        **({"beat": fabric.beat} if fabric.beat > 1 else {}),
+    }
 
 
 #: Folder of the bench in this package, and its name in an export.
-SOURCE, BENCH = Path(__file__).parent / "bench" / "files", "bench"
+BENCH_SOURCES, BENCH_FOLDER = Path(__file__).parent / "bench" / "files", "bench"
 
 #: Makefile of the bench, in which the top and the Verilog files are filled in.
-MAKEFILE = f"{BENCH}/Makefile"
+MAKEFILE = f"{BENCH_FOLDER}/Makefile"
 
 #: Files of every bench.
-COMMON = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py")
+COMMON_BENCH_FILES = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py")
 
 
-def files_beside(
+def companion_files(
     fabric: Fabric,
     modules: Sequence[str],
     *,
@@ -277,7 +286,7 @@ def files_beside(
     Parameters
     ----------
     modules : sequence of str
-        Names of all modules in the text.
+        Names of all modules in the Verilog.
     command : str
         Command line that repeats the export.
     title : str
@@ -288,8 +297,8 @@ def files_beside(
         True if the files of `template_files` are included.
     """
     said = manifest(fabric, command=command, files=[], modules=modules)
-    texts = dict(fabric.interface.files(said["top"], title))
-    texts |= bench_files(Bench(fabric.interface.bench(), said["top"]))
+    texts = dict(fabric.interface.description_files(said["top"], title))
+    texts |= bench_files(BenchAdditions(fabric.interface.bench_files(), said["top"]))
     if flow is not None:
         from .flows import Flow, flow_files
 
@@ -298,18 +307,29 @@ def files_beside(
         from .templates import template_files
 
         texts |= template_files(said, fabric.interface)
-    return texts | {MANIFEST: as_json(said | {"files": [TEXT, *texts]})}
+    return texts | {MANIFEST: json_text(said | {"files": [VERILOG_FILE, *texts]})}
 
 
-def bench_files(bench: Bench) -> dict[str, str]:
-    """Return the texts of the files of a bench by name."""
-    sources = sorted((dict(zip(COMMON, COMMON, strict=True)) | dict(bench.files)).items())
-    texts = {f"{BENCH}/{name}": (SOURCE / source).read_text("utf-8") for name, source in sources}
-    paths = " ".join([f"../{TEXT}", *bench.verilog])
+def bench_files(bench: BenchAdditions) -> dict[str, str]:
+    """Return the files of a cocotb bench, path in the export -> text.
+
+    Parameters
+    ----------
+    bench : BenchAdditions
+        The top, and the files that the adapter adds to those of every bench.
+    """
+    sources = sorted(
+        (dict(zip(COMMON_BENCH_FILES, COMMON_BENCH_FILES, strict=True)) | dict(bench.files)).items()
+    )
+    texts = {
+        f"{BENCH_FOLDER}/{name}": (BENCH_SOURCES / source).read_text("utf-8")
+        for name, source in sources
+    }
+    paths = " ".join([f"../{VERILOG_FILE}", *bench.verilog])
     texts[MAKEFILE] = texts[MAKEFILE].format(top=bench.top, sources=paths)
-    return texts | {f"{BENCH}/{name}": text for name, text in bench.verilog.items()}
+    return texts | {f"{BENCH_FOLDER}/{name}": text for name, text in bench.verilog.items()}
 
 
-def as_json(value: object) -> str:
+def json_text(value: object) -> str:
     """Return a value as the text of a JSON file."""
     return json.dumps(value, indent=2) + "\n"

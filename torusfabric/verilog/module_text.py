@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 from ..errors import InputError
 from ..rtl.modules import SharedModule
 
-__all__ = ["AUTO", "Memory", "MemoryRule", "MemoryStyle", "ModuleText", "Port", "Structure",
-           "for_simulation", "memory_attributes"]  # fmt: skip
+__all__ = ["AUTO_RULE", "Memory", "MemoryRule", "MemoryStyle", "ModuleText", "Port", "Structure",
+           "guard_initial_contents", "memory_attributes"]  # fmt: skip
 
 #: Empty default of the fields of `Structure`. Why a plain dict: designs can then be pickled.
-NONE: Mapping[str, Any] = {}
+EMPTY: Mapping[str, Any] = {}
 
 
 class Port(NamedTuple):
@@ -57,7 +57,7 @@ class Memory(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """The ports, signals and memories of a module, by their names in the text.
+    """The ports, signals and memories of a module, by their names in the Verilog.
 
     Parameters
     ----------
@@ -72,16 +72,18 @@ class Structure(NamedTuple):
     """
 
     ports: Mapping[str, Port]
-    signals: Mapping[str, int] = NONE
-    memories: Mapping[str, Memory] = NONE
-    clocked: Mapping[str, int] = NONE
+    signals: Mapping[str, int] = EMPTY
+    memories: Mapping[str, Memory] = EMPTY
+    clocked: Mapping[str, int] = EMPTY
 
 
 class ModuleText(NamedTuple):
-    """A module as Verilog text, with the facts that `Design` needs.
+    """A module as Verilog, with the facts that `Design` needs.
 
     Parameters
     ----------
+    text : str
+        The Verilog of the module alone, from its comment to ``endmodule``.
     children : dict of str to int
         Child module -> number of instances.
     shared : tuple of SharedModule
@@ -111,7 +113,7 @@ class MemoryStyle(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class MemoryRuleEntry:
     """One entry of a memory rule: the style of memories up to a depth and a width.
 
     Parameters
@@ -126,7 +128,7 @@ class Entry:
     depth: int | None = None
     width: int | None = None
 
-    def takes(self, width: int, depth: int) -> bool:
+    def covers(self, width: int, depth: int) -> bool:
         """Return True if a memory of this size is within the limits of the entry."""
         return (self.depth is None or depth <= self.depth) and (
             self.width is None or width <= self.width
@@ -139,18 +141,19 @@ class MemoryRule:
 
     Parameters
     ----------
-    entries : tuple of Entry
+    entries : tuple of MemoryRuleEntry
         Entries in order of precedence. A memory beyond the limits of all entries has the style
         ``auto``.
 
     Examples
     --------
     >>> rule = MemoryRule.parse("distributed:64x72,block:4096,ultra")
-    >>> [rule.style(72, depth).value for depth in (64, 65, 4097)], rule.style(80, 64).value
+    >>> [rule.choose_style(72, depth).value for depth in (64, 65, 4097)], rule.choose_style(80,
+    ...     64).value
     (['distributed', 'block', 'ultra'], 'block')
     """
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[MemoryRuleEntry, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> MemoryRule:
@@ -171,10 +174,10 @@ class MemoryRule:
                     f"several joined by commas, not {part or 'nothing'}"
                 )
             depth, width = (int(found) if found else None for found in match.groups()[1:])
-            entries.append(Entry(MemoryStyle(match[1]), depth, width))
+            entries.append(MemoryRuleEntry(MemoryStyle(match[1]), depth, width))
         return cls(tuple(entries))
 
-    def style(self, width: int, depth: int, *, at_once: bool = False) -> MemoryStyle:
+    def choose_style(self, width: int, depth: int, *, at_once: bool = False) -> MemoryStyle:
         """Return the style of a memory.
 
         Parameters
@@ -185,14 +188,14 @@ class MemoryRule:
             True if the memory has an asynchronous read port. No block RAM has one, so that
             ``block`` and ``ultra`` then become ``auto``.
         """
-        found = (entry.style for entry in self.entries if entry.takes(width, depth))
+        found = (entry.style for entry in self.entries if entry.covers(width, depth))
         style = next(found, MemoryStyle.AUTO)
         blocks = (MemoryStyle.BLOCK, MemoryStyle.ULTRA)
         return MemoryStyle.AUTO if at_once and style in blocks else style
 
 
 #: Rule that leaves the style of all memories to the tool.
-AUTO = MemoryRule()
+AUTO_RULE = MemoryRule()
 
 #: Attribute for Quartus and Yosys: no word is used that is read while it is written.
 NO_COLLISIONS = 'ramstyle = "no_rw_check"'
@@ -224,7 +227,7 @@ def memory_attributes(style: MemoryStyle, better: str | None = None) -> list[str
     return ["`ifdef YOSYS", plain, "`else", quartus, "`endif"]
 
 
-def for_simulation(style: MemoryStyle | None, contents: list[str]) -> list[str]:
+def guard_initial_contents(style: MemoryStyle | None, contents: list[str]) -> list[str]:
     """Return the lines that set initial contents; for ultra RAMs, in simulation only.
 
     Why: an ultra RAM has no initial contents in hardware.

@@ -11,10 +11,10 @@ from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 
 from ..rtl.amaranth_private import MemoryInstance, assigned_signals, ast, describe_memory
 
-__all__ = ["Naming", "SignalNames", "driven_within"]
+__all__ = ["UsedNames", "SignalNames", "all_driven_signals"]
 
 
-def driven_by(fragment: Fragment) -> list[Signal]:
+def driven_signals(fragment: Fragment) -> list[Signal]:
     """Return the signals that a fragment itself drives, in the order of its statements."""
     found: dict[int, Signal] = {}
     for statements in fragment.statements.values():
@@ -30,16 +30,16 @@ def driven_by(fragment: Fragment) -> list[Signal]:
     return list(found.values())
 
 
-def driven_within(fragment: Fragment) -> list[Signal]:
+def all_driven_signals(fragment: Fragment) -> list[Signal]:
     """Return the signals that a fragment and all its subfragments drive."""
-    found = driven_by(fragment)
+    found = driven_signals(fragment)
     for inner, _, _ in fragment.subfragments:
-        found += driven_within(inner)
+        found += all_driven_signals(inner)
     return list({id(signal): signal for signal in found}.values())
 
 
 #: Keywords of Verilog and SystemVerilog, which cannot be names.
-WORDS = frozenset(
+KEYWORDS = frozenset(
     """accept_on alias always always_comb always_ff always_latch and assert assign assume automatic
     before begin bind bins binsof bit break buf bufif0 bufif1 byte case casex casez cell
     chandle checker class clocking cmos config const constraint context continue cover
@@ -66,31 +66,31 @@ WORDS = frozenset(
 )
 
 
-class Naming:
+class UsedNames:
     """The names that are in use in a module.
 
     Examples
     --------
-    >>> naming = Naming()
-    >>> naming.take("later")
-    >>> [naming.new(wanted) for wanted in ("later", "later", "table", "a.b")]
+    >>> naming = UsedNames()
+    >>> naming.reserve("later")
+    >>> [naming.new_name(wanted) for wanted in ("later", "later", "table", "a.b")]
     ['later_2', 'later_3', 'table_', 'a_b']
     """
 
     def __init__(self) -> None:
         self._taken, self._counts = set[str](), Counter[str]()
 
-    def take(self, name: str) -> None:
-        """Mark a name as used."""
+    def reserve(self, name: str) -> None:
+        """Mark a name as used, so that `new_name` does not return it."""
         self._taken.add(name)
 
-    def new(self, wanted: str) -> str:
+    def new_name(self, wanted: str) -> str:
         """Return an unused name like `wanted`, and mark it as used.
 
         A number is appended if the name is taken, an underscore if it is a keyword.
         """
         base = re.sub(r"[\W_]+", "_", wanted).strip("_") or "value"
-        name = base = f"{base}_" if base in WORDS else base
+        name = base = f"{base}_" if base in KEYWORDS else base
         while name in self._taken:
             self._counts[base] += 1
             name = f"{base.rstrip('_')}_{self._counts[base] + 1}"
@@ -98,7 +98,7 @@ class Naming:
         return name
 
 
-class SignalNames(Naming):
+class SignalNames(UsedNames):
     """The names that are in use in a module, with the name of each signal.
 
     Parameters
@@ -131,29 +131,41 @@ class SignalNames(Naming):
         self.read = set[str | None]()
         self.joined, self.synchronizers = set[int](), set[int]()
         for name, port in ports.items():
-            self.take(name)
+            self.reserve(name)
             self._names.setdefault(id(port), name)
         clocks = [signal for signal in outer if id(signal) not in self._names]
         self.clocks = [signal.name for signal in clocks]
         for signal in clocks:
-            self.take(signal.name)
+            self.reserve(signal.name)
             self._names[id(signal)] = signal.name
         outputs = {id(port) for port in ports.values()}
-        self._join(fragment, outputs, {id(signal) for signal in driven_within(fragment)})
-        self._name(fragment, "")
+        self._alias_outputs(
+            fragment, outputs, {id(signal) for signal in all_driven_signals(fragment)}
+        )
+        self._name_signals(fragment, "")
 
     def __getitem__(self, signal: Signal) -> str:
         """Return the name of a signal that is a port or driven."""
         return self._names[id(signal)]
 
-    def of(self, signal: Signal) -> str | None:
+    def name_for_reading(self, signal: Signal) -> str | None:
         """Return the name of a signal, and mark it as read; None if nothing drives the signal."""
         name = self._names.get(id(signal))
         self.read.add(name)
         return name
 
-    def _join(self, fragment: Fragment, outputs: set[int], driven: set[int]) -> None:
-        """Give an output the name of its inner signal, if it is assigned only that signal."""
+    def _alias_outputs(self, fragment: Fragment, outputs: set[int], driven: set[int]) -> None:
+        """Give an inner signal the name of the output that is always assigned this signal.
+
+        Such an output needs no assignment and is added to `joined`.
+
+        Parameters
+        ----------
+        outputs : set of int
+            ``id`` of each port.
+        driven : set of int
+            ``id`` of each signal that something in the module drives.
+        """
         for statement in fragment.statements.get("comb", ()):
             if not isinstance(statement, ast.Assign):
                 continue
@@ -169,18 +181,21 @@ class SignalNames(Naming):
                 self._names[id(same)] = self._names[id(output)]
                 self.joined.add(id(output))
         for inner, _, _ in fragment.subfragments:
-            self._join(inner, outputs, driven)
+            self._alias_outputs(inner, outputs, driven)
 
-    def _name(self, fragment: Fragment, prefix: str) -> None:
-        """Name the signals that a fragment and its subfragments drive."""
+    def _name_signals(self, fragment: Fragment, prefix: str) -> None:
+        """Name all signals that a fragment and its subfragments drive and that have no name yet.
+
+        A name begins with `prefix` and the names of the subfragments around the signal.
+        """
         if any(isinstance(o, FFSynchronizer | AsyncFFSynchronizer) for o in fragment.origins or ()):
             clocked = (each for domain, each in fragment.statements.items() if domain != "comb")
             self.synchronizers |= {
                 id(signal) for each in clocked for s in each for signal in assigned_signals(s)
             }
-        for signal in driven_by(fragment):
+        for signal in driven_signals(fragment):
             if id(signal) not in self._names:
-                self._names[id(signal)] = self.new(prefix + signal.name)
+                self._names[id(signal)] = self.new_name(prefix + signal.name)
         for inner, name, _ in fragment.subfragments:
             apart = name and not isinstance(inner, Instance)
-            self._name(inner, f"{prefix}{name}_" if apart else prefix)
+            self._name_signals(inner, f"{prefix}{name}_" if apart else prefix)

@@ -8,35 +8,58 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, groupby
 
-__all__ = ["CONSTANT", "atom", "bits_of", "chained", "concatenated", "condition", "constant",
-           "constant_lines", "decision", "declared", "either", "guarded", "indented", "indexed",
-           "is_flag", "is_wild", "joined", "labels", "listed", "matches", "number_of", "operand",
-           "range_of", "wires", "wrapped"]  # fmt: skip
+__all__ = [
+    "CONSTANT",
+    "parenthesize",
+    "bits_of",
+    "join_operands",
+    "concatenate_names",
+    "match_condition",
+    "constant",
+    "constant_lines",
+    "choice_lines",
+    "declare_ports",
+    "conditional",
+    "statement_block",
+    "indent_lines",
+    "select_bits",
+    "is_one_bit_test",
+    "has_wildcards",
+    "concatenate",
+    "case_labels",
+    "comma_list",
+    "matches_case",
+    "parse_constant",
+    "as_operand",
+    "range_of",
+    "declare_wires",
+    "wrap_lines",
+]
 
 #: A constant with its width, as `constant` writes it.
 CONSTANT = re.compile(r"(\d+)'([dh])([0-9a-f]+)")
 
 #: Most characters of a line.
-LINE = 98
+LINE_CHARACTERS = 98
 
 #: The part of a long line that stays on it. The line breaks before a pin if possible, otherwise
-#: after a comma or an operator outside an index. Without such a break within `LINE` characters, it
-#: breaks at the first one beyond.
-STAYS = re.compile(
-    rf".{{,{LINE - 2}}}, (?=\.)"
-    rf"|.{{,{LINE - 2}}}[,&|^?:=+<>*-] (?![^\[\]]*\])"
+#: after a comma or an operator outside an index. Without such a break within `LINE_CHARACTERS`
+#: characters, it breaks at the first one beyond.
+LINE_BEGINNING = re.compile(
+    rf".{{,{LINE_CHARACTERS - 2}}}, (?=\.)"
+    rf"|.{{,{LINE_CHARACTERS - 2}}}[,&|^?:=+<>*-] (?![^\[\]]*\])"
     r"|.*?[,&|^?:=+<>*-] (?![^\[\]]*\])"
 )
 
 #: The number of a node in the name of a port.
-NUMBER = re.compile(r"(?<=_)\d+(?=_|$)")
+NODE_NUMBER = re.compile(r"(?<=_)\d+(?=_|$)")
 
 #: Bits of a long constant on one line.
 LINE_BITS = 320
 
 #: Lines of a constant in one pair of braces. Why: Verilator's time grows with the square of the
 #: items in a pair of braces: 4.1 s for 480,000 bits in one pair, 0.25 s in nested groups.
-JOINED = 32
+LINES_IN_BRACES = 32
 
 
 def range_of(width: int) -> str:
@@ -65,18 +88,18 @@ def constant_lines(value: int, bits: int) -> str:
     sizes = [high, *[LINE_BITS] * (len(texts) - 1)]
     every = [f"{size}'h{text.lstrip('0') or '0'}" for size, text in zip(sizes, texts, strict=True)]
     while len(every) > 1:
-        joined = (every[k : k + JOINED] for k in range(0, len(every), JOINED))
+        joined = (every[k : k + LINES_IN_BRACES] for k in range(0, len(every), LINES_IN_BRACES))
         every = ["{" + ",\n    ".join(each) + "}" for each in joined]
     return every[0]
 
 
-def number_of(text: str) -> tuple[int, int]:
+def parse_constant(text: str) -> tuple[int, int]:
     """Return width and value of a constant."""
     width, base, digits = re.split(r"'([dh])", text)
     return int(width), int(digits, 16 if base == "h" else 10)
 
 
-def atom(text: str) -> str:
+def parenthesize(text: str) -> str:
     """Return an expression in parentheses, unless it needs none in any context."""
     if text[0] == "{":
         depths = accumulate((char == "{") - (char == "}") for char in text[:-1])
@@ -84,123 +107,126 @@ def atom(text: str) -> str:
     return text if re.fullmatch(r"[\w']+(?:\[[\w:]+\])?", text) else f"({text})"
 
 
-def operand(text: str) -> str:
+def as_operand(text: str) -> str:
     """Return an expression as an operand of a binary operator, in parentheses if needed.
 
-    Unlike `atom`, it leaves an inverted name without parentheses.
+    Unlike `parenthesize`, it leaves an inverted name without parentheses.
 
     Examples
     --------
-    >>> operand("~a[0]"), atom("~a[0]"), operand("~a & b")
+    >>> as_operand("~a[0]"), parenthesize("~a[0]"), as_operand("~a & b")
     ('~a[0]', '(~a[0])', '(~a & b)')
     """
-    return text if text[0] == "~" and atom(text[1:]) == text[1:] else atom(text)
+    return text if text[0] == "~" and parenthesize(text[1:]) == text[1:] else parenthesize(text)
 
 
-def chained(sign: str, texts: Sequence[str]) -> str:
+def join_operands(sign: str, texts: Sequence[str]) -> str:
     """Return operands joined by a binary operator.
 
     Examples
     --------
-    >>> chained("&", ["a", "b | c", "~d"])
+    >>> join_operands("&", ["a", "b | c", "~d"])
     'a & (b | c) & ~d'
     """
-    return texts[0] if len(texts) == 1 else f" {sign} ".join(map(operand, texts))
+    return texts[0] if len(texts) == 1 else f" {sign} ".join(map(as_operand, texts))
 
 
-def either(test: str, yes: str, no: str) -> str:
+def conditional(test: str, yes: str, no: str) -> str:
     """Return a conditional expression, simplified if a part is constant."""
     if yes == no:
         return yes
     if CONSTANT.fullmatch(test):
-        return yes if number_of(test)[1] else no
+        return yes if parse_constant(test)[1] else no
     match yes, no:
         case "1'd1", "1'd0":
             return test
         case "1'd0", "1'd1":
-            return f"~{atom(test)}"
-    return f"{operand(test)} ? {operand(yes)} : {operand(no)}"
+            return f"~{parenthesize(test)}"
+    return f"{as_operand(test)} ? {as_operand(yes)} : {as_operand(no)}"
 
 
 def bits_of(name: str, start: int, width: int, of: int) -> str:
     """Return a range of bits of a net that has `of` bits."""
-    return name if width == of else indexed(name, start, start + width)
+    return name if width == of else select_bits(name, start, start + width)
 
 
-def indexed(name: str, low: int, high: int) -> str:
+def select_bits(name: str, low: int, high: int) -> str:
     """Return bits `low` to ``high - 1`` of a name."""
     return f"{name}[{low}]" if high - low == 1 else f"{name}[{high - 1}:{low}]"
 
 
-def concatenated(texts: Sequence[str]) -> str:
+def concatenate_names(texts: Sequence[str]) -> str:
     """Return a concatenation of names, the most significant first."""
     return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
 
 
-def joined(parts: Sequence[str]) -> str:
+def concatenate(parts: Sequence[str]) -> str:
     """Return a concatenation of expressions, the most significant first, flattened and shortened.
 
     Examples
     --------
-    >>> joined(["a", "{b, c}"]), joined(["a"]), joined(["a", "a", "b"])
+    >>> concatenate(["a", "{b, c}"]), concatenate(["a"]), concatenate(["a", "a", "b"])
     ('{a, b, c}', 'a', '{{2{a}}, b}')
     """
     if len(parts) == 1:
         return parts[0]
     flat: list[str] = []
-    for part in chain.from_iterable(map(_parts, parts)):
+    for part in chain.from_iterable(map(_concatenation_parts, parts)):
         if flat and CONSTANT.fullmatch(flat[-1]) and CONSTANT.fullmatch(part):
-            (above, high), (below, low) = number_of(flat.pop()), number_of(part)
+            (above, high), (below, low) = parse_constant(flat.pop()), parse_constant(part)
             part = constant(high << below | low, above + below)
         flat.append(part)
     if len(flat) == 1:
         return flat[0]
-    return concatenated([text for _, same in groupby(flat) for text in _repeated([*same])])
+    return concatenate_names([text for _, same in groupby(flat) for text in _replicate([*same])])
 
 
-def _repeated(same: list[str]) -> list[str]:
-    """Return equal parts as one replication if they are a name; Yosys maps others separately."""
+def _replicate(same: list[str]) -> list[str]:
+    """Return equal parts of a concatenation as one replication if they are names.
+
+    Why names only: Yosys would map each copy of an expression separately.
+    """
     name = len(same) > 1 and re.fullmatch(r"\w+(?:\[\w+\])?", same[0])
     return [f"{{{len(same)}{{{same[0]}}}}}"] if name else same
 
 
-def _parts(text: str) -> list[str]:
-    """Return the parts of a concatenation that has no other inside; any other text is one part."""
+def _concatenation_parts(text: str) -> list[str]:
+    """Return the parts of a concatenation without nested ones; any other expression is one part."""
     inner = text[1:-1]
     plain = text[0] == "{" and not re.search(r"[{}?]", inner)
     return inner.split(", ") if plain else [text]
 
 
-def matches(patterns: tuple[str, ...] | None, bits: str) -> bool:
-    """Return True if bits, in binary, match a case."""
+def matches_case(patterns: tuple[str, ...] | None, bits: str) -> bool:
+    """Return True if a binary number matches a pattern of a case; None is the default case."""
     return patterns is None or any(
         all(a in ("-", b) for a, b in zip(pattern, bits, strict=True)) for pattern in patterns
     )
 
 
-def labels(patterns: tuple[str, ...] | None) -> list[str]:
-    """Return the labels of a case in which all bits matter."""
+def case_labels(patterns: tuple[str, ...] | None) -> list[str]:
+    """Return the labels of a ``case`` item, given patterns without wildcards."""
     if patterns is None:
         return ["default"]
     return [constant(int(each, 2), len(each)) for each in patterns]
 
 
-def is_wild(patterns: tuple[str, ...] | None) -> bool:
-    """Return True if a case has bits that do not matter."""
+def has_wildcards(patterns: tuple[str, ...] | None) -> bool:
+    """Return True if a pattern of a case has a ``-``, which matches 0 and 1."""
     return any("-" in each for each in patterns or ())
 
 
-def is_flag(patterns: tuple[str, ...]) -> bool:
+def is_one_bit_test(patterns: tuple[str, ...]) -> bool:
     """Return True if patterns depend on one bit only."""
     return len(patterns) == 1 and len(patterns[0].replace("-", "")) == 1
 
 
-def condition(test: str, patterns: tuple[str, ...]) -> str:
+def match_condition(test: str, patterns: tuple[str, ...]) -> str:
     """Return an expression that is 1 if a test matches one of some patterns; ``-`` matches any bit.
 
     Examples
     --------
-    >>> condition("test", ("1-0", "011")), condition("{a, b}", ("--",))
+    >>> match_condition("test", ("1-0", "011")), match_condition("{a, b}", ("--",))
     ("((test & 3'd5) == 3'd4) || (test == 3'd3)", "1'd1")
     """
     found = []
@@ -211,57 +237,61 @@ def condition(test: str, patterns: tuple[str, ...]) -> str:
         if not mask:
             return constant(1, 1)
         if mask == 2**bits - 1:
-            found.append(f"{operand(test)} == {wanted}")
+            found.append(f"{as_operand(test)} == {wanted}")
         else:
-            found.append(f"({operand(test)} & {constant(mask, bits)}) == {wanted}")
+            found.append(f"({as_operand(test)} & {constant(mask, bits)}) == {wanted}")
     return found[0] if len(found) == 1 else " || ".join(f"({each})" for each in found)
 
 
-def declared(ports: Mapping[str, str]) -> Iterator[str]:
+def declare_ports(ports: Mapping[str, str]) -> Iterator[str]:
     """Yield the lines of port declarations; ports of the same node share a line.
 
     Examples
     --------
-    >>> for line in declared({"clk": "input clk", "a_1": "input a_1", "b_1": "input b_1"}):
+    >>> for line in declare_ports({"clk": "input clk", "a_1": "input a_1", "b_1": "input b_1"}):
     ...     print(line)
       input clk,
       input a_1, input b_1
     """
     last = [*ports][-1]
-    for _, each in groupby(ports, lambda name: NUMBER.findall(name) or name):
+    for _, each in groupby(ports, lambda name: NODE_NUMBER.findall(name) or name):
         names = [*each]
         end = "" if names[-1] == last else ","
-        yield listed("  ", [ports[name] for name in names], end)
+        yield comma_list("  ", [ports[name] for name in names], end)
 
 
-def listed(head: str, items: Iterable[str], end: str) -> str:
-    """Return a list separated by commas, with a head and an end."""
+def comma_list(head: str, items: Iterable[str], end: str) -> str:
+    """Return ``head``, the items separated by commas, and ``end``, as one line."""
     return f"{head}{', '.join(items)}{end}"
 
 
-def wrapped(lines: Iterable[str]) -> Iterator[str]:
+def wrap_lines(lines: Iterable[str]) -> Iterator[str]:
     """Yield lines, with long ones broken and their rest indented."""
     for line in "\n".join(lines).split("\n"):
         deeper, rest = " " * (len(line) - len(line.lstrip()) + 2), line
-        while len(rest) > LINE and "//" not in rest and (stays := STAYS.match(rest)):
+        while (
+            len(rest) > LINE_CHARACTERS
+            and "//" not in rest
+            and (stays := LINE_BEGINNING.match(rest))
+        ):
             yield stays[0].rstrip()
             rest = deeper + rest[stays.end() :]
         yield rest
 
 
-def wires(indent: str, widths: Mapping[str, int]) -> Iterator[str]:
+def declare_wires(indent: str, widths: Mapping[str, int]) -> Iterator[str]:
     """Yield declarations of wires; those of equal width share a declaration."""
     for width in dict.fromkeys(widths.values()):
         nets = [net for net, each in widths.items() if each == width]
-        yield listed(f"{indent}wire {range_of(width)}", nets, ";")
+        yield comma_list(f"{indent}wire {range_of(width)}", nets, ";")
 
 
-def indented(lines: Iterable[str]) -> list[str]:
+def indent_lines(lines: Iterable[str]) -> list[str]:
     """Return lines indented by one step."""
     return [f"  {part}" if part else part for line in lines for part in line.split("\n")]
 
 
-def guarded(head: str, lines: Sequence[str]) -> list[str]:
+def statement_block(head: str, lines: Sequence[str]) -> list[str]:
     """Return statements under a head; several, or a nested condition, stand in a block.
 
     Why a block around a nested condition: an ``else`` belongs to the last ``if`` before it.
@@ -269,25 +299,33 @@ def guarded(head: str, lines: Sequence[str]) -> list[str]:
     nested = bool(lines) and lines[0].startswith("if") and head.startswith(("if", "else"))
     if len(lines) == 1 and not nested:
         return [f"{head} {lines[0]}"]
-    return [f"{head} begin", *indented(lines), "end"]
+    return [f"{head} begin", *indent_lines(lines), "end"]
 
 
-def decision(test: str, cases: Sequence[tuple[tuple[str, ...] | None, list[str]]]) -> list[str]:
-    """Return the lines of a choice: a ``case``, or an ``if`` chain if some bits do not matter."""
+def choice_lines(test: str, cases: Sequence[tuple[tuple[str, ...] | None, list[str]]]) -> list[str]:
+    """Return the lines of a choice: a ``case``, or an ``if`` chain if a pattern has wildcards.
+
+    Parameters
+    ----------
+    test : str
+        Expression that the patterns are compared with.
+    cases : sequence of (patterns, lines)
+        Patterns, or None for the default, and the lines to execute; the first match counts.
+    """
     cases = [case for case in cases if case[0] != ()]
-    if not any(is_wild(patterns) for patterns, _ in cases):
+    if not any(has_wildcards(patterns) for patterns, _ in cases):
         lines = []
         for patterns, inner in cases:
-            label = listed("", labels(patterns), ":")
-            lines += guarded(label, inner) if inner else [f"{label} ;"]
+            label = comma_list("", case_labels(patterns), ":")
+            lines += statement_block(label, inner) if inner else [f"{label} ;"]
         if all(patterns is not None for patterns, _ in cases):
             lines.append("default: ;")
-        return [f"case ({test})", *indented(lines), "endcase"]
+        return [f"case ({test})", *indent_lines(lines), "endcase"]
     lines, head = [], ""
     for patterns, inner in cases:
         if patterns is None:
-            return [*lines, *guarded("else", inner)] if inner else lines
+            return [*lines, *statement_block("else", inner)] if inner else lines
         # An empty statement, because the next line would otherwise belong to this condition.
-        lines += guarded(f"{head}if ({condition(test, patterns)})", inner or [";"])
+        lines += statement_block(f"{head}if ({match_condition(test, patterns)})", inner or [";"])
         head = "else "
     return lines

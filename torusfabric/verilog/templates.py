@@ -1,6 +1,6 @@
 """Files for users of the Verilog: an instance to copy, and SystemVerilog assertions to bind.
 
-The user is `files_beside`, with the option ``--templates``.
+The user is `companion_files`, with the option ``--templates``.
 """
 
 import re
@@ -19,7 +19,7 @@ INSTANCE, SVA = "fabric_inst.v", "fabric_sva.sv"
 
 
 def template_files(manifest: Mapping[str, Any], interface: Interface) -> dict[str, str]:
-    """Return the texts of both files by name."""
+    """Return the instance to copy and the assertions to bind, each by the name of its file."""
     return {INSTANCE: instance_text(manifest), SVA: sva_text(manifest, interface)}
 
 
@@ -37,10 +37,10 @@ def sva_text(manifest: Mapping[str, Any], interface: Interface) -> str:
     """Return assertions about the ports, in a module that a ``bind`` attaches to the fabric."""
     top, lines = manifest["top"], list[str]()
     if "done" in manifest["ports"] and "start" in manifest["ports"]:
-        lines += _forecast(manifest)
+        lines += _forecast_lines(manifest)
     of_environment: list[str] = []
     ports = manifest["ports"]
-    for each in (*interface.assertions(ports), *_run_port(ports)):
+    for each in (*interface.port_assertions(ports), *_run_port_assertions(ports)):
         text = (
             f"  {each.name}: assert property (@(posedge {each.clock}) "
             f"disable iff ({each.reset}) {each.text});"
@@ -69,8 +69,8 @@ def sva_text(manifest: Mapping[str, Any], interface: Interface) -> str:
     ])  # fmt: skip
 
 
-def _run_port(ports: Mapping[str, Any]) -> Iterator[Assertion]:
-    """Yield assertions about starts and ends of runs."""
+def _run_port_assertions(ports: Mapping[str, Any]) -> Iterator[Assertion]:
+    """Yield the assertions about ``start``, ``busy``, ``done`` and ``cycles``."""
     if "start" in ports:
         yield Assertion("busy_or_done", "!(busy && done)")
         yield Assertion("busy_after_start", "$rose(busy) |-> $past(start)")
@@ -83,11 +83,12 @@ def _run_port(ports: Mapping[str, Any]) -> Iterator[Assertion]:
             yield Assertion("no_write_in_a_run", "busy |-> !host_we", environment=True)
 
 
-def _forecast(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the lines that count cycles since the start and compute the predicted cycles.
+def _forecast_lines(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the SystemVerilog that the assertions about the end of a run need.
 
-    ``forecast`` holds the cycles of the run, ``count`` the cycles since its start. ``held`` is the
-    number of cycles by which the start may be delayed.
+    It has three registers: ``forecast`` holds the predicted cycles of the run, ``count`` the cycles
+    since its start, and ``held`` the most cycles by which the fabric may delay the run because
+    words are still on their way to the memories.
     """
     ports, modes = manifest["ports"], manifest["modes"]
     fixed = "length" not in ports
@@ -103,7 +104,7 @@ def _forecast(manifest: Mapping[str, Any]) -> list[str]:
         blocks = f"((32'({length}) + {chunks - 1}) / {chunks})"
         text = ""
         for piece in sorted(mode["cycles"], key=lambda piece: -piece["from"]):
-            constant = _constant(piece["constant"])
+            constant = _constant_cycles(piece["constant"])
             cycles = f"({constant} + {piece['per_flit']} * {blocks})"
             text += f"{blocks} >= {piece['from']} ? {cycles} : "
         cases.append(f"({text}32'd0)")
@@ -125,8 +126,14 @@ def _forecast(manifest: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _constant(value: Any) -> str:
-    """Return the constant part of predicted cycles; a list has one for each root."""
+def _constant_cycles(value: Any) -> str:
+    """Return the SystemVerilog of the constant part of predicted cycles.
+
+    Parameters
+    ----------
+    value : int or list of int
+        Entry ``constant`` of the manifest; a list has one number for each root.
+    """
     if not isinstance(value, list):
         return f"{value}"
     *others, last = value

@@ -1,6 +1,6 @@
 """`emit`: from a `Fabric` to a `Design`.
 
-The emitted text has each leaf module of the netlist once, written by `write_module`, and a
+The emitted Verilog has each leaf module of the netlist once, written by `write_module`, and a
 structural top, written by `TopText`, in which instances of the leaf modules stand in generate loops
 over nodes. Two modules, the ROM and the look-up of a table, are Verilog files of this folder.
 """
@@ -19,36 +19,36 @@ from ..program import Mode
 from ..rtl.amaranth_private import no_inferred_names
 from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
-from ..rtl.modules import Known, SharedModule
+from ..rtl.modules import SharedModule, UnknownToZero
 from ..rtl.multiplexer import Multiplexer
 from ..rtl.netlist import ROM, Netlist, Role
 from ..toolchain.public import public
 from ..toolchain.quoting import line_comment
-from ..toolchain.values import of_type
+from ..toolchain.values import require_type
 from ..toolchain.version import __version__
 from ..topology import IntArray
 from .design import Design, router_classes
-from .manifest import TOP, files_beside
-from .module_text import AUTO, MemoryRule, ModuleText, Port, Structure
-from .syntax import concatenated
-from .top import TopText, contents_of, instance_counts
+from .manifest import TOP, companion_files
+from .module_text import AUTO_RULE, MemoryRule, ModuleText, Port, Structure
+from .syntax import concatenate_names
+from .top import TopText, distinct_rom_contents, instance_counts
 from .writer import Heading, write_module
 
-__all__ = ["emit", "header", "module_texts"]
+__all__ = ["emit", "header_comment", "module_texts"]
 
-#: Verilator warnings that the emitted text causes, each with the reason why it is harmless.
-WAIVED = {
+#: Verilator warnings that the emitted Verilog causes, each with the reason why it is harmless.
+WAIVED_WARNINGS = {
     "DECLFILENAME": "one file holds all modules, so that it can be copied as one",
     "UNUSEDSIGNAL": "modules of all classes have the same ports, and counters an unused carry",
 }
 
 #: Further warnings of fabrics with clock crossings, each with the reason why it is harmless.
-WAIVED_OF_CROSSINGS = {
+WAIVED_CROSSING_WARNINGS = {
     "SYNCASYNCNET": "the reset of one side of a crossing sets that of the other, through registers"
 }
 
 #: Most nodes that a comment lists by their numbers; longer lists end in the number of nodes.
-LISTED = 8
+MOST_LISTED = 8
 
 
 @public
@@ -65,7 +65,7 @@ def emit(
     Parameters
     ----------
     command : str
-        Command line that repeats the export, for the header of the text and for the manifest.
+        Command line that repeats the export, for the header of the Verilog and for the manifest.
     ram : str
         Memory rule in the notation of `MemoryRule.parse`: the RAM style of each memory.
     flow : str, optional
@@ -90,40 +90,42 @@ def emit(
     >>> "module fabric (" in tf.emit(fabric).text
     True
     """
-    of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
-    of_type("Command", command, str, "text")
+    require_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
+    require_type("Command", command, str, "text")
     netlist, prefix, top = fabric.netlist, fabric.prefix, fabric.prefix + TOP
     modules = module_texts(netlist, prefix, MemoryRule.parse(ram))
-    contents = contents_of(netlist)
+    contents = distinct_rom_contents(netlist)
     names = {value: name for name, value in contents.items()}
     loops = TopText(netlist, prefix, modules)
     counts = instance_counts(netlist, prefix, names)
     whole = ModuleText(loops.text(top), loops.structure, counts)
-    return Design.of(
+    return Design.from_modules(
         modules | {top: whole},
         top,
         classes=router_classes(fabric, contents),
-        parts=_parts(netlist, prefix, modules) | dict.fromkeys(contents, Role.ROM.value),
+        parts=_module_roles(netlist, prefix, modules) | dict.fromkeys(contents, Role.ROM.value),
         contents=contents,
         interface=fabric.top,
         prefix=prefix,
         instance_names=loops.instance_names,
         net_names=loops.net_names,
         instance_parts=loops.instance_parts,
-        comments={prefix + name: comment for name, comment in _nodes(netlist).items()},
-        header=header(fabric, command, loops.about, crossings="clk_0" in netlist.inputs),
-        files=files_beside(
+        comments={prefix + name: comment for name, comment in _node_comments(netlist).items()},
+        header=header_comment(fabric, command, loops.about, crossings="clk_0" in netlist.inputs),
+        files=companion_files(
             fabric,
             [*modules, top],
             command=command,
-            title=_title(fabric),
+            title=_fabric_title(fabric),
             flow=flow,
             templates=templates,
         ),
     )
 
 
-def _parts(netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]) -> dict[str, str]:
+def _module_roles(
+    netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]
+) -> dict[str, str]:
     """Return the role of each module as a label of reports; routers are left out.
 
     A module without a role of its own has the role of a parent.
@@ -141,7 +143,7 @@ def _parts(netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]) -> 
     return parts
 
 
-def _nodes(netlist: Netlist) -> dict[str, str]:
+def _node_comments(netlist: Netlist) -> dict[str, str]:
     """Return a comment for each module that belongs to nodes: the list of these nodes."""
     arrays: dict[str, list[IntArray]] = defaultdict(list)
     for array in netlist.arrays:
@@ -154,14 +156,16 @@ def _nodes(netlist: Netlist) -> dict[str, str]:
         if len(nodes) == everyone:
             comments[name] = f"Of all {len(nodes)} nodes."
             continue
-        listed = ", ".join(map(str, nodes[:LISTED].tolist()))
-        more = f", .. ({len(nodes)} in all)" if len(nodes) > LISTED else ""
+        listed = ", ".join(map(str, nodes[:MOST_LISTED].tolist()))
+        more = f", .. ({len(nodes)} in all)" if len(nodes) > MOST_LISTED else ""
         comments[name] = f"Of node{'s' * (len(nodes) > 1)} {listed}{more}."
     return comments
 
 
-def header(fabric: Fabric, command: str, more: Sequence[str] = (), *, crossings: bool) -> str:
-    """Return the comment above the text: title, version, command, and Verilator's waivers.
+def header_comment(
+    fabric: Fabric, command: str, more: Sequence[str] = (), *, crossings: bool
+) -> str:
+    """Return the comment at the top of the Verilog: title, version, command, Verilator's waivers.
 
     Parameters
     ----------
@@ -173,22 +177,22 @@ def header(fabric: Fabric, command: str, more: Sequence[str] = (), *, crossings:
         True if the fabric has clock crossings, whose warnings are waived too.
     """
     lines = [
-        _title(fabric),
+        _fabric_title(fabric),
         f"made by torusfabric {__version__}:",
         f"  {command}",
         *more,
     ]
     text = "".join(f"{line_comment(line)}\n" for line in lines)
-    waived = WAIVED | (WAIVED_OF_CROSSINGS if crossings else {})
+    waived = WAIVED_WARNINGS | (WAIVED_CROSSING_WARNINGS if crossings else {})
     for name, reason in waived.items():
         text += f"/* verilator lint_off {name} */ // {reason}\n"
     return text
 
 
-def _title(fabric: Fabric) -> str:
+def _fabric_title(fabric: Fabric) -> str:
     """Return the title of a fabric: topology, collectives, width, flits and cycles, in one line."""
     program, most = fabric.program, "up to " * fabric.program.any_length
-    modes = ", ".join(f"{_collective(m)} by {m.algorithms}" for m in program.modes)
+    modes = ", ".join(f"{_collective_name(m)} by {m.algorithm_names}" for m in program.modes)
     return (
         f"{program.topology.title} {modes}: "
         f"{fabric.width} bits a flit, {most}{fabric.flits} flits a message, "
@@ -196,7 +200,7 @@ def _title(fabric: Fabric) -> str:
     )
 
 
-def _collective(mode: Mode) -> str:
+def _collective_name(mode: Mode) -> str:
     """Return the name of a mode's collective, with its operators or its root."""
     collective = mode.schedule.collective
     if collective.reducing:
@@ -205,27 +209,27 @@ def _collective(mode: Mode) -> str:
 
 
 #: Ports of the modules that are Verilog files of this folder; parameters set their widths.
-TABLE = {"address": Port("input", 0), "data": Port("output", 0)}
+TABLE_PORTS = {"address": Port("input", 0), "data": Port("output", 0)}
 
 #: Macro that Icarus Verilog defines. Icarus reads X from a memory word that was never written, and
 #: from an address beyond the end of the memory.
 ICARUS = "__ICARUS__"
 
 
-def known_body(module: Known) -> str:
-    """Return the body of a module that outputs 1 if every bit of its input is 0 or 1, not X.
+def unknown_to_zero_body(module: UnknownToZero) -> str:
+    """Return the body of an `UnknownToZero` for Icarus, after its ports.
 
-    The body starts after the ports.
+    Each bit of ``known`` is 1 if the bit of ``word`` is 1, and 0 if that is 0 or X.
     """
     bits = [f"word[{k}]" for k in range(module.width)] if module.width > 1 else ["word"]
-    known = concatenated([f"{bit} === 1'b1" for bit in reversed(bits)])
+    known = concatenate_names([f"{bit} === 1'b1" for bit in reversed(bits)])
     return f"  assign known = {known};"
 
 
 def module_texts(
-    netlist: Netlist, prefix: str = "", rule: MemoryRule = AUTO
+    netlist: Netlist, prefix: str = "", rule: MemoryRule = AUTO_RULE
 ) -> dict[str, ModuleText]:
-    """Return the text of each module of a netlist, children before their parents.
+    """Write each module of a netlist except the top as Verilog, children before their parents.
 
     Parameters
     ----------
@@ -237,7 +241,7 @@ def module_texts(
     Returns
     -------
     dict of str to ModuleText
-        Module name, prefix included -> the module. The top is not among them.
+        Module name, prefix included -> the module.
     """
     with no_inferred_names():
         own: dict[str, ModuleText] = {}
@@ -252,15 +256,17 @@ def module_texts(
         inner: dict[str, ModuleText] = {}
         _add_shared(inner, prefix, [each for module in own.values() for each in module.shared])
     if any(prefix + LOOK_UP in module.children for module in own.values()):
-        found = _written(prefix, LOOK_UP, TABLE, inner=True)
+        found = _read_module_file(prefix, LOOK_UP, TABLE_PORTS, inner=True)
         inner = {prefix + LOOK_UP: found} | inner
-    if ROM in netlist.counts:
-        inner[prefix + ROM] = _written(prefix, ROM, {"clk": Port("input")} | TABLE)
+    if ROM in netlist.instance_counts:
+        inner[prefix + ROM] = _read_module_file(prefix, ROM, {"clk": Port("input")} | TABLE_PORTS)
     return inner | own
 
 
-def _written(prefix: str, name: str, ports: dict[str, Port], *, inner: bool = False) -> ModuleText:
-    """Return a module whose text is a Verilog file of this folder."""
+def _read_module_file(
+    prefix: str, name: str, ports: dict[str, Port], *, inner: bool = False
+) -> ModuleText:
+    """Return the module `name`, which is a Verilog file of this folder."""
     text = Path(__file__).with_name(f"{name}.v").read_text(encoding="utf-8")
     text = text.replace(f"module {name} ", f"module {prefix}{name} ", 1)
     return ModuleText(text, Structure(ports), {}, inner=inner)
@@ -275,12 +281,16 @@ def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[Shar
             texts[prefix + each.name] = text
 
 
-def _other_bodies(shape: object) -> dict[str, str | None]:
-    """Return the alternative bodies of a shared module: macro -> body, or None if none pays off."""
+def _alternative_bodies(shape: object) -> dict[str, str | None]:
+    """Return the alternative bodies of a shared module: macro -> body.
+
+    A body is None if the plain body is as good. Only multiplexers, sums and `UnknownToZero` have
+    alternatives.
+    """
     if shape is None:
         return {}
-    if isinstance(shape, Known):
-        return {ICARUS: known_body(shape)}
+    if isinstance(shape, UnknownToZero):
+        return {ICARUS: unknown_to_zero_body(shape)}
     from ..rtl.chosen_sum import ChosenSum
     from .ecp5 import ECP5, multiplexer_body, sum_body
     from .lut6 import LUT6, lut6_body
@@ -291,11 +301,11 @@ def _other_bodies(shape: object) -> dict[str, str | None]:
 
 
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
-    """Return the text of a shared module, with alternative bodies for some devices."""
-    bodies, ports = _other_bodies(shared.shape), shared.ports()
+    """Return a shared module as Verilog, with alternative bodies for some devices."""
+    bodies, ports = _alternative_bodies(shared.shape), shared.make_ports()
     text = write_module(
         Heading(shared.name, prefix, shared.about, clocked=shared.clocked),
-        shared.module(ports),
+        shared.make_module(ports),
         {port.name: port for port in ports},
         instead={define: body for define, body in bodies.items() if body},
     )

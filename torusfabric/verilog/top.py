@@ -22,20 +22,20 @@ import numpy as np
 
 from ..rtl.arrays import Array
 from ..rtl.netlist import Netlist
-from .loops import Loop, Nets, local_name
+from .loops import GenerateLoop, Nets, local_name
 from .module_text import ModuleText, Port, Structure
 from .syntax import (
     bits_of,
-    concatenated,
+    comma_list,
+    concatenate_names,
     constant_lines,
-    declared,
-    listed,
+    declare_ports,
+    declare_wires,
     range_of,
-    wires,
-    wrapped,
+    wrap_lines,
 )
 
-__all__ = ["RomContents", "TopText", "contents_of", "instance_counts"]
+__all__ = ["RomContents", "TopText", "distinct_rom_contents", "instance_counts"]
 
 #: Bits of the widest constant that Verilator takes without an option.
 VERILATOR_BITS = 1 << 16
@@ -58,15 +58,15 @@ class RomContents:
 
     @property
     def address_bits(self) -> int:
-        """Bits of the address."""
+        """Bits of the address that selects a row; at least 1."""
         return max((len(self.rows) - 1).bit_length(), 1)
 
     @property
-    def bits(self) -> int:
+    def total_bits(self) -> int:
         """Bits of all rows."""
         return len(self.rows) * self.width
 
-    def parameters(self, contents: str | None = None) -> str:
+    def instance_parameters(self, contents: str | None = None) -> str:
         """Return the parameters of a ROM instance in Verilog.
 
         Parameters
@@ -76,17 +76,17 @@ class RomContents:
         """
         return (
             f".DEPTH({len(self.rows)}), .WIDTH({self.width}), .ADDRESS({self.address_bits}), "
-            f".CONTENTS({contents or constant_lines(self.value, self.bits)})"
+            f".CONTENTS({contents or constant_lines(self.packed_rows, self.total_bits)})"
         )
 
     @property
-    def value(self) -> int:
+    def packed_rows(self) -> int:
         """All rows as one number, row 0 least significant."""
         return sum(row << k * self.width for k, row in enumerate(self.rows))
 
 
-def contents_of(netlist: Netlist) -> dict[str, RomContents]:
-    """Return the different contents of ROMs: name of the first instance with them -> contents."""
+def distinct_rom_contents(netlist: Netlist) -> dict[str, RomContents]:
+    """Return each different contents of ROMs once, by the name of the first ROM that has it."""
     found: dict[RomContents, str] = {}
     for array in netlist.arrays:
         if array.roms is None:
@@ -123,7 +123,7 @@ def instance_counts(
 
 
 class TopText:
-    """The structural top of a netlist as text, with patterns that translate its names.
+    """The structural top of a netlist as Verilog, with patterns that translate its names.
 
     Parameters
     ----------
@@ -137,11 +137,11 @@ class TopText:
     structure : Structure
         Ports of the top, and its nets outside loops.
     instance_names, instance_parts : dict of str to str
-        Patterns for `member_name`: instance -> its name in the netlist, and the part of the fabric:
-        ``node[].router`` -> ``router_at_{}``, ``router of node {}``.
+        Patterns for `translate_path`: instance -> its name in the netlist, and the part of the
+        fabric: ``node[].router`` -> ``router_at_{}``, ``router of node {}``.
     net_names : dict of str to str
-        Patterns for `member_name`: element of a net array -> its name in the netlist: ``tx[]`` ->
-        ``tx_{}``.
+        Patterns for `translate_path`: element of a net array -> its name in the netlist: ``tx[]``
+        -> ``tx_{}``.
     about : list of str
         Lines for the header of the file.
     """
@@ -154,7 +154,7 @@ class TopText:
             if not scope or not any(array.index.any() for array in arrays):
                 del scopes[scope]
         alone = [array for array in netlist.arrays if array.scope not in scopes]
-        scopes = {scope: scopes[scope] for scope in sorted(scopes, key=_order_of)}
+        scopes = {scope: scopes[scope] for scope in sorted(scopes, key=_loop_order)}
         ports = {name: Port("input") for name in ("clk", "rst")}
         ports |= {name: Port("input", width) for name, width in netlist.inputs.items()}
         ports |= {name: Port("output", width) for name, width in netlist.outputs.items()}
@@ -167,19 +167,19 @@ class TopText:
         self.structure = Structure(ports, own)
         taken = {array.name.format(array.index[0]) for array in alone} | scopes.keys()
         nets = Nets(netlist.inputs | own | netlist.outputs, scopes, taken)
-        loops = [Loop(nets, scope, scopes[scope], prefix, modules) for scope in scopes]
-        single = [Loop(nets, "", [array], prefix, modules) for array in alone]
+        loops = [GenerateLoop(nets, scope, scopes[scope], prefix, modules) for scope in scopes]
+        single = [GenerateLoop(nets, "", [array], prefix, modules) for array in alone]
         outputs = [
-            f"{name} = {concatenated([*map(nets.part, reversed(parts))])}"
+            f"{name} = {concatenate_names([*map(nets.part_expression, reversed(parts))])}"
             for name, parts in netlist.wired.items()
         ]
-        outputs += _shown(netlist, nets, scopes)
-        lines = [*wires("  ", own), *nets.declarations()]
+        outputs += _output_assignments(netlist, nets, scopes)
+        lines = [*declare_wires("  ", own), *nets.declaration_lines()]
         if loops:
             inside = [line for loop in loops for line in loop.lines]
             lines += ["  genvar k;", "  generate", *inside, "  endgenerate"]
-        lines += [listed("  assign ", outputs, ";")] if outputs else []
-        self.net_names = nets.names
+        lines += [comma_list("  assign ", outputs, ";")] if outputs else []
+        self.net_names = nets.net_patterns
         self._lines = lines + [line for loop in single for line in loop.lines]
         self.instance_names, self.instance_parts = dict[str, str](), dict[str, str]()
         for scope, arrays in {**scopes, "": alone}.items():
@@ -200,30 +200,32 @@ class TopText:
             )
 
     def text(self, name: str) -> str:
-        """Return the text of the module."""
+        """Return the Verilog of the top, as a module with this name."""
         ports = {
             port: f"{facts.direction} wire {range_of(facts.width)}{port}"
             for port, facts in self.structure.ports.items()
         }
-        head = [f"module {name} (", *declared(ports), ");"]
-        return "\n".join([*wrapped([*head, *self._lines]), "endmodule\n"])
+        head = [f"module {name} (", *declare_ports(ports), ");"]
+        return "\n".join([*wrap_lines([*head, *self._lines]), "endmodule\n"])
 
-    def path(self, array: Array, index: int) -> str:
+    def instance_path(self, array: Array, index: int) -> str:
         """Return the path of an instance within the module, with its generate blocks."""
         return self._paths[array.name, array.module].format(index)
 
 
-def _order_of(scope: str) -> tuple[bool, bool]:
+def _loop_order(scope: str) -> tuple[bool, bool]:
     """Return the sort key of a loop: groups of nodes first, then nodes, then all others."""
     return scope != "group", scope != "node"
 
 
-def _shown(netlist: Netlist, nets: Nets, scopes: Mapping[str, list[Array]]) -> Iterator[str]:
-    """Yield the assignments of outputs whose nets are elements of net arrays."""
+def _output_assignments(
+    netlist: Netlist, nets: Nets, scopes: Mapping[str, list[Array]]
+) -> Iterator[str]:
+    """Yield an assignment for each output of the top whose net is an element of a net array."""
     for arrays in scopes.values():
         for array in arrays:
             for net, width in array.outputs.values():
                 if net.format(array.index[0]) in netlist.outputs:
                     for k in array.index.tolist():
-                        name, of = nets.word(net, str(k))
+                        name, of = nets.element_expression(net, str(k))
                         yield f"{net.format(k)} = {bits_of(name, 0, width, of)}"

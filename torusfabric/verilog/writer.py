@@ -1,4 +1,4 @@
-"""`write_module`: from one Amaranth component to the text of one Verilog module.
+"""`write_module`: from one Amaranth component to one Verilog module.
 
 The users are `module_texts`, for the leaf modules of a netlist, and the synthesis report of a full
 crossbar.
@@ -22,30 +22,36 @@ from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, S
 from ..rtl.amaranth_private import (
     MemoryDescription,
     MemoryInstance,
-    MemoryPort,
+    MemoryPortDescription,
     describe_memory,
 )
-from ..rtl.modules import SharedModule, Use
-from .expressions import Expressions
+from ..rtl.modules import SharedInstance, SharedModule
+from .expressions import ExpressionWriter
 from .module_text import (
-    AUTO,
+    AUTO_RULE,
     Memory,
     MemoryRule,
     ModuleText,
     Port,
     Structure,
-    for_simulation,
+    guard_initial_contents,
     memory_attributes,
 )
-from .names import SignalNames, driven_within
-from .statements import Process, Statements, assigned_values, plain_last, processes
+from .names import SignalNames, all_driven_signals
+from .statements import (
+    Process,
+    StatementWriter,
+    assigned_values,
+    group_into_processes,
+    merge_plain_processes,
+)
 from .syntax import (
+    comma_list,
     constant,
-    guarded,
-    indented,
-    listed,
+    indent_lines,
     range_of,
-    wrapped,
+    statement_block,
+    wrap_lines,
 )
 
 __all__ = ["LUT4", "Heading", "write_module"]
@@ -59,10 +65,10 @@ SYNCHRONIZER = '(* ASYNC_REG = "TRUE" *) '
 
 #: Attributes of registers that synthesis must not merge with equal registers: Vivado and Quartus
 #: read them at the declaration, Yosys at the assignment.
-DECLARED_APART, ASSIGNED_APART = '(* keep = "true", dont_merge *) ', "(* keep *) "
+UNMERGED_DECLARATION, UNMERGED_ASSIGNMENT = '(* keep = "true", dont_merge *) ', "(* keep *) "
 
 #: Words of a memory that one ``initial`` block sets. Why: Yosys reads a block in quadratic time.
-BLOCK = 64
+WORDS_IN_BLOCK = 64
 
 
 @dataclass(frozen=True)
@@ -94,16 +100,16 @@ def write_module(
     *,
     outputs: Collection[str] = (),
     instead: Mapping[str, str] = MappingProxyType({}),
-    rule: MemoryRule = AUTO,
+    rule: MemoryRule = AUTO_RULE,
 ) -> ModuleText:
-    """Return the text of a module.
+    """Write an Amaranth component as one Verilog module.
 
     Parameters
     ----------
     design : Elaboratable
         Hardware of the module.
     ports : dict of str to Signal
-        Ports by name, in the order of the text. The clocks and resets that the design uses come
+        Ports by name, in the order of the module. The clocks and resets that the design uses come
         before them and are left out here.
     outputs : collection of str
         Ports that are outputs even if nothing drives them.
@@ -130,11 +136,11 @@ def write_module(
       end
     endmodule
     """
-    return _Writer(heading, Fragment.get(design, None), ports, rule).written(outputs, instead)
+    return _ModuleWriter(heading, Fragment.get(design, None), ports, rule).write(outputs, instead)
 
 
-class _Writer:
-    """Writer of one module; `written` makes the text."""
+class _ModuleWriter:
+    """Writer of one module: `write` converts the hardware, piece by piece, into Verilog."""
 
     def __init__(
         self, heading: Heading, fragment: Fragment, ports: Mapping[str, Signal], rule: MemoryRule
@@ -151,22 +157,22 @@ class _Writer:
         self._memories: dict[str, Memory] = {}
         self._children = Counter[str]()
         self._shared: dict[str, SharedModule] = {}
-        self._expressions = Expressions(self._names)
+        self._expressions = ExpressionWriter(self._names)
         self._nets, self._body = self._expressions.nets, self._expressions.body
-        self._statements = Statements(self._expressions)
+        self._statements = StatementWriter(self._expressions)
 
     # The module
 
-    def written(self, shown: Collection[str], instead: Mapping[str, str]) -> ModuleText:
-        """Return the module; `instead` has alternative bodies by macro."""
+    def write(self, shown: Collection[str], instead: Mapping[str, str]) -> ModuleText:
+        """Return the module; the parameters are `outputs` and `instead` of `write_module`."""
         fragment = self._design.fragment
-        driven = driven_within(fragment)
-        self._write(fragment, "")
-        signals = self._declare(driven)
+        driven = all_driven_signals(fragment)
+        self._write_fragment(fragment, "")
+        signals = self._declare_signals(driven)
         ports = {n: Port("input") for n in self._names.clocks
                  if self._heading.clocked or n in self._names.read}  # fmt: skip
-        ports |= self._outer({id(signal) for signal in driven}, shown)
-        heads = [self._head(name, port) for name, port in ports.items()]
+        ports |= self._declare_ports({id(signal) for signal in driven}, shown)
+        heads = [self._port_declaration(name, port) for name, port in ports.items()]
         name = self._heading.prefix + self._heading.name
         about = self._heading.about
         lines = [*[f"// {about}"] * bool(about), f"module {name}" + (" (" if heads else ";")]
@@ -175,18 +181,18 @@ class _Writer:
         for number, (define, other) in enumerate(instead.items()):
             lines += [f"`{'elsif' if number else 'ifdef'} {define}", other]
         lines += ["`else"] * bool(instead)
-        nets = [listed(head, names, ";") for head, names in self._nets.items()]
-        lines += indented([*nets, *self._declared, *self._body, *self._contents])
+        nets = [comma_list(head, names, ";") for head, names in self._nets.items()]
+        lines += indent_lines([*nets, *self._declared, *self._body, *self._contents])
         lines += ["`endif"] * bool(instead)
         return ModuleText(
-            "\n".join([*wrapped(lines), "endmodule\n"]),
+            "\n".join([*wrap_lines(lines), "endmodule\n"]),
             Structure(ports, signals, self._memories, dict(self._held)),
             dict(self._children),
             tuple(self._shared.values()),
         )
 
-    def _declare(self, driven: Iterable[Signal]) -> dict[str, int]:
-        """Declare all driven signals that are no ports; return the width of each by name."""
+    def _declare_signals(self, driven: Iterable[Signal]) -> dict[str, int]:
+        """Declare all driven signals that are no ports; return name -> width in bits."""
         signals = {}
         kept: dict[str, list[str]] = {}
         for signal in driven:
@@ -199,18 +205,25 @@ class _Writer:
                 kept.setdefault(head, []).append(name)
                 continue
             attribute = SYNCHRONIZER * (id(signal) in self._names.synchronizers)
-            attribute += DECLARED_APART * (name in self._apart)
+            attribute += UNMERGED_DECLARATION * (name in self._apart)
             self._nets.setdefault(f"{attribute}{head}", []).append(name)
         for head, names in kept.items():
             guarded = [f"`ifdef {LUT4}", "(* keep *)", "`endif"]
-            self._declared += [*guarded, listed(head, names, ";")]
+            self._declared += [*guarded, comma_list(head, names, ";")]
         return signals
 
-    def _outer(self, driven: set[int], shown: Collection[str]) -> dict[str, Port]:
-        """Return the ports apart from clocks.
+    def _declare_ports(self, driven: set[int], shown: Collection[str]) -> dict[str, Port]:
+        """Return the ports apart from clocks, by name.
 
-        An output that shares its signal with another port, or that nothing drives, is assigned
-        here.
+        An output that shares its signal with another port, or that nothing drives, gets an
+        assignment here, because no statement of the module assigns it.
+
+        Parameters
+        ----------
+        driven : set of int
+            ``id`` of each signal that something in the module drives.
+        shown : collection of str
+            Ports that are outputs in any case.
         """
         ports = {}
         for name, port in self._ports.items():
@@ -223,26 +236,26 @@ class _Writer:
             ports[name] = Port("output" if is_output else "input", len(port))
         return ports
 
-    def _head(self, name: str, port: Port) -> str:
+    def _port_declaration(self, name: str, port: Port) -> str:
         """Return the declaration of a port."""
         register = name in self._registers and self._names[self._ports[name]] == name
-        apart = DECLARED_APART * (register and name in self._apart)
+        apart = UNMERGED_DECLARATION * (register and name in self._apart)
         net = "reg" if register else "wire"
         return f"{apart}{port.direction} {net} {range_of(port.width)}{name}"
 
-    def _write(self, fragment: Fragment, prefix: str) -> None:
+    def _write_fragment(self, fragment: Fragment, prefix: str) -> None:
         """Write the statements, memories and instances of a fragment and its subfragments."""
         for domain, statements in fragment.statements.items():
             clock = None if domain == "comb" else fragment.domains[domain]
-            for process in plain_last(processes(clock, statements)):
+            for process in merge_plain_processes(group_into_processes(clock, statements)):
                 self._write_process(process)
         for inner, name, _ in fragment.subfragments:
             if isinstance(inner, MemoryInstance):
                 memory = describe_memory(inner)
                 self._write_memory(memory, inner.domains, prefix + (name or memory.name))
             elif isinstance(inner, Instance):
-                self._write_instance(inner, self._names.new(prefix + (name or inner.type)))
-            self._write(inner, f"{prefix}{name}_" if name else prefix)
+                self._write_instance(inner, self._names.new_name(prefix + (name or inner.type)))
+            self._write_fragment(inner, f"{prefix}{name}_" if name else prefix)
 
     # Statements
 
@@ -256,33 +269,35 @@ class _Writer:
             return
         clocked = {self._names[signal]: len(signal) for signal in signals}
         self._registers |= clocked.keys()
-        self._apart |= clocked.keys() if process.apart else set()
+        self._apart |= clocked.keys() if process.is_unmerged else set()
         self._held |= clocked
         domain = process.domain
-        lines = self._statements.lines(process.statements)
+        lines = self._statements.statement_lines(process.statements)
         reset_too = [each for each in signals if not each.reset_less]
-        cleared = self._initials(reset_too, "<=") if domain.rst is not None else []
-        edge = f"{domain.clk_edge}edge {self._names.of(domain.clk)}"
+        cleared = self._initial_assignments(reset_too, "<=") if domain.rst is not None else []
+        edge = f"{domain.clk_edge}edge {self._names.name_for_reading(domain.clk)}"
         if cleared:
-            reset = self._names.of(domain.rst)
+            reset = self._names.name_for_reading(domain.rst)
             if domain.async_reset:
                 edge += f" or posedge {reset}"
-                lines = [f"if ({reset}) begin", *indented(cleared), "end else begin",
-                         *indented(lines), "end"]  # fmt: skip
+                lines = [f"if ({reset}) begin", *indent_lines(cleared), "end else begin",
+                         *indent_lines(lines), "end"]  # fmt: skip
             else:
-                lines += guarded(f"if ({reset})", cleared)
-        self._add(f"always @({edge})", lines, attribute=ASSIGNED_APART * process.apart)
+                lines += statement_block(f"if ({reset})", cleared)
+        self._append_block(
+            f"always @({edge})", lines, attribute=UNMERGED_ASSIGNMENT * process.is_unmerged
+        )
         # Loaded tables survive a reset; their first contents are those the fabric is built with.
         kept = [each for each in signals if each.reset_less and each.init]
         if kept:
-            self._add("initial", self._initials(kept, "="))
+            self._append_block("initial", self._initial_assignments(kept, "="))
 
-    def _add(self, head: str, lines: Sequence[str], *, attribute: str = "") -> None:
+    def _append_block(self, head: str, lines: Sequence[str], *, attribute: str = "") -> None:
         """Append a statement with a head, ``always`` or ``initial``, to the body."""
-        self._body.append(attribute + "\n".join(guarded(head, lines)))
+        self._body.append(attribute + "\n".join(statement_block(head, lines)))
 
-    def _initials(self, signals: Iterable[Signal], sign: str) -> list[str]:
-        """Return the lines that assign signals their initial values."""
+    def _initial_assignments(self, signals: Iterable[Signal], sign: str) -> list[str]:
+        """Return the lines that assign signals their initial values; `sign` is ``<=`` or ``=``."""
         return [
             f"{self._names[signal]} {sign} {constant(signal.init, len(signal))};"
             for signal in signals
@@ -301,47 +316,53 @@ class _Writer:
         self, memory: MemoryDescription, domains: Mapping[str, ClockDomain], name: str
     ) -> None:
         """Write a memory, its initial contents and its ports."""
-        name, width, depth = self._names.new(name), memory.width, memory.depth
+        name, width, depth = self._names.new_name(name), memory.width, memory.depth
         at_once = any(port.domain == "comb" for port in memory.reads)
-        style = self._rule.style(width, depth, at_once=at_once) if memory.writes else None
+        style = self._rule.choose_style(width, depth, at_once=at_once) if memory.writes else None
         attributes = memory_attributes(style, memory.attributes.get("ram_style")) if style else []
         declared = f"reg {range_of(width)}{name} [0:{depth - 1}];"
         if len(attributes) == 1:
             attributes, declared = [], f"{attributes[0]} {declared}"
         self._declared += [*attributes, declared]
-        self._contents += for_simulation(style, self._initial(name, memory.rows, width))
+        self._contents += guard_initial_contents(
+            style, self._initial_contents(name, memory.rows, width)
+        )
         self._memories[name] = Memory(width, memory.rows)
         for port in memory.writes:
-            self._clocked(domains[port.domain], [*self._writes(port, name)])
+            self._append_clocked(domains[port.domain], [*self._write_port_lines(port, name)])
         for port in memory.reads:
             self._write_read(domains, port, name)
 
-    def _writes(self, port: MemoryPort, name: str) -> Iterator[str]:
+    def _write_port_lines(self, port: MemoryPortDescription, name: str) -> Iterator[str]:
         """Yield the lines of a write port, one statement for each write enable."""
         size = len(port.data) // len(port.enable)
         for k in range(len(port.enable)):
-            word = f"{name}[{self._index(port)}]"
+            word = f"{name}[{self._port_address(port)}]"
             if len(port.enable) > 1:
                 word += f"[{(k + 1) * size - 1}:{k * size}]" if size > 1 else f"[{k}]"
             line = f"{word} <= {self._expressions.bits(port.data, k * size, (k + 1) * size)};"
             if not isinstance(port.enable, Const):
-                yield from guarded(f"if ({self._expressions.bits(port.enable, k, k + 1)})", [line])
+                yield from statement_block(
+                    f"if ({self._expressions.bits(port.enable, k, k + 1)})", [line]
+                )
             elif port.enable.value >> k & 1:
                 yield line
 
-    def _index(self, port: MemoryPort) -> str:
+    def _port_address(self, port: MemoryPortDescription) -> str:
         """Return the address of a port; a sum or difference becomes a wire.
 
         Why: Icarus keeps the carry of a sum that stands in an index.
         """
-        address = self._expressions.whole(port.address)
+        address = self._expressions.all_bits(port.address)
         if not re.search(r" [+-]\s", address):
             return address
-        return self._expressions.helper(address, len(port.address), called="address")
+        return self._expressions.helper_wire(address, len(port.address), called="address")
 
-    def _write_read(self, domains: Mapping[str, ClockDomain], port: MemoryPort, name: str) -> None:
+    def _write_read(
+        self, domains: Mapping[str, ClockDomain], port: MemoryPortDescription, name: str
+    ) -> None:
         """Write a read port: an assignment if it is asynchronous, a clocked block otherwise."""
-        data, address = port.data, self._index(port)
+        data, address = port.data, self._port_address(port)
         assert isinstance(data, Signal), "a read port shows its word in a signal"
         shown = self._names[data]
         if port.domain == "comb":
@@ -351,30 +372,32 @@ class _Writer:
         self._registers.add(shown)
         self._held[shown] = len(data)
         lines = [f"{shown} <= {name}[{address}];"]
-        if self._expressions.known(port.enable) != "1":
-            lines = guarded(f"if ({self._expressions.whole(port.enable)})", lines)
-        self._clocked(domains[port.domain], lines)
+        if self._expressions.constant_bits(port.enable) != "1":
+            lines = statement_block(f"if ({self._expressions.all_bits(port.enable)})", lines)
+        self._append_clocked(domains[port.domain], lines)
 
-    def _initial(self, name: str, rows: Sequence[int], width: int) -> list[str]:
+    def _initial_contents(self, name: str, rows: Sequence[int], width: int) -> list[str]:
         """Return the lines that set the initial contents of a memory; a loop sets zeros."""
         if any(rows):
             lines = [f"{name}[{k}] = {constant(row, width)};" for k, row in enumerate(rows)]
-            blocks = (lines[k : k + BLOCK] for k in range(0, len(lines), BLOCK))
-            return ["\n".join(["initial begin", *indented(block), "end"]) for block in blocks]
-        index = self._names.new("index")
+            blocks = (lines[k : k + WORDS_IN_BLOCK] for k in range(0, len(lines), WORDS_IN_BLOCK))
+            return ["\n".join(["initial begin", *indent_lines(block), "end"]) for block in blocks]
+        index = self._names.new_name("index")
         self._nets.setdefault("integer ", []).append(index)
         loop = f"for ({index} = 0; {index} < {len(rows)}; {index} = {index} + 1)"
-        return guarded(f"initial {loop}", [f"{name}[{index}] = {constant(0, width)};"])
+        return statement_block(f"initial {loop}", [f"{name}[{index}] = {constant(0, width)};"])
 
-    def _clocked(self, domain: ClockDomain, lines: list[str]) -> None:
-        self._add(f"always @({domain.clk_edge}edge {self._names.of(domain.clk)})", lines)
+    def _append_clocked(self, domain: ClockDomain, lines: list[str]) -> None:
+        self._append_block(
+            f"always @({domain.clk_edge}edge {self._names.name_for_reading(domain.clk)})", lines
+        )
 
     def _write_instance(self, instance: Instance, name: str) -> None:
         """Write an instance of another module, and count it."""
         module = f"{self._heading.prefix}{instance.type}"
         self._children[module] += 1
         for origin in instance.origins or ():
-            if isinstance(origin, Use):
+            if isinstance(origin, SharedInstance):
                 self._shared[origin.module.name] = origin.module
         parameters = [
             f".{key}({constant(v.value, len(v)) if isinstance(v, Const) else v})"
@@ -383,10 +406,10 @@ class _Writer:
         pins = []
         for key, (value, direction) in instance.ports.items():
             text = (
-                self._expressions.whole(value)
+                self._expressions.all_bits(value)
                 if direction == "i"
-                else self._expressions.target(value)
+                else self._expressions.assignment_target(value)
             )
             pins.append(f".{key}({text})")
         given = f" #({', '.join(parameters)})" if parameters else ""
-        self._body.append(listed(f"{module}{given} {name} (", pins, ");"))
+        self._body.append(comma_list(f"{module}{given} {name} (", pins, ");"))

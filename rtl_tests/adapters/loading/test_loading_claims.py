@@ -12,13 +12,13 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.adapters.boards.files import emit_boards
-from torusfabric.adapters.loading.claims import claims, harnesses, held
+from torusfabric.adapters.loading.claims import claims, harnesses, with_constant_tables
 from torusfabric.adapters.loading.claims.writing import image_claim, writing_harnesses
 from torusfabric.proof import prove
 from torusfabric.proof.gates import read_gates
 from torusfabric.proof.report import Refuted
-from torusfabric.proof.solver import solve
-from torusfabric.proof.units import operators_of
+from torusfabric.proof.solver import prove_harness
+from torusfabric.proof.units import find_operators
 
 
 @cache
@@ -42,7 +42,7 @@ def test_all_is_proved(top, modules):
     fabric, _ = loaded(top)
     found = [*harnesses(fabric)]
     assert [each.name for each in found] == modules.split()
-    assert all(solve(each).failed is None for each in found)
+    assert all(prove_harness(each).failed is None for each in found)
 
 
 #: A text in a module, a wrong one, and the claim that it breaks.
@@ -88,7 +88,7 @@ def refuted_claim(netlist, design, fabric, module):
     """The claim about a module that is refuted."""
     every = writing_harnesses(netlist, design, fabric.digest)
     (harness,) = (each for each in every if each.name == module)
-    failed = solve(harness).failed
+    failed = prove_harness(harness).failed
     assert failed is not None
     return failed.signal
 
@@ -121,9 +121,9 @@ def test_faults_of_boards_are_refuted(what):
 def refuted_wires(port, change):
     """What is said of wires of the second table of a node, once those of a port are changed."""
     fabric, _ = loaded()
-    still = held(fabric)
+    still = with_constant_tables(fabric)
     design = tf.emit(still)
-    text = read_gates(design, still.netlist.roles, operators=operators_of(still, design))
+    text = read_gates(design, still.netlist.roles, operators=find_operators(still, design))
     pins = text.instances["the_table_node_1"].pins
     pins[port] = change(pins[port])
     for claim in claims(fabric, design, text):

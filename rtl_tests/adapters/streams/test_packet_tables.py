@@ -8,7 +8,7 @@ import torusfabric as tf
 from torusfabric.adapters.streams.front import StreamFront
 from torusfabric.adapters.streams.hardware import StreamTop
 from torusfabric.adapters.streams.options import Clocks
-from torusfabric.adapters.streams.packets import OWN, packets_received, packets_sent
+from torusfabric.adapters.streams.packets import OWN_BLOCK, packets_received, packets_sent
 from torusfabric.rtl.core import Core
 
 
@@ -16,7 +16,7 @@ def tables(topology, collectives, **options):
     """The packet tables of the loaders and of the unloaders of a fabric."""
     fabric = build_fabric(topology, collectives, **{"top": "stream", "beat": 1} | options)
     top = StreamTop(StreamFront(fabric.program, fabric.width, fabric.beat).core, Clocks.ONE, 0)
-    return top.loader.table, top.unloader.table
+    return top.loader.packet_table, top.unloader.packet_table
 
 
 @pytest.mark.parametrize(
@@ -62,20 +62,20 @@ def test_tables_name_every_word_of_the_memory_port(topology, collective, options
     flits = program.flits
     for received, find in ((False, packets_sent), (True, packets_received)):
         packets = find(core, 0)
-        bank, address = core.places(received=received)
+        bank, address = core.locate_words(received=received)
         nodes = np.arange(len(bank))[:, None, None]
-        packet, word = np.ogrid[: packets.count, : flits // beat]
-        blocks = packets.blocks
+        packet, word = np.ogrid[: packets.most_packets, : flits // beat]
+        blocks = packets.n_blocks
         if program.any_length:
             block, turn = word % blocks, word // blocks
         else:
             block, turn = word // packets.words if blocks > 1 else 0 * word, word
             turn = word % packets.words if blocks > 1 else word
         found = packets.base[nodes, packet, block] + turn * packets.pitch
-        bank, address = (each.reshape(len(each), packets.count, flits)[..., ::beat]
+        bank, address = (each.reshape(len(each), packets.most_packets, flits)[..., ::beat]
                          for each in (bank, address))  # fmt: skip
         at = packets.bank[nodes, packet, block]
-        mine = (at != OWN) & (address >= 0) & packets.there[:, None, None]
+        mine = (at != OWN_BLOCK) & (address >= 0) & packets.has_packets[:, None, None]
         assert mine.any()
         assert (at == bank)[mine].all()
         assert (found == address)[mine].all()

@@ -36,8 +36,8 @@ def test_messages_go_to_chunks_by_beats(topology, collective, beat):
         got = program.execute(words, length=length)
         right, receives = program.delivered(words, length=length)
         assert (got[receives] == right[receives]).all()
-        n = -(-length // mode.chunks)
-        piece = [piece for piece in mode.pieces(64) if piece.first <= n][-1]
+        n = -(-length // mode.common_grain_flits)
+        piece = [piece for piece in mode.cycle_pieces(64) if piece.first <= n][-1]
         assert piece.constant + piece.per_flit * n == program.cycles(length)
 
 
@@ -46,8 +46,8 @@ def test_ranges_begin_where_cycles_change():
     program = tf.compile([sums], max_flits=256).by_beats(2)
     mode = program.modes[0]
     for length in range(1, 257, 3):
-        n = -(-length // mode.chunks)
-        piece = [piece for piece in mode.pieces(256) if piece.first <= n][-1]
+        n = -(-length // mode.common_grain_flits)
+        piece = [piece for piece in mode.cycle_pieces(256) if piece.first <= n][-1]
         assert piece.constant + piece.per_flit * n == program.cycles(length)
 
 
@@ -76,7 +76,7 @@ def test_the_least_beat_that_does_not_limit_runs(collective, flits, beat):
 )
 def test_ports_do_not_limit_what_is_planned_for_beats(topology, collective, flits):
     torus = tf.parse_topology(topology)
-    beat = volume.beat(torus, parse_collective(collective), flits)
+    beat = volume.least_beat(torus, parse_collective(collective), flits)
     forms = tf.plan_forms(torus, collective, max_flits=flits, beat=beat)
     beat, program = least_beat(tf.compile([forms], max_flits=flits), 16)
     form = program.form_of(0)
@@ -115,8 +115,8 @@ def test_ports_have_the_bytes_of_a_beat():
 
 def test_words_of_a_beat_lie_in_a_row():
     rows = FlitRows(4, 4)
-    assert len({*rows.split(np.array([6, 10, 14, 18]))[0].tolist()}) == 2
-    assert len({*rows.split(np.array([2, 6, 10, 14]))[0].tolist()}) == 1
+    assert len({*rows.split_address(np.array([6, 10, 14, 18]))[0].tolist()}) == 2
+    assert len({*rows.split_address(np.array([2, 6, 10, 14]))[0].tolist()}) == 1
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_words_of_a_beat_lie_in_a_row():
     [(0b11, False, 2, 5), (0b01, True, 1, 5), (0b01, False, 1, -1), (0b10, True, 2, -1)],
 )
 def test_torn_beats_are_of_no_origin(keep, last, count, origin):
-    flits = list(Beat(0x0201, last, 5, 9, keep).flits(2, 8))
+    flits = list(Beat(0x0201, last, 5, 9, keep).split_flits(2, 8))
     assert [flit.number for flit in flits] == [origin] * count
     assert [flit.word for flit in flits] == [1, 2][:count]
 

@@ -80,7 +80,7 @@ def test_registers_beside_streams(tmp_path, collective, lengths, bus):
 @pytest.mark.long
 def test_a_command_with_words_of_others_is_found(tmp_path, monkeypatch):
     """By commands whose mode is sent where the root is expected, every run is of mode 0."""
-    monkeypatch.setattr(attach, "COMMAND", ("root", "length", "mode", "operation", "tag"))
+    monkeypatch.setattr(attach, "COMMAND_WORDS", ("root", "length", "mode", "operation", "tag"))
     folder = exported(tmp_path, "2", "allgather,alltoall", {"max_flits": 2}, width=16, bus="axi4")
     assert not run_bench(folder, STALL=0)[0]
 
@@ -104,7 +104,7 @@ def test_a_wrong_word_is_found(tmp_path):
 
 @pytest.mark.parametrize("faults", [1, pytest.param(0, marks=pytest.mark.long)])
 def test_a_destination_that_is_not_checked_is_found(tmp_path, monkeypatch, faults):
-    monkeypatch.setattr(Loader, "wrong_destination", lambda *_: Const(0))
+    monkeypatch.setattr(Loader, "is_wrong_destination", lambda *_: Const(0))
     folder = exported(tmp_path, "3", "alltoall", {"flits": 1})
     passed, text = run_bench(folder, RUNS=4, FAULTS=faults)
     assert passed == (faults == 0)

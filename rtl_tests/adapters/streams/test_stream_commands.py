@@ -8,11 +8,11 @@ from vectors import needs_icarus, run_vectors
 
 import torusfabric as tf
 from torusfabric.adapters.streams.drive.beats import STATUS_SINK, Beat
-from torusfabric.adapters.streams.drive.comparison import Compared
-from torusfabric.adapters.streams.drive.messages import Planned, draw_exchange
-from torusfabric.adapters.streams.drive.traffic import traffic_of
+from torusfabric.adapters.streams.drive.comparison import StreamComparison
+from torusfabric.adapters.streams.drive.messages import PlannedRun, random_run_packets
+from torusfabric.adapters.streams.drive.traffic import make_traffic
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job
-from torusfabric.simulation.jobs import completed, random_jobs
+from torusfabric.simulation.jobs import complete_job, random_jobs
 
 #: Commands of a reduce (mode 1) from three nodes, with two operators, of up to four flits, that
 #: cannot be carried out, and why.
@@ -45,10 +45,12 @@ def test_a_command_of_another_number_of_words_is_refused(stall, clocks):
     """Each is between two good ones, which are carried out; its fifth word, if any, is its tag."""
     fabric = streams("2", "allgather,alltoall", max_flits=2, clocks=clocks)
     lengths = [length for length in range(1, 13) if length != 5]
-    jobs = [completed(fabric, Job(mode=k % 2, length=1 + k % 2)) for k in range(len(lengths) + 1)]
-    runs = [Planned(job, draw_exchange(fabric, job, seed=k)) for k, job in enumerate(jobs)]
+    jobs = [
+        complete_job(fabric, Job(mode=k % 2, length=1 + k % 2)) for k in range(len(lengths) + 1)
+    ]
+    runs = [PlannedRun(job, random_run_packets(fabric, job, seed=k)) for k, job in enumerate(jobs)]
     cycles = [fabric.program.cycles(job.length, mode=job.mode) for job in jobs]
-    traffic = traffic_of(fabric, runs, stall=stall, seed=1, cycles=sum(cycles))
+    traffic = make_traffic(fabric, runs, stall=stall, seed=1, cycles=sum(cycles))
     commands, statuses = [], []
     for k, (job, length) in enumerate(zip(jobs, [*lengths, 0], strict=True)):
         good = (job.mode, job.length, 0, 0, 100 + k)
@@ -60,8 +62,8 @@ def test_a_command_of_another_number_of_words_is_refused(stall, clocks):
     sinks = [*traffic.sinks[:-1], traffic.sinks[-1]._replace(expected=3 * len(statuses[:-1]))]
     engine = CompiledEngine if clocks == "one" else AmaranthEngine
     log = engine(fabric).run_traffic(replace(traffic, sources=sources, sinks=sinks))
-    compared = Compared([run.exchange for run in runs], log)
-    assert not any(run.words_wrong for run in compared.runs)
+    compared = StreamComparison([run.exchange for run in runs], log)
+    assert not any(run.words_wrong for run in compared.run_comparisons)
     words = [arrival.word for arrival in log.arrivals[STATUS_SINK]]
     assert [words[at : at + 3] for at in range(0, len(words), 3)] == statuses[:-1]
 

@@ -8,7 +8,7 @@ from helpers import few
 from stream_sections import forced
 
 import torusfabric as tf
-from torusfabric.adapters.streams.sections import SHARE, sections_of, share_with_two
+from torusfabric.adapters.streams.sections import LEAST_SHARE, choose_sections, rate_share_with_two
 from torusfabric.simulation.jobs import random_jobs
 
 #: Fabrics with runs so short that two sections of each memory are too few.
@@ -43,19 +43,19 @@ def share_of(program, runs=24):
         job = tf.Job(mode=number if program.several else None, root=0 if mode.any_root else None)
         report = tf.simulate(fabric, jobs=[job] * runs)
         assert report.passed, report.first_wrong
-        shares.append(report.rate.share)
+        shares.append(report.rate.limit_share)
     return min(shares)
 
 
 def expected(program):
     """The share that is reached with two sections, by the formula."""
-    return min(share_with_two(program, mode) for mode in range(len(program.modes)))
+    return min(rate_share_with_two(program, mode) for mode in range(len(program.modes)))
 
 
 @pytest.mark.parametrize("name", few(2, [*SHORT]))
 def test_short_runs_reach_the_rate(name):
     program = program_of(*SHORT[name])
-    assert sections_of(program).count == 4
+    assert choose_sections(program).n_sections == 4
     assert share_of(program, runs=10) >= 0.95
 
 
@@ -65,16 +65,16 @@ def test_two_sections_would_be_too_few(name):
     program = program_of(*SHORT[name])
     with forced(buffers=2):
         share = share_of(program)
-    assert share < SHARE
+    assert share < LEAST_SHARE
     assert share == pytest.approx(expected(program), abs=0.01)
 
 
 @pytest.mark.parametrize(("topology", "collectives", "options"), LONG_ENOUGH)
 def test_two_sections_are_enough(topology, collectives, options):
     program = program_of(topology, collectives, options)
-    assert sections_of(program).count == 2
+    assert choose_sections(program).n_sections == 2
     share = share_of(program)
-    assert share >= SHARE
+    assert share >= LEAST_SHARE
     assert share == pytest.approx(expected(program), abs=0.01)
 
 
@@ -91,7 +91,7 @@ def test_modes_that_take_turns():
     report = tf.simulate(fabric, jobs=random_jobs(fabric, 40, seed=3))
     assert report.passed, report.first_wrong
     assert report.rate.buffers == 3
-    assert report.rate.share >= 0.95
+    assert report.rate.limit_share >= 0.95
 
 
 #: Where fabrics with four sections are looked for.
@@ -105,7 +105,7 @@ COLLECTIVES = ["allgather", "broadcast", "scatter", "gather", "alltoall", "reduc
 def test_every_fabric_with_four_sections_reaches_the_rate(topology):
     for collective, flits in product(COLLECTIVES, (1, 2, 3, 4, 8)):
         program = program_of(topology, collective, {"flits": flits})
-        if sections_of(program).count == 4:
+        if choose_sections(program).n_sections == 4:
             assert share_of(program, runs=12) >= 0.95, (collective, flits)
 
 

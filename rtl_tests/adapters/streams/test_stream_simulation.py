@@ -10,7 +10,7 @@ from stream_bench import streams
 import torusfabric as tf
 from torusfabric.adapters.streams.bench.packets import Packet
 from torusfabric.adapters.streams.drive.beats import Beat
-from torusfabric.adapters.streams.drive.messages import Exchange, draw_exchange
+from torusfabric.adapters.streams.drive.messages import RunPackets, random_run_packets
 from torusfabric.adapters.streams.drive.rates import sustained_rate
 from torusfabric.adapters.streams.drive.simulate import draw_jobs, simulate_streams
 from torusfabric.adapters.streams.loader import Loader
@@ -29,7 +29,7 @@ class TestExchanges:
 
     def exchange(self, collective, **job):
         fabric = stream_fabric("3", collective, max_flits=3)
-        return draw_exchange(fabric, tf.Job(length=2, **job), seed=5)
+        return random_run_packets(fabric, tf.Job(length=2, **job), seed=5)
 
     @pytest.mark.parametrize("collective", ["scatter", "alltoall", "reduce-scatter"])
     def test_each_destination_has_a_packet(self, collective):
@@ -56,7 +56,7 @@ def run_both(fabric, **options):
     ]
 
 
-@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+@pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 def test_engines_agree():
     """Both compare all words; without stalls they take the same cycles, too."""
     fabric = stream_fabric("2", "alltoall", width=40, max_flits=3)
@@ -67,7 +67,7 @@ def test_engines_agree():
     assert all(report.passed for report in run_both(fabric, jobs=jobs, stall=0.4))
 
 
-@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+@pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 @pytest.mark.parametrize(
     ("topology", "kinds"),
     few(
@@ -84,7 +84,7 @@ def test_runs_follow_one_another_at_once(topology, kinds):
     check_runs(topology, kinds, 5)
 
 
-@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+@pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 def test_runs_end_soon_after_their_last_slot():
     """Sooner than nodes could be told of it ahead."""
     check_runs("mesh:3", "reduce-scatter", 3, link_latency="3")
@@ -163,15 +163,15 @@ def test_a_fabric_that_rests_too_soon_is_an_error():
 
 def test_runs_that_links_limit():
     """Of words of one port, runs take the cycles of the program: no other part takes as long."""
-    exchange = Exchange([[Packet(0, (1, 2))]] * 3, [[Packet(0, (1, 2))]] * 3)
+    exchange = RunPackets([[Packet(0, (1, 2))]] * 3, [[Packet(0, (1, 2))]] * 3)
     rate = sustained_rate([exchange] * 4, [9] * 4, [20, 29, 38, 47], stall=0.0, buffers=2, width=16)
-    assert (rate.limited_by, rate.share, rate.least_cycles) == ("run", 1, 27)
+    assert (rate.limited_by, rate.limit_share, rate.least_cycles) == ("run", 1, 27)
     assert rate.words_per_cycle == 18 / 27
     assert rate.to_json()["bytes_per_cycle"] == round(36 / 27, 3)
 
 
 def test_ports_that_rest_limit_more():
-    exchange = Exchange([[Packet(0, (1,))]] * 3, [[Packet(k, (1,) * 6) for k in range(3)]] * 3)
+    exchange = RunPackets([[Packet(0, (1,))]] * 3, [[Packet(k, (1,) * 6) for k in range(3)]] * 3)
     rates = [
         sustained_rate([exchange] * 4, [9] * 4, [20, 60, 90, 120], stall=stall, buffers=2, width=16)
         for stall in (0.0, 0.5)
@@ -184,7 +184,7 @@ def test_runs_follow_one_another_at_the_rate_of_ports():
     """An all-gather brings each node more words than a run takes cycles."""
     report = tf.simulate(stream_fabric("3x3", flits=4), jobs=[tf.Job()] * 6)
     assert report.rate.limited_by == "unload"
-    assert report.rate.share >= 0.95
+    assert report.rate.limit_share >= 0.95
 
 
 @pytest.mark.parametrize("stall", [-0.1, 0.96, float("nan"), float("inf")])
@@ -252,7 +252,7 @@ def test_what_is_no_good_is_dropped(name):
     assert report.rate is None
 
 
-@pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
+@pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 def test_engines_agree_on_errors():
     fabric = streams("3", "alltoall", max_flits=2)
     reports = [
@@ -267,7 +267,7 @@ def test_engines_agree_on_errors():
 @pytest.mark.parametrize("collectives", ["alltoall", "alltoall,allgather"])
 def test_an_error_that_is_not_told_is_found(collectives, monkeypatch):
     """Loaders that take every destination for one that exists: words are wrong, or errors are."""
-    monkeypatch.setattr(Loader, "wrong_destination", lambda *_: Const(0))
+    monkeypatch.setattr(Loader, "is_wrong_destination", lambda *_: Const(0))
     fabric = streams("3", collectives, max_flits=2)
     jobs = [tf.Job(mode=0 if "," in collectives else None, length=1)] * 12
     report = simulate_streams(fabric, jobs=jobs, faults=0.5, seed=2)

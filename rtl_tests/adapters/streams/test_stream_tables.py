@@ -23,7 +23,7 @@ def fabric_of(topology, *collectives, most=16):
 
 def rom_bits(fabric):
     """Bits of the ROMs of loaders and unloaders."""
-    roms = fabric.netlist.having(Role.ROM)
+    roms = fabric.netlist.instances_with_role(Role.ROM)
     return sum(len(rom.contents) * rom.width for rom in roms if "load_row" in rom.name)
 
 

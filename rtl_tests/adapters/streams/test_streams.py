@@ -12,7 +12,7 @@ from stream_sections import forced
 import torusfabric as tf
 from torusfabric.adapters.streams.drive.simulate import simulate_streams
 from torusfabric.adapters.streams.ports import stream_ports
-from torusfabric.adapters.streams.sections import sections_of
+from torusfabric.adapters.streams.sections import choose_sections
 from torusfabric.simulation.engines import Job
 from torusfabric.simulation.jobs import random_jobs
 
@@ -176,7 +176,7 @@ def test_messages_that_are_no_good(collectives):
 
 def test_nodes_of_four_sections_with_clocks_of_their_own():
     fabric = streams("2", "allgather", flits=4, clocks="per-node")
-    assert sections_of(fabric.program).count == 4
+    assert choose_sections(fabric.program).n_sections == 4
     report = tf.simulate(fabric, jobs=[tf.Job()] * 8, stall=0.2)
     assert report.passed, report.first_wrong
 

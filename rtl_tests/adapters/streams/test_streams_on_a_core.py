@@ -21,7 +21,7 @@ def test_words_and_cycles(topology, collective, flits, stall):
     check(fabric, 6, stall)
 
 
-@pytest.mark.skipif(not cxx.have_compiler(), reason="needs a C++ compiler")
+@pytest.mark.skipif(not cxx.has_compiler(), reason="needs a C++ compiler")
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("side", [4, pytest.param(8, marks=pytest.mark.long)])
 def test_runs_follow_one_another(side, collective):
@@ -43,4 +43,4 @@ def test_the_core_knows_no_streams():
     core = StreamFront(fabric.program, fabric.width, fabric.beat).core
     names = {name.rpartition("_")[0] for name in core.netlist.node_ports}
     assert names == {*core.memory_port.inputs, "read_data"}
-    assert not any(core.rows.memories[k].own for kind in core.kinds.received for k in kind)
+    assert not any(core.rows.memories[k].own for kind in core.kinds.received_memories for k in kind)

@@ -8,7 +8,7 @@ from helpers import simulated
 from vectors import needs_icarus
 
 import torusfabric as tf
-from torusfabric.verilog.manifest import interface
+from torusfabric.verilog.manifest import interface_facts
 
 
 def watched(**options):
@@ -224,5 +224,5 @@ def test_without_a_timeout_there_is_no_watch():
 
 
 def test_a_register_names_it():
-    bus = interface(watched(bus="wishbone"))["bus"]
+    bus = interface_facts(watched(bus="wishbone"))["bus"]
     assert bus["registers"]["stalled"]["fields"]["node"]["width"] == 2

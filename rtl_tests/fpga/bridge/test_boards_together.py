@@ -7,14 +7,14 @@ from board_systems import board_system
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.adapters.boards.bridge.connected import WITHDRAW, ConnectedBoards
+from torusfabric.adapters.boards.bridge.connected import WITHDRAW_BIT, ConnectedBoards
 from torusfabric.adapters.boards.bridge.linked import linked_blocks, simulated_ports
 from torusfabric.adapters.boards.drive import BoardRun
 from torusfabric.cli import main
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.rtl.run_choices import RunError
-from torusfabric.simulation.engines.base import PATIENCE
+from torusfabric.simulation.engines.base import TIMEOUT_CYCLES
 
 
 def system():
@@ -33,10 +33,14 @@ def test_a_start_that_waits_can_be_withdrawn():
     boards = tf.connect("sim:2 allgather --boards 2 --width 8 --max-flits 2")
     engine, job = boards.boards[0].engine, tf.Job(length=1)
     engine.start(job)
-    assert engine.shown("status") & 1
-    engine.write("abort", WITHDRAW)
-    status = engine.shown("status")
-    assert (status & 3, status >> 4 & 15, engine.shown("failed")) == (2, RunError.TIMEOUT, 1)
+    assert engine.read_register("status") & 1
+    engine.write_register("abort", WITHDRAW_BIT)
+    status = engine.read_register("status")
+    assert (status & 3, status >> 4 & 15, engine.read_register("failed")) == (
+        2,
+        RunError.TIMEOUT,
+        1,
+    )
     assert boards.run([job]).passed
 
 
@@ -47,10 +51,10 @@ def test_boards_of_which_one_does_not_start_are_in_service_again(monkeypatch):
     first, second = (board.engine for board in boards.boards)
     with monkeypatch.context() as lost:
         lost.setattr(second, "start", lambda job: None)
-        lost.setattr(first.fabric, "cycles_of", lambda *_, **__: -PATIENCE)
+        lost.setattr(first.fabric, "cycles_of", lambda *_, **__: -TIMEOUT_CYCLES)
         with pytest.raises(WorkFailed, match="The board is still at work"):
             boards.run([tf.Job(length=1)])
-    assert not first.shown("status") & 1
+    assert not first.read_register("status") & 1
     assert boards.run([tf.Job(length=1)]).passed
 
 
@@ -80,7 +84,7 @@ def test_each_port_has_its_block():
     got, report = boards.carry(words)
     assert report.passed
     assert got.tolist() == [[3, 4]] * 2
-    boards.boards[1].engine.received = boards.boards[0].engine.received  # type: ignore[method-assign]
+    boards.boards[1].engine.read_messages = boards.boards[0].engine.read_messages  # type: ignore[method-assign]
     assert boards.carry(words)[1].words_wrong == 2
 
 

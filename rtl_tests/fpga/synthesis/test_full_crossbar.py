@@ -7,8 +7,8 @@ import pytest
 from hand_written import PORTS, described
 from printed import printed
 
-from torusfabric.fpga.synthesis.cones import fewest_tables
 from torusfabric.fpga.synthesis.full_crossbar import full_crossbar
+from torusfabric.fpga.synthesis.lut_purposes import fewest_luts
 from torusfabric.fpga.synthesis.synthesize import Workplace, synthesize
 from torusfabric.rtl.multiplexer import select_bits
 from torusfabric.verilog.design import Design, RouterClass, RouterShape
@@ -79,8 +79,8 @@ def test_full_crossbar_passes_every_input(inputs, tmp_path):
 
 def test_fewest_tables():
     # Two or three words take one table if their selects are not more than its other inputs.
-    assert [fewest_tables(n) for n in range(9)] == [0, 0, 1, 2, 2, 3, 3, 3, 4]
-    assert [fewest_tables(n, 6) for n in (1, 2, 4, 5, 8)] == [0, 1, 1, 2, 2]
+    assert [fewest_luts(n) for n in range(9)] == [0, 0, 1, 2, 2, 3, 3, 3, 4]
+    assert [fewest_luts(n, 6) for n in (1, 2, 4, 5, 8)] == [0, 1, 1, 2, 2]
 
 
 @pytest.mark.long

@@ -51,10 +51,10 @@ def test_place_and_route_gives_clock_rates(runs, no_runs, cache):
 
 def test_clock_rate_is_the_median_of_the_seeds(monkeypatch):
     rates = {1: 100.0, 2: 300.0, 3: 120.0, 4: None}
-    monkeypatch.setattr(Flow, "harnessed", lambda self, name, ports, seeds: {"seconds": 1.0})
+    monkeypatch.setattr(Flow, "map_in_harness", lambda self, name, ports, seeds: {"seconds": 1.0})
     monkeypatch.setattr(
         Flow,
-        "place",
+        "place_and_route",
         lambda self, name, ports, seed: {
             "mhz": rates[seed],
             "why": None if rates[seed] else "does not fit: no room",
@@ -75,7 +75,7 @@ def test_clock_rate_is_the_median_of_the_seeds(monkeypatch):
 
 def test_slowest_path_is_that_of_the_median(monkeypatch):
     """Its ends are parts of the fabric and what cells there are called after."""
-    monkeypatch.setattr(Flow, "harnessed", lambda self, name, ports, seeds: {"seconds": 1.0})
+    monkeypatch.setattr(Flow, "map_in_harness", lambda self, name, ports, seeds: {"seconds": 1.0})
 
     def place(self, name, ports, seed):
         step = lambda kind, delay: {
@@ -89,7 +89,7 @@ def test_slowest_path_is_that_of_the_median(monkeypatch):
         known = {"mhz": 100.0 * seed, "why": None, "placed": {}, "logic_mhz": 400.0, "seconds": 1.0}
         return known | {"path": slowest_path({"critical_paths": paths})}
 
-    monkeypatch.setattr(Flow, "place", place)
+    monkeypatch.setattr(Flow, "place_and_route", place)
     parts = {"r0": "router of node 0", "r2": "router of node 2"}
     named = dataclasses.replace(design(1), instance_parts=parts)
     report = synthesize(named, "ice40-hx8k", pnr=True, seeds=[3, 1, 2])
@@ -112,8 +112,8 @@ def test_fabric_too_large_for_the_device_is_not_placed(monkeypatch):
         return {"seconds": 1.0}
 
     placed = {"mhz": 99.0, "why": None, "placed": {}, "logic_mhz": 200.0, "seconds": 1.0}
-    monkeypatch.setattr(Flow, "harnessed", harnessed)
-    monkeypatch.setattr(Flow, "place", lambda *_: placed)
+    monkeypatch.setattr(Flow, "map_in_harness", harnessed)
+    monkeypatch.setattr(Flow, "place_and_route", lambda *_: placed)
     report = synthesize(design(2, 3), "ice40-hx8k", pnr=True)
     assert report.fabric["fits"] is False
     assert report.fabric["fmax_mhz"] is None
@@ -124,7 +124,7 @@ def test_fabric_too_large_for_the_device_is_not_placed(monkeypatch):
 
 
 def _pnr_that_fails(monkeypatch, last):
-    monkeypatch.setattr(Flow, "harnessed", lambda self, name, ports, seeds: {"seconds": 1.0})
+    monkeypatch.setattr(Flow, "map_in_harness", lambda self, name, ports, seeds: {"seconds": 1.0})
     real = tools.run
     said = f"Info: \t ICESTORM_LC:    8472/   7680   110%\nInfo: SB_IO: 3/ 256 1%\nERROR: {last}\n"
 
@@ -200,7 +200,7 @@ def test_no_path_between_registers_is_reported(monkeypatch):
 
 @pytest.mark.long
 def test_router_at_two_widths_on_all_targets():
-    for target in [name for name, t in TARGETS.items() if t.tools.pnr]:
+    for target in [name for name, t in TARGETS.items() if t.device_family.pnr]:
         for width in (8, 32):
             report = synthesize(design(width, 4), target, pnr=True, seeds=(1, 2))
             assert report.classes[0]["luts"] == report.classes[0]["ffs"] == PORTS * width

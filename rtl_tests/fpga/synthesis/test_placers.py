@@ -8,8 +8,8 @@ import pytest
 
 from torusfabric.errors import WorkFailed
 from torusfabric.fpga.synthesis import nextpnr as placers
-from torusfabric.fpga.synthesis.nextpnr import SILENCE, PlacerWatch, StuckPlacer
-from torusfabric.fpga.synthesis.wrappers import HARNESS, harness
+from torusfabric.fpga.synthesis.nextpnr import SILENT_SECONDS, PlacerWatch, StuckPlacer
+from torusfabric.fpga.synthesis.wrappers import HARNESS, harness_text
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def test_silence_as_long_as_all_before(tmp_path, clock, before):
     clock.seconds += 500
     says(log, clock, watch, before)
     silent = lasts(watch, clock) + 10
-    assert silent == max(SILENCE, before - 10) + 1
+    assert silent == max(SILENT_SECONDS, before - 10) + 1
     watch = PlacerWatch(log)
-    assert lasts(watch, clock) == SILENCE + 1
+    assert lasts(watch, clock) == SILENT_SECONDS + 1
 
 
 def test_routing_may_be_silent(tmp_path, clock):
@@ -70,7 +70,7 @@ def test_error_names_the_log(tmp_path, clock):
     log.write_text("Info: Strict legalising 4 cells...\n")
     watch = PlacerWatch(log)
     watch()
-    clock.seconds += SILENCE + 1
+    clock.seconds += SILENT_SECONDS + 1
     with pytest.raises(StuckPlacer, match=r"^Placer must .* stuck \(log: \S+nextpnr.log\)$"):
         watch()
 
@@ -99,7 +99,7 @@ def test_harness_drives_every_input_and_sees_every_output(outputs, tmp_path):
       end
     endmodule
     """
-    (tmp_path / "x.v").write_text(text + harness("m", ports) + bench)
+    (tmp_path / "x.v").write_text(text + harness_text("m", ports) + bench)
     subprocess.run(["iverilog", "-g2005", "-o", "x", "x.v"], cwd=tmp_path, check=True)
     said = subprocess.run(["vvp", "x"], cwd=tmp_path, check=True, capture_output=True, text=True)
     # Registers start unknown; by then the scan chain has cleared all of them.
@@ -108,4 +108,4 @@ def test_harness_drives_every_input_and_sees_every_output(outputs, tmp_path):
 
 def test_harness_refuses_other_ports():
     with pytest.raises(WorkFailed, match=r"^Port pad of m must be an input or output, not inout$"):
-        harness("m", {"pad": ("inout", 1)})
+        harness_text("m", {"pad": ("inout", 1)})

@@ -27,9 +27,9 @@ def with_roms():
     module fabric(input clk, input [5:0] row, input [7:0] own, output [7:0] out);
       wire [7:0] a, b;
       wire x, y, z;
-      rom #({dear.parameters()}) rom_0 (.clk(clk), .address(row), .data(x));
-      rom #({contents["cheap"].parameters()}) rom_1 (.clk(clk), .address(row), .data(y));
-      rom #({contents["cheap"].parameters()}) rom_2 (.clk(clk), .address(row), .data(z));
+      rom #({dear.instance_parameters()}) rom_0 (.clk(clk), .address(row), .data(x));
+      rom #({contents["cheap"].instance_parameters()}) rom_1 (.clk(clk), .address(row), .data(y));
+      rom #({contents["cheap"].instance_parameters()}) rom_2 (.clk(clk), .address(row), .data(z));
       router r_0 (.clk(clk), .select(x), .own(own), .in(out), .out(a));
       router r_1 (.clk(clk), .select(y), .own(own), .in(a), .out(b));
       router r_2 (.clk(clk), .select(z), .own(own), .in(b), .out(out));
@@ -73,7 +73,7 @@ def test_routers_have_the_dearest_of_their_roms(runs):
 def test_routers_that_inject_nothing():
     """A node that only receives, or passes on, has a router without words of its own."""
     fabric = fabric_of("3", "broadcast", "max-flow", width=2)
-    assert any("inject" not in i.inputs for i in fabric.netlist.having(Role.ROUTER))
+    assert any("inject" not in i.inputs for i in fabric.netlist.instances_with_role(Role.ROUTER))
     report = synthesize(verilog.emit(fabric).routers(), "ice40-hx8k")
     assert sum(row["nodes"] for row in report.classes) == 3
 

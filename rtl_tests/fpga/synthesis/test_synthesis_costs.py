@@ -13,11 +13,11 @@ import torusfabric as tf
 from torusfabric import Fabric, emit, plan
 from torusfabric import compile as compile_program
 from torusfabric.fpga.synthesis.family import Cost
-from torusfabric.fpga.synthesis.memory_choice import block_share, fitting_rule
-from torusfabric.fpga.synthesis.report import per_bit
+from torusfabric.fpga.synthesis.memory_choice import block_ram_fill, fitting_memory_rule
+from torusfabric.fpga.synthesis.report import cost_per_bit
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.fpga.synthesis.target import TARGETS, find_target
-from torusfabric.rtl.multiplexer import branch_luts, lut_count
+from torusfabric.rtl.multiplexer import branched_lut_count, lut_count
 from torusfabric.verilog.design import Design, RouterClass
 
 
@@ -92,7 +92,8 @@ def test_out_ports_of_many_inputs_cost_what_is_planned(topology, inputs):
     assert max(len(choice.words) for choice in choices) == inputs
     (row,) = synthesize(emit(fabric).routers(), "ecp5-25k").classes
     luts = sum(
-        (branch_luts if choice.branched else lut_count)(len(choice.words)) for choice in choices
+        (branched_lut_count if choice.branched else lut_count)(len(choice.words))
+        for choice in choices
     )
     assert row["luts"] == 8 * luts
     # Nothing but these tables is there, and all are found by what they read.
@@ -131,20 +132,26 @@ def test_cost_of_control_is_explained():
 
 def test_cost_a_bit_is_explained_above_a_tenth():
     drivers = {"bits": 100, "luts": 100, "ffs": 100}
-    assert per_bit(Cost(luts=110, ffs=110), drivers)["why"] is None
-    assert per_bit(Cost(luts=111, ffs=100), drivers)["why"].startswith("1.11 LUTs and 1.00 flip")
-    assert per_bit(Cost(luts=100, ffs=111), drivers)["why"].startswith("1.00 LUTs and 1.11 flip")
-    assert per_bit(Cost(luts=5), {**drivers, "bits": 0})["luts_per_bit"] is None
+    assert cost_per_bit(Cost(luts=110, ffs=110), drivers)["why"] is None
+    assert cost_per_bit(Cost(luts=111, ffs=100), drivers)["why"].startswith(
+        "1.11 LUTs and 1.00 flip"
+    )
+    assert cost_per_bit(Cost(luts=100, ffs=111), drivers)["why"].startswith(
+        "1.00 LUTs and 1.11 flip"
+    )
+    assert cost_per_bit(Cost(luts=5), {**drivers, "bits": 0})["luts_per_bit"] is None
 
 
 def test_all_targets_know_what_fits():
     assert {"ice40-hx8k", "ice40-up5k", "ecp5-25k", "ecp5-85k"} <= TARGETS.keys()
     for target in TARGETS.values():
         for name, most in target.capacity.items():
-            assert target.over(Cost(**{name: most})) is None
-            assert target.over(Cost(**{name: most + 1})).startswith(f"does not fit: {most + 1} ")
+            assert target.misfit_reason(Cost(**{name: most})) is None
+            assert target.misfit_reason(Cost(**{name: most + 1})).startswith(
+                f"does not fit: {most + 1} "
+            )
     too_much = Cost(luts=1182241, brams=4320, urams=961)
-    assert find_target("xilinx-us-vu9p").over(too_much) == (
+    assert find_target("xilinx-us-vu9p").misfit_reason(too_much) == (
         "does not fit: 1182241 LUTs of 1182240, 961 ultra RAMs of 960"
     )
 
@@ -166,7 +173,7 @@ def test_logic_cells_of_ice40_are_shared_where_they_can_be():
         "carry of its own": cell("SB_CARRY", I0=3, I1=5, CI=14, CO=15),
     }
     module = {"cells": cells, "ports": {"q": {"direction": "output", "bits": [12, 13, 15]}}}
-    cost = find_target("ice40-hx8k").measure(module, ())
+    cost = find_target("ice40-hx8k").module_cost(module, ())
     assert cost == Cost(luts=2, ffs=2, carries=2, cells=4)
 
 
@@ -191,7 +198,7 @@ def rule(brams: int, most: int = 16) -> str:
     program = tf.compile(tf.plan("2x2", "allgather"), max_flits=most)
     device = find_target("ecp5-85k")
     device = replace(device, capacity=device.capacity | {"brams": brams})
-    return fitting_rule(tf.Fabric(program, width=32), device)
+    return fitting_memory_rule(tf.Fabric(program, width=32), device)
 
 
 @pytest.mark.parametrize("most", [8, 16, 64])
@@ -214,22 +221,27 @@ def test_too_small_a_device_has_the_same_memories_in_block_ram(most):
     """However short messages are, so that they take no more tables than longer ones."""
     program = tf.compile(tf.plan("2x2", "alltoall"), max_flits=most)
     small = replace(find_target("ecp5-85k"), capacity={"brams": 1, "luts": 100})
-    assert fitting_rule(tf.Fabric(program, width=32), small) == f"auto:{most},block"
+    assert fitting_memory_rule(tf.Fabric(program, width=32), small) == f"auto:{most},block"
 
 
 def test_wide_words_take_several_blocks():
-    family = find_target("ecp5-85k").tools
-    assert [family.blocks(*shape) for shape in ((36, 512), (37, 512), (36, 513), (1, 9999))] == [
-        1, 2, 2, 1,
-    ]  # fmt: skip
+    family = find_target("ecp5-85k").device_family
+    assert [
+        family.block_ram_count(*shape) for shape in ((36, 512), (37, 512), (36, 513), (1, 9999))
+    ] == [
+        1,
+        2,
+        2,
+        1,
+    ]
 
 
 def test_share_of_block_rams_counts_the_words_of_memories():
     """Two nodes with four words of 32 bits to send and eight to receive, in four block RAMs."""
     fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather"), flits=4), width=32)
     device = find_target("ecp5-85k")
-    share = block_share(fabric, device, "block", 4)
+    share = block_ram_fill(fabric, device, "block", 4)
     assert share == 2 * (4 + 8) * 32 / (4 * 512 * 36)
-    assert block_share(fabric, device, "auto", 4) is None
-    assert block_share(fabric, device, "block", 0) is None
-    assert block_share(fabric, find_target("xilinx-7"), "block", 4) is None
+    assert block_ram_fill(fabric, device, "auto", 4) is None
+    assert block_ram_fill(fabric, device, "block", 0) is None
+    assert block_ram_fill(fabric, find_target("xilinx-7"), "block", 4) is None

@@ -59,9 +59,9 @@ def test_cell_of_another_family_is_an_error():
     cell = {"type": "TRELLIS_FF", "port_directions": {}, "connections": {}}
     module = {"cells": {"x": cell}, "ports": {}}
     with pytest.raises(WorkFailed, match=r"^Cells must be those of ice40, not TRELLIS_FF$"):
-        find_target("ice40-hx8k").measure(module, ())
-    assert find_target("ecp5-25k").measure(module, ()) == Cost(ffs=1)
-    assert find_target("ice40-hx8k").measure(module, {"TRELLIS_FF"}) == Cost()
+        find_target("ice40-hx8k").module_cost(module, ())
+    assert find_target("ecp5-25k").module_cost(module, ()) == Cost(ffs=1)
+    assert find_target("ice40-hx8k").module_cost(module, {"TRELLIS_FF"}) == Cost()
 
 
 def test_child_after_its_parent_is_refused():

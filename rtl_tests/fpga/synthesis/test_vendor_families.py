@@ -76,9 +76,9 @@ def test_families_are_their_largest_parts():
 def test_adaptive_logic_modules_are_counted_by_halves():
     kinds = ["MISTRAL_ALUT6", *["MISTRAL_ALUT4"] * 3, *["MISTRAL_FF"] * 5]
     module = {"cells": {str(k): {"type": kind} for k, kind in enumerate(kinds)}}
-    assert find_target("cyclone-v").measure(module, ()) == Cost(luts=4, ffs=5, cells=3)
+    assert find_target("cyclone-v").module_cost(module, ()) == Cost(luts=4, ffs=5, cells=3)
     module = {"cells": {str(k): {"type": "MISTRAL_FF"} for k in range(13)}}
-    assert find_target("cyclone-v").measure(module, ()).cells == 4
+    assert find_target("cyclone-v").module_cost(module, ()).cells == 4
 
 
 def test_nothing_is_placed_without_a_tool():
@@ -100,7 +100,9 @@ endmodule
 def test_only_the_outermost_module_has_pads(tmp_path):
     """One inside that is kept apart has none: place and route would ask where its pins are."""
     (tmp_path / "text.v").write_text(KEPT)
-    script = find_target("gowin-gw1nr-9").tools.script("whole", Mapping.COMPACT, pads=True)
+    script = find_target("gowin-gw1nr-9").device_family.yosys_script(
+        "whole", Mapping.COMPACT, pads=True
+    )
     (tmp_path / "text.ys").write_text(f"read_verilog text.v\n{script}write_json text.json\n")
     tools.run("yosys", ["-s", "text.ys"], folder=tmp_path, log="text.log")
     modules = json.loads((tmp_path / "text.json").read_text())["modules"]

@@ -13,7 +13,7 @@ from torusfabric.rtl.core import Core
 def join(program, parts, width):
     """Return a design of several cores, and the cores."""
     m, cores = Module(), [Core(program, width, nodes=nodes) for nodes in parts]
-    designs = [core.design() for core in cores]
+    designs = [core.make_component() for core in cores]
     for number, design in enumerate(designs):
         m.submodules[f"core_{number}"] = design
     for core, design in zip(cores, designs, strict=True):

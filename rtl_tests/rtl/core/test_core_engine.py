@@ -9,7 +9,7 @@ from core_runs import CoreDriver, CoreJob
 import torusfabric as tf
 from torusfabric.rtl.core import Core
 from torusfabric.simulation.engines.compiled_cells import CompiledCells
-from torusfabric.simulation.engines.edges import Edges
+from torusfabric.simulation.engines.edges import EdgeRequest
 from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.engines.session import Session
 
@@ -27,14 +27,14 @@ def carried_out(core, words, job, expected):
         # Of a fixed root, the other nodes have no memory for what is sent.
         there = (address >= 0) & cells.exists[node, bank]
         nodes = np.broadcast_to(node, there.shape)[there]
-        cells.put(nodes, bank[there], address[there], words[core.nodes][there])
-        session.play(Edges(1, {"start": [1]}))
-        run = session.play(Edges(1000, {"start": [0]}, busy="busy"))
-        cycles = session.play(Edges(1, {}, ["cycles"])).shown["cycles"][0]
+        cells.write_words(nodes, bank[there], address[there], words[core.nodes][there])
+        session.simulate_edges(EdgeRequest(1, {"start": [1]}))
+        run = session.simulate_edges(EdgeRequest(1000, {"start": [0]}, busy="busy"))
+        cycles = session.simulate_edges(EdgeRequest(1, {}, ["cycles"])).shown["cycles"][0]
         bank, address = driver.places(job, received=True)
         there, found = address >= 0, np.zeros_like(expected)
         nodes = np.broadcast_to(node, there.shape)[there]
-        found[there] = cells.take(nodes, bank[there], address[there])
+        found[there] = cells.read_words(nodes, bank[there], address[there])
     return found, run.edges, cycles
 
 

@@ -20,10 +20,10 @@ def programs():
 def test_each_bit_of_a_room_has_a_place_of_its_own(programs, inputs, monkeypatch):
     """With too few template rows, two bits could share one: that is noticed."""
     room = room_for(programs, inputs=inputs)
-    core_room.assemble(room, {}, idles=True)
-    monkeypatch.setattr(core_room, "SAMPLES", 30)
+    core_room.assemble_tables(room, {}, idles=True)
+    monkeypatch.setattr(core_room, "TEMPLATE_SAMPLES", 30)
     with pytest.raises(AssertionError, match=r"a template has|no two values"):
-        core_room.assemble(room, {}, idles=True)
+        core_room.assemble_tables(room, {}, idles=True)
 
 
 def test_structure_follows_from_the_room_alone(programs):

@@ -34,7 +34,7 @@ class Pipeline:
         """Ask for the word of a cycle, and take that which was asked for some cycles ago."""
         driver, job = self.driver, self.jobs[number]
         memory, address = driver.places(job, received=True)
-        asked = cycle - driver.core.memory_port.answer
+        asked = cycle - driver.core.memory_port.read_cycles
         for node in range(len(driver.core.nodes)):
             there = cycle < memory.shape[1] and address[node, cycle] >= 0
             driver.set(f"read_advance_{node}", 1)
@@ -56,7 +56,7 @@ class Pipeline:
             driver.set("start", 1)
         program = driver.program
         words = max(
-            self.words[0].shape[1], self.expected[0].shape[1] + driver.core.memory_port.answer
+            self.words[0].shape[1], self.expected[0].shape[1] + driver.core.memory_port.read_cycles
         )
         for cycle in range(max(words, program.cycles() + 1)):
             if number + 1 < MESSAGES:
@@ -89,7 +89,7 @@ def test_three_messages_at_once(topology, collective, options, beat):
         for number in range(-1, MESSAGES + 1):
             await pipeline.step(number)
         # A node's own block makes way for the next message in the same section.
-        bank, address = core.places(received=True)
+        bank, address = core.locate_words(received=True)
         own = np.array([memory.own for memory in core.rows.memories])[bank]
         assert not own.all()
         for received, expected in zip(pipeline.received, pipeline.expected, strict=True):

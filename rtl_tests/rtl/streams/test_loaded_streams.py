@@ -16,17 +16,17 @@ from torusfabric.adapters.loading.image import Image
 from torusfabric.adapters.loading.loadable import LoadableMode
 from torusfabric.adapters.loading.room import room_for
 from torusfabric.adapters.streams.drive.beats import STATUS_SINK, Beat
-from torusfabric.adapters.streams.drive.comparison import Compared
-from torusfabric.adapters.streams.drive.messages import Planned, draw_exchange
+from torusfabric.adapters.streams.drive.comparison import StreamComparison
+from torusfabric.adapters.streams.drive.messages import PlannedRun, random_run_packets
 from torusfabric.adapters.streams.drive.simulate import draw_jobs, simulate_streams
-from torusfabric.adapters.streams.drive.traffic import traffic_of
-from torusfabric.adapters.streams.ports import LOAD, STATUS
+from torusfabric.adapters.streams.drive.traffic import make_traffic
+from torusfabric.adapters.streams.ports import LOAD_MODE, STATUS_WORDS
 from torusfabric.adapters.streams.sections import Sections
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.proof import prove
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.simulation.engines import CompiledEngine
-from torusfabric.simulation.jobs import completed
+from torusfabric.simulation.jobs import complete_job
 from torusfabric.toolchain import tools
 
 FLITS, WIDTH = 5, 8
@@ -66,11 +66,11 @@ def test_built_in(topology, names, planning, chosen):
 def image():
     """The image of a fabric of a ring with room for others."""
     modes = [
-        LoadableMode.of([form])
+        LoadableMode.from_forms([form])
         for form in map(_loadable, (planned("5", name) for name in ("allreduce", "allgather")))
     ]
     room = room_for(modes, rows=64, depth=16, streams=True)
-    return Image(room.changed(roots=True, entries=8), WIDTH, modes)
+    return Image(room.with_facts(roots=True, entries=8), WIDTH, modes)
 
 
 def _loadable(plan):
@@ -83,16 +83,18 @@ def _loadable(plan):
 def test_images_follow_one_another(image, stall):
     """Between runs, while words wait on both sides, all modes are loaded anew, and then one."""
     room = image.room
-    second = Image.of(room, WIDTH, wanted(*(planned("5", name) for name in ("alltoall", "halo"))))
+    second = Image.from_schedules(
+        room, WIDTH, wanted(*(planned("5", name) for name in ("alltoall", "halo")))
+    )
     third = second.with_modes([([planned("5", "gather")], True)], 1)
     fabrics = [tf.Fabric.holding(image)]
     fabrics += [tf.Fabric.holding(each, empty=True) for each in (second, third)]
     whole, exchanges, statuses = None, [], []
     for number, fabric in enumerate(fabrics):
-        jobs = [completed(fabric, job) for job in draw_jobs(fabric, 6, seed=number)]
-        drawn = [draw_exchange(fabric, job, seed=k) for k, job in enumerate(jobs)]
-        runs = [*map(Planned, jobs, drawn)]
-        traffic = traffic_of(fabric, runs, stall=stall, seed=1, cycles=100)
+        jobs = [complete_job(fabric, job) for job in draw_jobs(fabric, 6, seed=number)]
+        drawn = [random_run_packets(fabric, job, seed=k) for k, job in enumerate(jobs)]
+        runs = [*map(PlannedRun, jobs, drawn)]
+        traffic = make_traffic(fabric, runs, stall=stall, seed=1, cycles=100)
         whole = traffic if whole is None else joined(whole, traffic)
         exchanges += [run.exchange for run in runs]
         statuses += [[0, 0, 0]] * (number > 0)
@@ -103,9 +105,9 @@ def test_images_follow_one_another(image, stall):
     # One node is slower than an image.
     slow = whole.sinks[0]._replace(stall=0.97)
     log = CompiledEngine(fabrics[0]).run_traffic(replace(whole, sinks=[slow, *whole.sinks[1:]]))
-    found = Compared(exchanges, log)
+    found = StreamComparison(exchanges, log)
     assert not found.missing
-    assert [run.first_wrong for run in found.runs if run.words_wrong] == []
+    assert [run.first_wrong for run in found.run_comparisons if run.words_wrong] == []
     assert in_statuses(log) == statuses
 
 
@@ -125,20 +127,20 @@ def joined(before, after):
 def in_statuses(log):
     """The statuses that have come."""
     words = [arrival.word for arrival in log.arrivals[STATUS_SINK]]
-    return [words[at : at + len(STATUS)] for at in range(0, len(words), len(STATUS))]
+    return [words[at : at + len(STATUS_WORDS)] for at in range(0, len(words), len(STATUS_WORDS))]
 
 
 def test_no_torn_image_runs(image):
     """A torn image is refused, and runs after it; a whole one is taken then."""
     fabric = tf.Fabric.holding(image, empty=True)
-    job = completed(fabric, tf.Job(mode=1, length=3))
-    run = Planned(job, draw_exchange(fabric, job, seed=1))
-    right = traffic_of(fabric, [run], stall=0, seed=1, cycles=100)
+    job = complete_job(fabric, tf.Job(mode=1, length=3))
+    run = PlannedRun(job, random_run_packets(fabric, job, seed=1))
+    right = make_traffic(fabric, [run], stall=0, seed=1, cycles=100)
     *nodes, commands = right.sources
     torn = image.words[: len(image.words) // 2], [*image.words[:-1], image.words[-1] ^ 1], []
     beats = []
     for tag, words in enumerate(torn):
-        every = [LOAD, 0, 0, 0, tag, *words]
+        every = [LOAD_MODE, 0, 0, 0, tag, *words]
         beats += [Beat(word, k == len(every) - 1) for k, word in enumerate(every)]
     beats += [Beat(word, k == 4) for k, word in enumerate([1, 3, 0, 0, 9])]
     sinks = [*right.sinks[:-1], right.sinks[-1]._replace(expected=3 * 6)]
@@ -148,37 +150,43 @@ def test_no_torn_image_runs(image):
     for before in (fabric, tf.Fabric.holding(image)):
         traffic = replace(right, sources=sources, sinks=sinks, loads=False)
         log = CompiledEngine(before).run_traffic(traffic)
-        assert not Compared([run.exchange], log).runs[0].words_wrong
+        assert not StreamComparison([run.exchange], log).run_comparisons[0].words_wrong
         assert in_statuses(log) == [*refused, [0, 0, 0], [0, 0, image.program.cycles(3, mode=1)]]
 
 
 def test_a_command_of_another_number_of_words_is_refused(image):
     """Only behind the five words of a command that loads there are more."""
     fabric = tf.Fabric.holding(image)
-    job = completed(fabric, tf.Job(mode=1, length=3))
-    run = Planned(job, draw_exchange(fabric, job, seed=1))
-    right = traffic_of(fabric, [run], stall=0, seed=1, cycles=100)
+    job = complete_job(fabric, tf.Job(mode=1, length=3))
+    run = PlannedRun(job, random_run_packets(fabric, job, seed=1))
+    right = make_traffic(fabric, [run], stall=0, seed=1, cycles=100)
     *nodes, commands = right.sources
-    wrong = [[LOAD], [LOAD, 0, 0, 0], [1, 3, 0], [1, 3, 0, 0, 6, 0], [1, 3, 0, 0, 7, 0, 0, 0]]
+    wrong = [
+        [LOAD_MODE],
+        [LOAD_MODE, 0, 0, 0],
+        [1, 3, 0],
+        [1, 3, 0, 0, 6, 0],
+        [1, 3, 0, 0, 7, 0, 0, 0],
+    ]
     beats = [Beat(word, k == len(every) - 1) for every in wrong for k, word in enumerate(every)]
     sinks = [*right.sinks[:-1], right.sinks[-1]._replace(expected=3 * (len(wrong) + 1))]
     sources = [*nodes, commands._replace(beats=beats + commands.beats)]
     log = CompiledEngine(fabric).run_traffic(replace(right, sources=sources, sinks=sinks))
-    assert not Compared([run.exchange], log).runs[0].words_wrong
+    assert not StreamComparison([run.exchange], log).run_comparisons[0].words_wrong
     refused = [[tag, RunError.COMMAND, 0] for tag in (0, 0, 0, 6, 7)]
     assert in_statuses(log) == [*refused, [0, 0, image.program.cycles(3, mode=1)]]
 
 
 def test_what_a_table_says_matters(image, monkeypatch):
     """A wrong origin in the table of a node, or an image that is refused, is found."""
-    right = contents.pack
+    right = contents.pack_rows
 
     def wrong(layout, **values):
         if "memory" in values:
             values["origin"] = np.where(values["origin"] == 4, 3, values["origin"])
         return right(layout, **values)
 
-    monkeypatch.setattr(contents, "pack", wrong)
+    monkeypatch.setattr(contents, "pack_rows", wrong)
     built = tf.Fabric.holding(replace(image))
     report = tf.simulate(built, jobs=[tf.Job(mode=1)], engine="amaranth")
     assert report.words_wrong
@@ -195,7 +203,7 @@ def test_what_a_table_says_matters(image, monkeypatch):
 def test_proof(monkeypatch, right):
     """Runs are proved; those that stay in a section are refuted."""
     if not right:
-        monkeypatch.setattr(Sections, "following", lambda self, section, step=None: section)
+        monkeypatch.setattr(Sections, "next_section", lambda self, section, step=None: section)
     fabric = tf.Fabric(
         tf.compile(tf.plan("2", "allgather"), max_flits=1), width=1, top="stream", tables="ram"
     )
@@ -212,9 +220,9 @@ def test_packets_that_nodes_lack():
     """Where origins are not listed, nodes have the packets of all or of none."""
     gather, halo = (_loadable(planned("mesh:4", name)) for name in ("allgather", "halo"))
     room = room_for([gather.program], rows=32, depth=16, streams=True)
-    room.check(halo)
+    room.check_form(halo)
     with pytest.raises(InputError, match="needs lists of origins at nodes that lack packets"):
-        room.changed(lists=False).check(halo)
+        room.with_facts(lists=False).check_form(halo)
 
 
 def test_command(tmp_path, monkeypatch, capsys):

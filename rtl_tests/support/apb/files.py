@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from torusfabric.adapters.bus.interface import SOURCES
-from torusfabric.contract.interface import Bench
+from torusfabric.contract.interface import BenchAdditions
 from torusfabric.verilog import emit
-from torusfabric.verilog.design import MANIFEST, write_made
-from torusfabric.verilog.manifest import as_json, bench_files
+from torusfabric.verilog.design import MANIFEST, make_and_write
+from torusfabric.verilog.manifest import bench_files, json_text
 
 __all__ = ["write"]
 
@@ -25,7 +25,7 @@ def write(system, choices, folder, *, command, force=False):
         design = emit(system.behind_apb, command=command, **how)
         said = json.loads(design.files[MANIFEST])
         said |= {"interface": "apb", "bus": said["bus"] | {"protocol": "apb4", "address_unit": 1}}
-        files = bench_files(Bench(FILES, design.top)) | {MANIFEST: as_json(said)}
+        files = bench_files(BenchAdditions(FILES, design.top)) | {MANIFEST: json_text(said)}
         return replace(design, interface="apb", files=design.files | files)
 
-    return write_made(make, folder, force=force)
+    return make_and_write(make, folder, force=force)

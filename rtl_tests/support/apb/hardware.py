@@ -11,11 +11,11 @@ from torusfabric.adapters.bus.front import BusFront
 from torusfabric.adapters.bus.options import Bus
 from torusfabric.adapters.host.front import HostFront
 from torusfabric.contract.adapter import System
-from torusfabric.contract.ports import grouped_ports
+from torusfabric.contract.ports import ports_by_name
 from torusfabric.errors import InputError
 from torusfabric.rtl.fabric import Fabric
-from torusfabric.rtl.front import Built
-from torusfabric.rtl.netlist import Leaf, Role, add_single
+from torusfabric.rtl.front import FrontFacts
+from torusfabric.rtl.netlist import Leaf, Role, add_single_instance
 
 from .options import ADAPTER
 
@@ -25,7 +25,7 @@ __all__ = ["ApbSystem"]
 MOST_WAITS = 15
 
 #: The ports, in the order of the specification (ARM IHI 0024).
-PORTS = grouped_ports({
+PORTS = ports_by_name({
     ("bus", "apb4"): {
         "paddr": "the address of the first byte of a word of 32 bits",
         "psel": "an access is asked for",
@@ -56,17 +56,17 @@ class ApbBridge(Leaf):
         """Build a counter of wait states, and wires."""
         m = Module()
         waited, access = Signal(range(self._waits + 1), name="waited"), Signal(name="access")
-        asked = self.value("psel") & self.value("penable")
+        asked = self.input_value("psel") & self.input_value("penable")
         m.d.comb += [
             access.eq(asked & (waited == self._waits)),
             *(net.eq(access) for net in (self.wb_cyc, self.wb_stb)),
-            self.wb_adr.eq(self.value("paddr")[2:]),
-            self.wb_we.eq(self.value("pwrite")),
-            self.wb_dat_w.eq(self.value("pwdata")),
+            self.wb_adr.eq(self.input_value("paddr")[2:]),
+            self.wb_we.eq(self.input_value("pwrite")),
+            self.wb_dat_w.eq(self.input_value("pwdata")),
             self.wb_sel.eq(0xF),
-            self.pready.eq(self.value("wb_ack") | self.value("wb_err")),
-            self.prdata.eq(self.value("wb_dat_r")),
-            self.pslverr.eq(self.value("wb_err")),
+            self.pready.eq(self.input_value("wb_ack") | self.input_value("wb_err")),
+            self.prdata.eq(self.input_value("wb_dat_r")),
+            self.pslverr.eq(self.input_value("wb_err")),
         ]
         with m.If(asked & ~access):
             m.d.sync += waited.eq(waited + 1)
@@ -83,15 +83,15 @@ class ApbFront(BusFront):
         super().__init__(Bus.WISHBONE, front)
         self._waits = waits
 
-    def add(self) -> Built:
+    def add_hardware(self) -> FrontFacts:
         """Fill the netlist of the core."""
-        built, build = super().add(), self.core.build
-        build.enclose()
+        built, build = super().add_hardware(), self.core.build
+        build.turn_ports_into_nets()
         bridge = partial(ApbBridge, built.interface.registers.address_bits, self._waits)
         members = bridge().signature.members
         build.add_ports({"irq": Out(1)} | {name: members[name] for name in PORTS})
         build.declared |= PORTS
-        add_single(build, "apb_bridge", Role.BUS, bridge)
+        add_single_instance(build, "apb_bridge", Role.BUS, bridge)
         return built
 
 

@@ -1,7 +1,7 @@
 """The options of the adapter, and those that have no meaning with it."""
 
-from torusfabric.contract.adapter import Adapter, Options
-from torusfabric.contract.options import natural
+from torusfabric.contract.adapter import Adapter, AdapterOptions
+from torusfabric.contract.options import parse_non_negative_int
 
 __all__ = ["ADAPTER"]
 
@@ -14,6 +14,6 @@ ADAPTER = Adapter(
     name="apb",
     title="APB",
     package=__name__.rpartition(".")[0],
-    options=(Options(("verilog",), TEXT, {"apb_waits": natural}),),
+    options=(AdapterOptions(("verilog",), TEXT, {"apb_waits": parse_non_negative_int}),),
     excluded={"": ("top", "bus", "clocks", "tables")},
 )

@@ -13,7 +13,7 @@ import numpy as np
 import torusfabric as tf
 from torusfabric.adapters.boards.drive import simulate_boards
 from torusfabric.adapters.boards.hardware import BoardSystem
-from torusfabric.algorithms import find
+from torusfabric.algorithms import find_algorithm
 from torusfabric.analysis.facts import schedule_facts
 from torusfabric.draw import draw as draw_schedule
 from torusfabric.proof import prove
@@ -258,7 +258,7 @@ def _all_calls(folder: Path) -> Iterator[tuple[str, Call]]:
         ("BoardSystem", BoardSystem, {"fabric": wide, "boards": Boards.parse("2x1", split)}),
         ("simulate_boards", simulate_boards, {"system": system, "jobs": 1}),
         ("word_path", word_path, {"program": program, "origin": 0, "destination": 1, "flit": 0}),
-        ("find", find, {"name": "matching"}),
+        ("find", find_algorithm, {"name": "matching"}),
     ):  # fmt: skip
         yield name, Call(function, arguments)
 

@@ -193,6 +193,6 @@ class LineFuzzer(Fuzzer):
             mock.patch.dict(os.environ, own),
             mock.patch.object(tools, "run", _no_tool),
             mock.patch.object(tools, "require", _no_tool),
-            mock.patch.object(tools, "call", _no_tool),
+            mock.patch.object(tools, "run_command", _no_tool),
         ):
             run_line(given, self.folder)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torusfabric as tf
-from torusfabric.adapters.streams.drive.beats import Beat, Log, Sink, Source
-from torusfabric.adapters.streams.drive.traffic import StreamTraffic, beats_of
+from torusfabric.adapters.streams.drive.beats import Beat, Sink, Source, StreamLog
+from torusfabric.adapters.streams.drive.traffic import StreamTraffic, packet_beats
 from torusfabric.errors import WorkFailed
 from torusfabric.simulation.engines import Engine, choose_engine
 
@@ -195,7 +195,7 @@ def _expected(streams: Streams, given: Runs, program: Any) -> _Expected:
                 cycles = program.cycles(length, mode=mode)
                 expected.cycles.append(cycles)
             for words, packets in zip(expected.words, outcome.received, strict=True):
-                words += ((b.word, b.last, b.number) for b in beats_of(packets, WIDTH))
+                words += ((b.word, b.last, b.number) for b in packet_beats(packets, WIDTH))
         expected.statuses.extend((run.command.tag, error, cycles))
     return expected
 
@@ -205,7 +205,7 @@ def _traffic(streams: Streams, given: Runs, expected: _Expected) -> StreamTraffi
     rests = iter(given.rests)
     sources, sinks = [], []
     for node, words in enumerate(expected.words):
-        beats = [beat for run in given.runs for beat in beats_of(run.sent[node], WIDTH)]
+        beats = [beat for run in given.runs for beat in packet_beats(run.sent[node], WIDTH)]
         sources.append(Source(f"s_axis_{node}", beats, next(rests)))
         sinks.append(Sink(f"m_axis_{node}", len(words), next(rests)))
     if streams.commands:
@@ -219,7 +219,7 @@ def _traffic(streams: Streams, given: Runs, expected: _Expected) -> StreamTraffi
     return StreamTraffic(sources, sinks, given.seed, PATIENCE)
 
 
-def _compare(streams: Streams, expected: _Expected, log: Log) -> None:
+def _compare(streams: Streams, expected: _Expected, log: StreamLog) -> None:
     """What came must be what must come."""
     for node, words in enumerate(expected.words):
         got = [arrival[:3] for arrival in log.arrivals[f"m_axis_{node}"]]

@@ -57,7 +57,7 @@ class SweepFuzzer(Fuzzer):
         path = self.folder / "file.toml"
         path.write_bytes(given)
         try:
-            points = grid.points(grid.load(path))
+            points = grid.grid_points(grid.read_sweep(path))
             assert all(point["step"] for point in itertools.islice(points, LOOKED_AT))
         finally:
             path.unlink()

@@ -1,7 +1,8 @@
 """The bare core, the adapter of the top ``core``: each node has ports, driven by the user's design.
 
-A node has a port to its memories. In a core without memories (a *direct* core) it has a port for
-injected and one for received words, which are valid in fixed cycles of the schedule.
+A node of a core with memories has one memory port. A core without memories is a *direct* core. A
+node of a direct core has one input for words to inject and one output for received words, both
+valid in cycles that the schedule fixes.
 
 Modules, in reading order:
 

@@ -1,6 +1,10 @@
-"""`DirectCount`: the outputs that all nodes of a core without memories share.
+"""`FlitCounter`: the outputs that all nodes of a direct core share.
 
-By these outputs the user's design knows which flit to inject, and which of its words arrive.
+By these outputs the user's design knows which flit to inject, and which words arrive::
+
+    cycle        n        n + 1     ..   a        a + 1    a + 2
+    tx_address   k                       rx_enable = 1
+    inject                flit k         rx_address = 0    1        2
 """
 
 from __future__ import annotations
@@ -10,16 +14,16 @@ from amaranth.lib.wiring import In, Out
 
 from ...program.timing import DISTRIBUTION
 from ...rtl.core.direct_port import DirectPort
-from ...rtl.modules import Leaf, delayed
+from ...rtl.modules import Leaf, delay_value
 
-__all__ = ["DirectCount"]
+__all__ = ["FlitCounter"]
 
 
-class DirectCount(Leaf):
-    """Module that outputs the number of the flit to inject, and counts the arriving words.
+class FlitCounter(Leaf):
+    """Module that outputs the number of the flit to inject, and counts the cycles of arrival.
 
-    It delays signals of the sequencer by `DISTRIBUTION`, as the registers on the way to the nodes
-    do.
+    It delays signals of the sequencer by `DISTRIBUTION` cycles, because the registers between
+    sequencer and nodes delay the settings of routers by as much.
 
     Parameters
     ----------
@@ -37,7 +41,8 @@ class DirectCount(Leaf):
     rx_enable : Out(1)
         High in each cycle in which words arrive.
     rx_address : Out
-        Number of cycles with `rx_enable` before this cycle, since the begin of the run.
+        Number of the cycle of arrival, from 0. In cycle ``k * steps + s - 1`` a node receives flit
+        k of the blocks that arrive in step s; steps count from 1.
     """
 
     def __init__(self, port: DirectPort) -> None:
@@ -56,8 +61,8 @@ class DirectCount(Leaf):
         """Build the delay registers and the counter."""
         m = Module()
         m.d.comb += [
-            self.tx_address.eq(delayed(m, self.value("flit"), DISTRIBUTION, "flit")),
-            self.rx_enable.eq(delayed(m, self.value("arrives"), DISTRIBUTION, "arrives")),
+            self.tx_address.eq(delay_value(m, self.input_value("flit"), DISTRIBUTION, "flit")),
+            self.rx_enable.eq(delay_value(m, self.input_value("arrives"), DISTRIBUTION, "arrives")),
         ]
         m.d.sync += self.rx_address.eq(Mux(self.rx_enable, self.rx_address + 1, 0))
         return m

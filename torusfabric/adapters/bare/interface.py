@@ -1,4 +1,7 @@
-"""Declarations of node ports, from which manifest, address map, test bench and proof are made."""
+"""Declarations of node ports: ports, manifest entries, address map, test bench and proof.
+
+The commands ask for them through `torusfabric.contract.interface.Interface`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...contract.interface import Interface
-from ...contract.ports import Protocol, grouped_ports
+from ...contract.ports import Protocol, ports_by_name
 from ...program import Program
 from ...program.timing import ADDRESS, LINK, SETTING
 from ...rtl.core.direct_port import is_direct
@@ -25,7 +28,7 @@ ADDRESS_MAP = "address_map.json"
 SOURCES = Path(__file__).parent / "bench" / "files"
 
 #: The purpose of each port.
-PORTS = grouped_ports(
+PORTS = ports_by_name(
     {
         ("write", Protocol.MEMORY): {
             "write_bank": "the send memory to write",
@@ -71,23 +74,27 @@ class BareInterface(Interface):
     @property
     def delivers(self) -> str:  # type: ignore[override]
         """The claim about received words in the report of a proof, as a predicate of a node."""
-        if self._direct:
+        if self._is_direct:
             return "has received what the collective brings it in the cycles that the manifest says"
         return super().delivers
 
     @property
-    def _direct(self) -> bool:
+    def _is_direct(self) -> bool:
         """True for a core without memories."""
         return is_direct(self.program)
 
-    def facts(self) -> dict[str, Any]:
-        """Return words and cycles of a direct core, or the memories of a node, for the manifest."""
-        return {"streams": self._words()} if self._direct else {"memories": self._memories()}
+    def manifest_entries(self) -> dict[str, Any]:
+        """Return the entry of the manifest: ``streams`` of a direct core, or ``memories``."""
+        return (
+            {"streams": self._direct_facts()}
+            if self._is_direct
+            else {"memories": self._memory_facts()}
+        )
 
-    def _words(self) -> dict[str, Any]:
-        """Return the contents of `inject` and `receive`, lowest word first, and their first cycles.
+    def _direct_facts(self) -> dict[str, Any]:
+        """Return the chunks in `inject` and the in-ports in `receive`, both lowest word first.
 
-        Cycles count from the start of a run.
+        The entries ``.._cycle`` say when flit 0 is due, in cycles from the start of a run.
         """
         program = self.program
         setup = program.timing.run_setup
@@ -103,8 +110,8 @@ class BareInterface(Interface):
             "address_map": ADDRESS_MAP,
         }
 
-    def _memories(self) -> dict[str, Any]:
-        """Return sizes of parts and blocks, the numbers of memories, and the cycles of a read."""
+    def _memory_facts(self) -> dict[str, Any]:
+        """Return the sizes of parts and blocks, the numbers of banks, and the read latency."""
         program, layout = self.program, self.program.layout
         return {
             "send_parts": layout.send_parts,
@@ -119,24 +126,24 @@ class BareInterface(Interface):
             "address_map": ADDRESS_MAP,
         }
 
-    def files(self, top: str, title: str) -> dict[str, str]:
+    def description_files(self, top: str, title: str) -> dict[str, str]:
         """Return the address map as a JSON file of one line."""
         del top, title
         return {ADDRESS_MAP: json.dumps(core_address_map(self.program)) + "\n"}
 
-    def bench(self) -> dict[str, str | Path]:
+    def bench_files(self) -> dict[str, str | Path]:
         """Return the files of a test bench that drive the ports, by their names in the bench."""
-        source = "direct.py" if self._direct else "memories.py"
+        source = "direct.py" if self._is_direct else "memories.py"
         return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}
 
-    def claims(self, fabric: Any, text: Any) -> Iterable[Any]:
+    def wiring_claims(self, fabric: Any, text: Any) -> Iterable[Any]:
         """Return the claim about the wires between ports and memories."""
-        from .claims import port_claims  # here, since only proofs need it
+        from .claims import node_port_claims  # here, since only proofs need it
 
-        return port_claims(fabric, text)
+        return node_port_claims(fabric, text)
 
-    def runs(self, fabric: Any, machine: Any) -> Any:
+    def symbolic_runs(self, fabric: Any, machine: Any) -> Any:
         """Return the proof of whole runs whose words pass through the ports."""
-        from .claims import port_runs  # here, since only proofs need it
+        from .claims import node_port_runs  # here, since only proofs need it
 
-        return port_runs(fabric, machine)
+        return node_port_runs(fabric, machine)

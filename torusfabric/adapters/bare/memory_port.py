@@ -1,14 +1,15 @@
-"""`BarePort`: the memory port of each node of a bare core, driven by the user's design.
+"""`NodeMemoryPort`: the memory port of each node of a bare core, driven by the user's design.
 
-The port accepts one write and one read in every cycle, without a handshake. A write is done with
-the edge that ends its cycle. A read takes some cycles:
+The port accepts one write and one read in every cycle, without a handshake. The clock edge that
+ends the cycle of a write stores the word. A read takes these cycles:
 
 ======  ===========================================================
 cycle   read
 ======  ===========================================================
-0       the user gives bank and address
-1, 2    registers of the node, then the memories
-3       word of each memory; registers of the bank number
+0       the user's design drives bank and address
+1       first input register of the node
+2       second input register, which addresses the memories
+3       each memory outputs a word; one is selected by the bank
 4       `read_data`; one cycle later in a node with many memories,
         which selects the word in two stages
 ======  ===========================================================
@@ -25,18 +26,18 @@ from amaranth.hdl import Cat, Const, Value
 
 from ...program.fields import Memory
 from ...rtl.core.memory_port import MemoryPort, PortSignals
-from ...rtl.core.part import NodePart
-from ...rtl.memories import address_width, fitting
-from ...rtl.modules import delayed
+from ...rtl.core.node_module import NodeModule
+from ...rtl.memories import address_width, resize
+from ...rtl.modules import delay_value
 
-__all__ = ["BarePort"]
+__all__ = ["NodeMemoryPort"]
 
 #: Registers between the inputs of a node and the addresses of its memories.
-REGISTERS = 2
+INPUT_REGISTERS = 2
 
 
-class BarePort(MemoryPort):
-    """A memory port that a user drives.
+class NodeMemoryPort(MemoryPort):
+    """The memory port of a node, with a write and a read side that the user's design drives.
 
     `write_bank` numbers the memories that the port can write, `read_bank` numbers all memories.
 
@@ -58,7 +59,7 @@ class BarePort(MemoryPort):
 
     Examples
     --------
-    >>> BarePort([Memory(()), Memory((), own=True)], depth=16, width=8).inputs
+    >>> NodeMemoryPort([Memory(()), Memory((), own=True)], depth=16, width=8).inputs
     {'write_address': 4, 'write_data': 8, 'write_enable': 1, 'read_bank': 1, 'read_address': 4}
     """
 
@@ -82,29 +83,30 @@ class BarePort(MemoryPort):
         self.inputs = self.outside | ({"upper": 1} if self._halves else {})
 
     @property
-    def answer(self) -> int:
+    def read_cycles(self) -> int:
         """Cycles from the address of a read to its word."""
-        return super().answer + REGISTERS
+        return super().read_cycles + INPUT_REGISTERS
 
-    def signals(self, node: NodePart, written: Sequence[int]) -> PortSignals:
+    def node_signals(self, node: NodeModule, written: Sequence[int]) -> PortSignals:
         """Return the signals between port and memories in a node.
 
         Parameters
         ----------
-        node : NodePart
+        node : NodeModule
             The node, whose inputs the port reads.
         written : sequence of int
             Numbers of the memories of this node that the port can write.
         """
-        enable, address = node.value("write_enable"), node.value("write_address")
+        enable, address = node.input_value("write_enable"), node.input_value("write_address")
         loads: dict[int, Value] = dict.fromkeys(written, enable)
         if len(self._own) > 1:
-            bank = node.value("write_bank")
+            bank = node.input_value("write_bank")
             loads = {k: enable & (bank == self._own.index(k)) for k in written}
         asked, bank = (
-            delayed(node.m, node.value(name), REGISTERS) for name in ("read_address", "read_bank")
+            delay_value(node.m, node.input_value(name), INPUT_REGISTERS)
+            for name in ("read_address", "read_bank")
         )
         if self._halves:
-            asked = Cat(fitting(asked, self._half_bits), node.value("upper"))
+            asked = Cat(resize(asked, self._half_bits), node.input_value("upper"))
         layouts = {self.memories[number].layout: address for number in written}
-        return PortSignals(loads, layouts, node.value("write_data"), Const(1, 1), asked, bank)
+        return PortSignals(loads, layouts, node.input_value("write_data"), Const(1, 1), asked, bank)

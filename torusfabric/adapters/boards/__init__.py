@@ -1,8 +1,9 @@
 """A fabric on several boards: its blocks of nodes, the links between them, and common starts.
 
-Each board holds one block of nodes of a torus and has its own oscillator. A run takes the same
-cycles as on one chip, plus a constant overhead, because links between boards pad every word to a
-fixed latency.
+Each board holds one *block* of the nodes of a torus and has its own oscillator. An arc between two
+blocks is *cut*: it ends at a *link port* of both boards, and a cable connects the two. A run takes
+as many cycles as on one chip, plus a constant overhead, because a receiver delays every word from a
+cable until a fixed latency has passed.
 
 ======== =========================================================================================
 hardware nodes, links with elastic buffers and CRCs, and the control of a board
@@ -11,13 +12,13 @@ make     choices of a command to a `BoardSystem`
 files    Verilog of each kind of board, a bench with all boards, and the manifest
 drive    simulation of all boards, each with its own clock
 claims   proof: each word arrives in its cycle, and boards start and end runs together
-bridge   boards behind bridges: one block alone, or all boards run together
+bridge   boards reached over bridges from a computer: one block alone, or all boards together
 ======== =========================================================================================
 """
 
 from typing import TYPE_CHECKING
 
-from ...toolchain.exports import exported
+from ...toolchain.exports import lazy_exports
 
 if TYPE_CHECKING:
     from .bridge.connected import ConnectedBoards
@@ -31,4 +32,4 @@ if TYPE_CHECKING:
 __all__ = ["Block", "BoardRun", "BoardSystem", "ConnectedBoards", "LinkPlan", "SystemReport",
            "emit_boards", "plan_links", "prove_boards", "simulate_boards"]  # fmt: skip
 
-__getattr__ = exported(__name__)
+__getattr__ = lazy_exports(__name__)

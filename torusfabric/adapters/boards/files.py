@@ -12,26 +12,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...contract.interface import Bench
+from ...contract.interface import BenchAdditions
 from ...rtl.netlist import Netlist, Role
-from ...verilog.design import MANIFEST, TEXT, Design, write_made
-from ...verilog.manifest import as_json, bench_files, manifest, port_facts
+from ...verilog.design import MANIFEST, VERILOG_FILE, Design, make_and_write
+from ...verilog.manifest import bench_files, json_text, manifest, port_facts
 from ...verilog.module_text import MemoryRule, ModuleText
 from ...verilog.syntax import range_of
-from ...verilog.text import header, module_texts
-from ...verilog.top import RomContents, TopText, contents_of, instance_counts
+from ...verilog.text import header_comment, module_texts
+from ...verilog.top import RomContents, TopText, distinct_rom_contents, instance_counts
 from ..host.interface import SOURCES
 from .hardware import BoardSystem
 from .hardware.ports import LINK_PORTS
-from .hardware.system import link_port
+from .hardware.system import link_port_name
 
 __all__ = ["BoardKind", "board_kinds", "emit_boards", "write"]
 
 #: Name of the bench module that connects all boards.
-WHOLE = "boards"
+BENCH_TOP = "boards"
 
 #: Bench files for several boards, in place of the files for one chip.
-FILES: Mapping[str, str | Path] = {
+BENCH_FILES: Mapping[str, str | Path] = {
     "fabric_port.py": Path(__file__).parent / "bench" / "files" / "fabric_port.py",
     "host_port.py": SOURCES / "host.py",
     "direct_port.py": "direct_port.py",
@@ -48,7 +48,7 @@ def write(
 ) -> Design:
     """Write ``fabric.v``, ``manifest.json`` and a bench into a folder; see `verilog.write`."""
     make = lambda: emit_boards(system, command=command, ram=choices["ram"])
-    return write_made(make, folder, force=force)
+    return make_and_write(make, folder, force=force)
 
 
 def emit_boards(
@@ -85,18 +85,20 @@ def emit_boards(
     contents: dict[str, RomContents] = {}
     for kind in kinds:
         # Kinds may have ROMs of equal names: prefix their contents with the top of the kind.
-        own = {f"{kind.top}_{name}": rom for name, rom in contents_of(kind.netlist).items()}
+        own = {
+            f"{kind.top}_{name}": rom for name, rom in distinct_rom_contents(kind.netlist).items()
+        }
         counts = instance_counts(kind.netlist, prefix, {rom: name for name, rom in own.items()})
         modules[kind.top] = ModuleText(kind.text.text(kind.top), kind.text.structure, counts)
         contents |= own
-    return Design.of(
+    return Design.from_modules(
         modules,
         kinds[0].top,
         contents=contents,
         interface="boards",
         prefix=prefix,
-        header=header(system.fabric, command, _about(system), crossings=True),
-        files=_files(system, kinds, [*modules], command=command),
+        header=header_comment(system.fabric, command, _header_lines(system), crossings=True),
+        files=_bench_and_manifest(system, kinds, [*modules], command=command),
     )
 
 
@@ -125,7 +127,10 @@ class BoardKind(NamedTuple):
 
 
 def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
-    """Return the kinds of boards, in order of their first board, with unambiguous module names."""
+    """Return the kinds of boards, in the order of their first boards.
+
+    Modules are renamed where another kind has a different module of the same name.
+    """
     prefix, known, kinds = system.fabric.prefix, dict[str, ModuleText](), list[BoardKind]()
     for number, netlist in enumerate(dict.fromkeys(system.netlists)):
         made = module_texts(netlist, prefix, rule)
@@ -140,14 +145,14 @@ def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
             for name, text in made.items()
         }
         known |= own
-        named = _renamed(netlist, names, prefix)
+        named = _rename_modules(netlist, names, prefix)
         text = TopText(named, prefix, own)
-        boards = [board for board, kind in enumerate(system.kind_of) if kind == number]
-        kinds.append(BoardKind(_top(system, number), boards, named, own, text))
+        boards = [board for board, kind in enumerate(system.kinds_of_boards) if kind == number]
+        kinds.append(BoardKind(_top_name(system, number), boards, named, own, text))
     return kinds
 
 
-def _renamed(netlist: Netlist, names: Mapping[str, str], prefix: str) -> Netlist:
+def _rename_modules(netlist: Netlist, names: Mapping[str, str], prefix: str) -> Netlist:
     """Return a netlist with its modules renamed; `names` includes the prefix of the fabric."""
     named = {name: names[prefix + name].removeprefix(prefix) for name in netlist.modules}
     arrays = tuple(
@@ -161,30 +166,35 @@ def _renamed(netlist: Netlist, names: Mapping[str, str], prefix: str) -> Netlist
     )
 
 
-def _top(system: BoardSystem, kind: int) -> str:
+def _top_name(system: BoardSystem, kind: int) -> str:
     """Return the name of the top module of a kind."""
     return f"{system.fabric.prefix}board_{kind}"
 
 
-def _about(system: BoardSystem) -> list[str]:
+def _header_lines(system: BoardSystem) -> list[str]:
     """Return the lines about boards for the header of the Verilog."""
-    plan, boards = system.plan, system.boards
-    depths = ", ".join(f"{plan.depth(latency)} of {latency} cycles" for latency in plan.latencies)
+    plan, boards = system.link_plan, system.boards
+    depths = ", ".join(
+        f"{plan.buffer_depth(latency)} of {latency} cycles" for latency in plan.latencies
+    )
     return [
-        f"on {boards} boards of {boards.nodes.shape[1]} nodes, with {plan.links} link ports each;",
+        f"on {boards} boards of {boards.nodes_by_board.shape[1]} nodes, with {plan.n_links} "
+        "link ports each;",
         f"elastic buffers of {depths}: clocks within {system.ppm:g} ppm drift apart by "
-        f"{plan.drift:.2f} words in {plan.window} cycles",
+        f"{plan.drift_words:.2f} words in {plan.drift_window} cycles",
     ]
 
 
-def _files(
+def _bench_and_manifest(
     system: BoardSystem, kinds: list[BoardKind], modules: list[str], *, command: str
 ) -> dict[str, str]:
     """Return the bench files and the manifest, by file name."""
-    texts = bench_files(Bench(FILES, WHOLE, {f"{WHOLE}.v": _whole(system, kinds)}))
-    names = [TEXT, *sorted(texts)]
+    texts = bench_files(
+        BenchAdditions(BENCH_FILES, BENCH_TOP, {f"{BENCH_TOP}.v": _bench_module(system, kinds)})
+    )
+    names = [VERILOG_FILE, *sorted(texts)]
     said = system_manifest(system, command=command, files=names, modules=modules)
-    return {name: texts[name] for name in names[1:]} | {MANIFEST: as_json(said)}
+    return {name: texts[name] for name in names[1:]} | {MANIFEST: json_text(said)}
 
 
 def system_manifest(
@@ -207,62 +217,63 @@ def system_manifest(
         Names of all Verilog modules.
     """
     said = manifest(system.fabric, command=command, files=files, modules=modules)
-    overhead = system.plan.overhead
+    overhead = system.link_plan.attempt_overhead
     for mode in said["modes"]:
         for each in (mode, *mode.get("forms", ())):
             each["cycles"] = [
-                piece | {"constant": _more(piece["constant"], overhead)} for piece in each["cycles"]
+                piece | {"constant": _add_overhead(piece["constant"], overhead)}
+                for piece in each["cycles"]
             ]
     if "predicted_cycles" in said:
         said["predicted_cycles"] += overhead
     return said | {
-        "top": _top(system, 0),
+        "top": _top_name(system, 0),
         "interface": "boards",
         "read_latency": system.read_latency,
         "ports": port_facts(system.netlists[0]),
-        **_boards(system),
+        **_board_facts(system),
     }
 
 
-def _more(cycles: int | list[int], overhead: int) -> int | list[int]:
+def _add_overhead(cycles: int | list[int], overhead: int) -> int | list[int]:
     """Add the overhead of an attempt to a number of cycles, or to each of a list by root."""
     return [each + overhead for each in cycles] if isinstance(cycles, list) else cycles + overhead
 
 
-def _boards(system: BoardSystem) -> dict[str, Any]:
+def _board_facts(system: BoardSystem) -> dict[str, Any]:
     """Return the manifest entries of boards, with the other end of each link port."""
-    plan, boards = system.plan, system.boards
+    plan, boards = system.link_plan, system.boards
     names = boards.torus.port_names
     return {
         "boards": [
             {
                 "board": board,
-                "top": _top(system, system.kind_of[board]),
-                "nodes": boards.nodes[board].tolist(),
+                "top": _top_name(system, system.kinds_of_boards[board]),
+                "nodes": boards.nodes_by_board[board].tolist(),
                 "links": [
                     {
                         "link": link,
-                        "node": int(boards.nodes[board, node]),
+                        "node": int(boards.nodes_by_board[board, node]),
                         "port": names[port],
-                        "latency": boards.latency[link],
+                        "latency": boards.latency_cycles[link],
                         "to": {"board": end.board, "link": end.link},
                     }
                     for link, ((node, port), end) in enumerate(
-                        zip(boards.links, boards.ends[board], strict=True)
+                        zip(boards.link_ports, boards.far_ends[board], strict=True)
                     )
                 ],
             }
-            for board in range(boards.number)
+            for board in range(boards.n_boards)
         ],
         "blocks": list(boards.counts),
         "phy": system.phy.name,
         **plan.facts(),
-        "drift_cycles": plan.window,
-        "buffers": plan.depths,
+        "drift_cycles": plan.drift_window,
+        "buffers": plan.buffer_depths,
     }
 
 
-def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
+def _bench_module(system: BoardSystem, kinds: list[BoardKind]) -> str:
     """Return the bench module that connects all boards; ports of board k begin with ``board_k_``.
 
     All registers, except those of tables and their loader, get random initial values, as in a chip.
@@ -271,17 +282,20 @@ def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
     """
     prefix = system.fabric.prefix
     heads, wires, parts, first = [], [], [], []
-    for board, number in enumerate(system.kind_of):
+    for board, number in enumerate(system.kinds_of_boards):
         kind = kinds[number]
         top, netlist = kind.top, kind.netlist
-        outer, bits = _outer(netlist), netlist.inputs | netlist.outputs
+        outer, bits = _board_ports(netlist), netlist.inputs | netlist.outputs
         heads += [f"  {way} wire {range_of(width)}board_{board}_{name}"
                   for name, (way, width) in outer.items()]  # fmt: skip
         pins = {name: f"board_{board}_{name}" for name in outer}
         pins["board"] = f"{bits['board']}'d{board}"
-        for link, (there, port) in enumerate(system.boards.ends[board]):
+        for link, (there, port) in enumerate(system.boards.far_ends[board]):
             for name in LINK_PORTS:
-                pin, sent = link_port(link, name), link_port(port, name.replace("rx", "tx"))
+                pin, sent = (
+                    link_port_name(link, name),
+                    link_port_name(port, name.replace("rx", "tx")),
+                )
                 pins[pin] = f"board_{there}_{'clk' if name == 'rx_clk' else sent}"
                 if name.startswith("tx"):
                     pins[pin] = f"board_{board}_{pin}"
@@ -292,16 +306,18 @@ def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
             f"    {path}.{name} = {{{-(-width // 32)}{{$random}}}};"
             for array in netlist.arrays
             if array.role not in (Role.TABLE, Role.LOADER)
-            for path in (f"board_{board}.{kind.text.path(array, k)}" for k in array.index.tolist())
+            for path in (
+                f"board_{board}.{kind.text.instance_path(array, k)}" for k in array.index.tolist()
+            )
             for name, width in kind.texts[prefix + array.module].structure.clocked.items()
         ]
     return "\n".join(["// All boards, and the cables between them.",
                       "/* verilator lint_off WIDTHTRUNC */ // registers cut what $random gives",
-                      f"module {WHOLE} (", ",\n".join(heads), ");", *wires, *parts,
+                      f"module {BENCH_TOP} (", ",\n".join(heads), ");", *wires, *parts,
                       "  initial begin", *first, "  end", "endmodule\n"])  # fmt: skip
 
 
-def _outer(netlist: Netlist) -> Mapping[str, tuple[str, int]]:
+def _board_ports(netlist: Netlist) -> Mapping[str, tuple[str, int]]:
     """Return direction and width of the ports of a board, without link ports and board number."""
     inputs = {"clk": 1, "rst": 1} | netlist.inputs
     return {

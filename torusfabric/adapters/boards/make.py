@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...rtl import Fabric
-from ...topology import alike_links, parse_topology
+from ...topology import equal_links_as_text, parse_topology
 from ...topology.boards import Boards
 from .hardware.link_plan import PHYS
 from .hardware.system import BoardSystem, plan_links
@@ -14,11 +14,11 @@ from .hardware.system import BoardSystem, plan_links
 __all__ = ["make_system", "read_system"]
 
 #: Latency of cut arcs, in cycles, with which the search for the least latency begins.
-LEAST = 8
+FIRST_LATENCY = 8
 
 
 def read_system(fabric: Fabric, manifest: Mapping[str, Any]) -> BoardSystem:
-    """Return the boards that a manifest describes, with a given fabric."""
+    """Return the system of boards that a manifest describes, around a given fabric."""
     boards = Boards.parse("x".join(map(str, manifest["blocks"])), fabric.program.topology)
     how = {name: manifest[name] for name in ("ppm", "retries", "start_timeout")}
     return BoardSystem(fabric, boards, phy=PHYS[manifest["phy"]], **how)
@@ -33,11 +33,11 @@ def make_system(make: Callable[..., Fabric], choices: Mapping[str, Any]) -> Boar
     Parameters
     ----------
     make : callable
-        Function that makes the fabric, with changed choices as keywords.
+        Function that makes the fabric on one chip. Its keywords replace choices of the user.
     choices : mapping
         Choices of the command, by option name.
     """
-    changes = alike_links(choices["topology"], choices["link_latency"])
+    changes = equal_links_as_text(choices["topology"], choices["link_latency"])
     known, names = {**choices, **changes}, ("ppm", "retries", "start_timeout")
     how: dict[str, Any] = {name: choices[name] for name in names if choices[name] is not None}
     how["phy"] = PHYS[choices["phy"] or "parallel"]
@@ -45,7 +45,7 @@ def make_system(make: Callable[..., Fabric], choices: Mapping[str, Any]) -> Boar
     if known["link_latency"] is not None or choices["plan"] is not None:
         fabric = make(**changes)
         return BoardSystem(fabric, cut(fabric.program.topology), **how)
-    counts, latency = cut(parse_topology(known["topology"])).counts, LEAST
+    counts, latency = cut(parse_topology(known["topology"])).counts, FIRST_LATENCY
     while True:
         each = enumerate(latency if count > 1 else 1 for count in counts)
         fabric = make(link_latency=",".join(f"{axis}:{cycles}" for axis, cycles in each))

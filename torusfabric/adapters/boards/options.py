@@ -1,7 +1,7 @@
 """Command-line options of fabrics on several boards, and options that they exclude."""
 
-from ...contract.adapter import Adapter, Options
-from ...contract.options import natural, positive, real
+from ...contract.adapter import Adapter, AdapterOptions
+from ...contract.options import parse_non_negative_int, parse_number, parse_positive_int
 
 __all__ = ["ADAPTER"]
 
@@ -39,18 +39,18 @@ ADAPTER = Adapter(
     title="several boards",
     package=__name__.rpartition(".")[0],
     options=(
-        Options(
+        AdapterOptions(
             (*ALL, *ONE),
             CUT,
             {
-                "ppm": real,
-                "retries": natural,
-                "start_timeout": natural,
+                "ppm": parse_number,
+                "retries": parse_non_negative_int,
+                "start_timeout": parse_non_negative_int,
                 "phy": {"choices": ("parallel", "lvds", "serdes")},
             },
         ),
-        Options(("simulate",), ERRORS, {"link_errors": real}),
-        Options(ONE, BLOCK, {"lanes": positive}),
+        AdapterOptions(("simulate",), ERRORS, {"link_errors": parse_number}),
+        AdapterOptions(ONE, BLOCK, {"lanes": parse_positive_int}),
     ),
     excluded={
         "": ("top", "bus", "clocks", "fabric"),

@@ -1,8 +1,15 @@
 """The bus adapter: a fabric behind Wishbone, AXI4-Lite or AXI4, with registers and windows.
 
-A *window* is a range of bus addresses that maps the memories of the nodes. Registers start runs and
-show their state. The adapter stands in front of a host port, or, with the stream top, in front of
-the ports for runs; it has no windows then. Modules, in reading order:
+Registers start runs and show their state. A *window* is a range of bus addresses through which a
+processor reads or writes the memories of all nodes. With the top ``host`` the bus replaces the
+host port. With the top ``stream`` it replaces the ports that start runs, and there are no windows,
+because data pass through the streams::
+
+    processor -> bridge -> Registers ---------> host port, start, busy, ..  -> core
+                 AXI4 bursts -> Windows ------> host port
+
+A *flit* of a window is one word of the host port, a whole beat of `width` times `beat` bits. A *bus
+word* has 32 bits; a wider flit has several. Modules, in reading order:
 
 ============ ==================================================================================
 options      the buses, and the option ``--bus``

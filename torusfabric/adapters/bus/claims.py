@@ -1,15 +1,15 @@
 """Claims about the bridges, proved by a solver: each request is executed and answered once.
 
-The harness lets the solver choose the outputs of `Registers`, with one assumption: `access_done` is
-high only during an access. It also assumes that an AXI master holds a request until it is accepted,
-as the protocol demands.
+The solver chooses all inputs of the bridge: those from the master, and those from `Registers`. The
+proof assumes that `access_done` is high only during an access, and that an AXI master holds a
+request until it is accepted, as the protocol demands.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...proof.model import Model, stays
+from ...proof.model import HarnessBuilder, is_stable
 from .options import Bus
 
 if TYPE_CHECKING:
@@ -29,19 +29,22 @@ def bridge_harness(design: Design, bus: Bus) -> Harness:
     bus : Bus
         The bus, which decides the claims.
     """
-    model = Model(design, "bus_bridge")
+    model = HarnessBuilder(design, "bus_bridge")
     model.assume("!access_done || access")
     if bus is Bus.WISHBONE:
         _claim_wishbone(model)
     else:
         _claim_axi_lite(model)
     says = "every request is carried out and answered once, and its answer stays until it is taken"
-    return model.harness(says, cycles=3)
+    return model.make_harness(says, cycles=3)
 
 
-def _claim_wishbone(model: Model) -> None:
-    """Claim that access and bus, and the end of an access and the answer, agree in every cycle."""
-    model.claims({
+def _claim_wishbone(model: HarnessBuilder) -> None:
+    """Claim that the bridge passes each request to the access, and each answer back, unchanged.
+
+    The bridge is combinational, so each claim compares signals of the same cycle.
+    """
+    model.claim_all({
         "asks_for_what_is_on_the_bus":
             "access == (wb_cyc && wb_stb) && access_write == wb_we && access_address == wb_adr && "
             "access_strobes == wb_sel && access_data == wb_dat_w",
@@ -52,13 +55,14 @@ def _claim_wishbone(model: Model) -> None:
     })  # fmt: skip
 
 
-def _claim_axi_lite(model: Model) -> None:
-    """Claim that requests of all channels are executed one at a time, and answered once.
+def _claim_axi_lite(model: HarnessBuilder) -> None:
+    """Claim that requests are executed one at a time, and answered once.
 
-    Address and data of a write may arrive in any order.
+    The claims hold for any order in which address and data of a write arrive, and for any delay of
+    the master.
     """
-    model.wire("takes_write", "s_axil_awvalid && s_axil_awready")
-    model.wire("takes_read", "s_axil_arvalid && s_axil_arready")
+    model.add_wire("takes_write", "s_axil_awvalid && s_axil_awready")
+    model.add_wire("takes_read", "s_axil_arvalid && s_axil_arready")
     # Assumption about the master, which the protocol demands: it holds a request until `ready`.
     for channel, payload in (
         ("aw", "s_axil_awaddr"), ("w", "{s_axil_wstrb, s_axil_wdata}"), ("ar", "s_axil_araddr"),
@@ -66,9 +70,9 @@ def _claim_axi_lite(model: Model) -> None:
         waits = f"$past(s_axil_{channel}valid && !s_axil_{channel}ready)"
         model.assume(f"!steady || !{waits} || "
                      f"(s_axil_{channel}valid && {payload} == $past({payload}))")  # fmt: skip
-    model.register("unanswered_write", "takes_write || (unanswered_write && !s_axil_bready)")
-    model.register("unanswered_read", "takes_read || (unanswered_read && !s_axil_rready)")
-    model.claims({
+    model.add_register("unanswered_write", "takes_write || (unanswered_write && !s_axil_bready)")
+    model.add_register("unanswered_read", "takes_read || (unanswered_read && !s_axil_rready)")
+    model.claim_all({
         "takes_address_and_data_of_a_write_together":
             "s_axil_awready == s_axil_wready && (!s_axil_awready || (s_axil_awvalid && "
             "s_axil_wvalid))",
@@ -87,9 +91,9 @@ def _claim_axi_lite(model: Model) -> None:
         "answers_every_read_once": "s_axil_rvalid == unanswered_read",
         "asks_for_no_more_than_it_can_answer":
             "!access || !(access_write ? unanswered_write : unanswered_read)",
-        "keeps_the_answer_to_a_write": stays("s_axil_bresp", "s_axil_bvalid && !s_axil_bready"),
+        "keeps_the_answer_to_a_write": is_stable("s_axil_bresp", "s_axil_bvalid && !s_axil_bready"),
         "keeps_the_answer_to_a_read":
-            stays("{s_axil_rresp, s_axil_rdata}", "s_axil_rvalid && !s_axil_rready"),
+            is_stable("{s_axil_rresp, s_axil_rdata}", "s_axil_rvalid && !s_axil_rready"),
         "answers_a_read_with_its_word":
             "!steady || !$past(takes_read) || (s_axil_rdata == $past(access_word) && "
             "s_axil_rresp == {$past(access_error), 1'b0})",

@@ -1,7 +1,8 @@
 """`BusFront`: the front that puts a bus before another front.
 
-The ports of the other front become nets inside the fabric, which registers and windows drive. The
-fabric has the ports of the bus in their place. Streams of nodes stay ports of the fabric.
+The other front builds its hardware as usual. Its ports then become nets inside the fabric, which
+`Registers` and `Windows` drive, and the fabric gets the ports of the bus instead. Streams of nodes
+stay ports of the fabric.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 from functools import partial
 
 from ...errors import InputError
-from ...rtl.front import Built, Front
-from ...rtl.netlist import Role, add_single
+from ...rtl.front import Front, FrontFacts
+from ...rtl.netlist import Role, add_single_instance
 from .bridges import BRIDGES
 from .interface import BusInterface
 from .options import Bus
-from .ports import INTERRUPT, MOST_BEAT, burst_ports, members, word_ports
+from .ports import INTERRUPT, MOST_BEAT_BITS, burst_ports, members_of_ports, word_ports
 from .register_map import register_map
 from .registers import Registers
 from .windows import Windows
@@ -45,25 +46,30 @@ class BusFront(Front):
 
     @property
     def digest(self) -> int:
-        """The number by which software recognises the fabric, the same behind every bus."""
+        """The number by which software recognises the fabric: that of the other front.
+
+        It is the same behind every bus.
+        """
         return self._front.digest
 
-    def add(self) -> Built:
+    def add_hardware(self) -> FrontFacts:
         """Add the other front and the core to the netlist, then bridge, registers and windows.
 
         Raises
         ------
         InputError
-            If a beat is wider than AXI4 allows, or addresses need more than 32 bits.
+            If a word of the host port is wider than `MOST_BEAT_BITS` behind AXI4, or if byte
+            addresses need more than 32 bits.
         """
         front, bus, net = self._front, self.bus, self.core.build
-        built = front.add()
+        built = front.add_hardware()
         latencies = {"read_latency": built.read_latency, "write_latency": self.write_latency}
-        inputs, outputs = net.enclose()
-        width, bursts = outputs.get("host_rdata", 0), bus.bursts and len(front.windows) > 0
-        if bus.bursts and width > MOST_BEAT:
+        inputs, outputs = net.turn_ports_into_nets()
+        width, bursts = outputs.get("host_rdata", 0), bus.has_bursts and len(front.windows) > 0
+        if bus.has_bursts and width > MOST_BEAT_BITS:
             raise InputError(
-                f"Words behind {bus} must have at most {MOST_BEAT} bits, not {width}; choose a "
+                f"Words behind {bus} must have at most {MOST_BEAT_BITS} bits, not {width}; "
+                "choose a "
                 "smaller --width or --beat"
             )
         registers = register_map(
@@ -84,7 +90,7 @@ class BusFront(Front):
             inputs = {name: width for name, width in inputs.items() if not name.startswith("host_")}
             ports |= burst_ports(bits, registers.flit_bytes)
         net.declared |= ports
-        net.add_ports(members(ports))
+        net.add_ports(members_of_ports(ports))
         modules = {
             "bus_bridge": partial(BRIDGES[bus], bus, bits),
             "bus_registers": partial(
@@ -94,6 +100,6 @@ class BusFront(Front):
         }
         for name, make in modules.items():
             if bursts or name != "bus_windows":
-                add_single(net, name, Role.BUS, make)
+                add_single_instance(net, name, Role.BUS, make)
         behind, stride = built.interface, self.layouts[0].flits
         return built._replace(interface=BusInterface(bus, registers, latencies, behind, stride))

@@ -1,4 +1,7 @@
-"""Declarations of a bus, from which manifest, SystemRDL file, test bench and proof are made."""
+"""Declarations of a bus: ports, manifest entries, SystemRDL file, test bench and proof.
+
+The commands ask for them through `torusfabric.contract.interface.Interface`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...contract.assertions import Assertion, handshake
+from ...contract.assertions import Assertion, handshake_assertions
 from ...contract.interface import Interface
 from ...contract.registers import DATA_BITS, Field, Register, RegisterMap, Window
 from .options import Bus
@@ -15,7 +18,7 @@ from .options import Bus
 if TYPE_CHECKING:
     from ...contract.claims import Claim
     from ...proof.gates import GateText
-    from ...proof.machine import Machine
+    from ...proof.machine import SymbolicMachine
     from ...proof.solver import Harness
     from ...rtl import Fabric
     from ...verilog.design import Design
@@ -29,10 +32,10 @@ SOURCES = Path(__file__).parent / "bench" / "files"
 SYSTEM_RDL = "fabric.rdl"
 
 #: Payload ports of the AXI4-Lite channels, without the prefix of their channel.
-PAYLOAD = ("addr", "prot", "data", "strb", "resp")
+PAYLOAD_PORTS = ("addr", "prot", "data", "strb", "resp")
 
 #: For each bus, the files of a test bench by their names in the bench, and the source of each.
-BENCHES = {
+BENCH_FILES = {
     Bus.WISHBONE: {"fabric_port.py": "bus_port.py", "bus.py": "wishbone.py"},
     Bus.AXI_LITE: {"fabric_port.py": "bus_port.py", "bus.py": "axi_lite.py"},
     Bus.AXI4: {"fabric_port.py": "axi4.py", "bus_port.py": "bus_port.py", "bus.py": "axi_lite.py"},
@@ -40,7 +43,7 @@ BENCHES = {
 
 
 class BusInterface(Interface):
-    """Declarations of a bus, and of the ports of nodes that stay beside the bus.
+    """Declarations of a bus, and of the streams of nodes, if the fabric has any beside the bus.
 
     Parameters
     ----------
@@ -51,9 +54,10 @@ class BusInterface(Interface):
     latencies : mapping of str to int
         ``read_latency`` and ``write_latency`` of the windows, in clock edges.
     behind : Interface
-        Declarations of the ports of nodes.
+        Declarations of the front behind the bus. All methods add its declarations to those of the
+        bus.
     stride : int
-        Words of the longest message.
+        Window words from one part of a message to the next.
     """
 
     registers: RegisterMap
@@ -70,62 +74,63 @@ class BusInterface(Interface):
         self.latencies, self._behind = latencies, behind
         self.ports, self.delivers = behind.ports, behind.delivers
 
-    def members(self) -> Mapping[str, Any]:
+    def port_members(self) -> Mapping[str, Any]:
         """Return the Amaranth members that represent ports of nodes."""
-        return self._behind.members()
+        return self._behind.port_members()
 
     def is_in_member(self, port: str) -> bool:
         """Return True if an Amaranth member represents a port of the netlist."""
         return self._behind.is_in_member(port)
 
-    def connect(self, m: Any, fabric: Any, assembly: Any) -> None:
+    def connect_members(self, m: Any, fabric: Any, assembly: Any) -> None:
         """Connect the Amaranth members that represent ports of nodes to the netlist."""
-        self._behind.connect(m, fabric, assembly)
+        self._behind.connect_members(m, fabric, assembly)
 
-    def facts(self) -> dict[str, Any]:
-        """Return protocol, registers and windows for the manifest.
+    def manifest_entries(self) -> dict[str, Any]:
+        """Return the entry ``bus`` with protocol, registers and windows, and the entries of nodes.
 
-        Offsets and strides under ``bus`` count bytes.
+        Offsets and strides under ``bus`` count bytes; the entry ``stride`` beside ``bus`` counts
+        window words.
         """
         bus, registers = self.bus, self.registers
-        windows = {window.name: _facts(window) for window in registers.windows}
+        windows = {window.name: _entry_facts(window) for window in registers.windows}
         return {
             "stride": self._stride,
-            **self._behind.facts(),
+            **self._behind.manifest_entries(),
             "bus": {
                 "protocol": bus.value,
                 "data_width": DATA_BITS,
-                **({"beat_width": 8 * registers.flit_bytes} if bus.bursts and windows else {}),
-                "address_unit": bus.address_unit,
-                "size": registers.size,
+                **({"beat_width": 8 * registers.flit_bytes} if bus.has_bursts and windows else {}),
+                "address_unit": bus.address_unit_bytes,
+                "size": registers.size_bytes,
                 **(self.latencies if windows else {}),
-                "registers": {each.name: _register(each) for each in registers.registers},
+                "registers": {each.name: _register_facts(each) for each in registers.registers},
                 "windows": windows,
             },
         }
 
-    def files(self, top: str, title: str) -> dict[str, str]:
+    def description_files(self, top: str, title: str) -> dict[str, str]:
         """Return the register map as a SystemRDL file."""
         from .system_rdl import system_rdl  # here, since only written files need it
 
         return {SYSTEM_RDL: system_rdl(self.registers, top, title)}
 
-    def bench(self) -> dict[str, str | Path]:
+    def bench_files(self) -> dict[str, str | Path]:
         """Return the files of a test bench that drive the bus, by their names in the bench."""
         # AXI4 without windows has only the AXI4-Lite port of the registers.
-        has_bursts = self.bus.bursts and self.registers.windows
-        bus = Bus.AXI_LITE if self.bus.bursts and not has_bursts else self.bus
-        files = {name: SOURCES / source for name, source in BENCHES[bus].items()}
-        return {**self._behind.bench(), **files}
+        has_bursts = self.bus.has_bursts and self.registers.windows
+        bus = Bus.AXI_LITE if self.bus.has_bursts and not has_bursts else self.bus
+        files = {name: SOURCES / source for name, source in BENCH_FILES[bus].items()}
+        return {**self._behind.bench_files(), **files}
 
-    def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
+    def port_assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
         """Yield the protocol rules of the bus, and those of the ports of nodes, as assertions."""
-        yield from self._behind.assertions(ports)
+        yield from self._behind.port_assertions(ports)
         for channel in ("aw", "w", "b", "ar", "r"):
             prefix = f"s_axil_{channel}"
             if f"{prefix}valid" in ports:
-                payload = [name for name in ports if name.removeprefix(prefix) in PAYLOAD]
-                yield from handshake(ports, prefix, payload)
+                payload = [name for name in ports if name.removeprefix(prefix) in PAYLOAD_PORTS]
+                yield from handshake_assertions(ports, prefix, payload)
         if "wb_cyc" in ports:
             asked, ended = "wb_cyc && wb_stb", "wb_ack || wb_err"
             yield Assertion("wb_answers_what_is_asked", f"{ended} |-> {asked}")
@@ -133,20 +138,20 @@ class BusInterface(Interface):
             stays = f"$past({asked} && !wb_ack && !wb_err) && !$past(rst) && wb_cyc |-> wb_stb"
             yield Assertion("wb_stb_stays", stays, environment=True)
 
-    def harnesses(self, fabric: Fabric, design: Design) -> Iterator[Harness]:
+    def proof_harnesses(self, fabric: Fabric, design: Design) -> Iterator[Harness]:
         """Yield the proof harness of the bridge, and those of the ports of nodes."""
         from .claims import bridge_harness  # here, since only proofs need it
 
         yield bridge_harness(design, self.bus)
-        yield from self._behind.harnesses(fabric, design)
+        yield from self._behind.proof_harnesses(fabric, design)
 
-    def claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
+    def wiring_claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
         """Return the claims about the ports of nodes."""
-        return self._behind.claims(fabric, text)
+        return self._behind.wiring_claims(fabric, text)
 
-    def runs(self, fabric: Fabric, machine: Machine) -> Any:
+    def symbolic_runs(self, fabric: Fabric, machine: SymbolicMachine) -> Any:
         """Return the proof of whole runs through the host port or the ports of nodes."""
-        return self._behind.runs(fabric, machine)
+        return self._behind.symbolic_runs(fabric, machine)
 
     def assumptions(self) -> Iterator[str]:
         """Yield a sentence for each assumption that the proof makes."""
@@ -154,20 +159,20 @@ class BusInterface(Interface):
         if not self.registers.windows:
             return
         yield "The registers behind the bus do with the host port what each access asks for."
-        if self.bus.bursts:
+        if self.bus.has_bursts:
             yield "The windows behind the bus do with the host port what each burst asks for."
 
 
-def _register(register: Register) -> dict[str, Any]:
+def _register_facts(register: Register) -> dict[str, Any]:
     """Return the entry of a register in the manifest."""
     return {
         "offset": register.offset,
         "access": register.access.value,
         "meaning": register.meaning,
-        "fields": {field.name: _facts(field) for field in register.fields},
+        "fields": {field.name: _entry_facts(field) for field in register.fields},
     }
 
 
-def _facts(value: Field | Window) -> dict[str, Any]:
+def _entry_facts(value: Field | Window) -> dict[str, Any]:
     """Return the entry of a field or a window in the manifest, without its name."""
     return {name: each for name, each in asdict(value).items() if name not in ("name", "port")}

@@ -1,4 +1,4 @@
-"""`Bus`, the buses through which a processor can reach a fabric, and the option ``--bus``."""
+"""`Bus`, the choice of the bus through which a processor reaches a fabric; the option ``--bus``."""
 
 from ...contract.registers import BYTES
 from ...toolchain.values import Choice
@@ -11,7 +11,7 @@ class Bus(Choice):
 
     Examples
     --------
-    >>> Bus("axi-lite").address_unit, Bus("wishbone").address_unit
+    >>> Bus("axi-lite").address_unit_bytes, Bus("wishbone").address_unit_bytes
     (1, 4)
     """
 
@@ -23,13 +23,13 @@ class Bus(Choice):
     AXI4 = "axi4"
 
     @property
-    def bursts(self) -> bool:
-        """True if windows have a port of their own, with bursts."""
+    def has_bursts(self) -> bool:
+        """True if the windows have an AXI4 port with bursts, beside the port of the registers."""
         return self is Bus.AXI4
 
     @property
-    def address_unit(self) -> int:
-        """Bytes from one bus address to the next."""
+    def address_unit_bytes(self) -> int:
+        """Bytes that one step of the bus address covers: 1, or 4 where an address counts words."""
         return BYTES if self is Bus.WISHBONE else 1
 
 

@@ -1,7 +1,7 @@
 """The ports of each bus: names, widths, directions and purposes.
 
-`BusFront` adds them to a fabric; bridges and windows have the same members. The strings are the
-purposes that the manifest and generated pages show.
+`BusFront` adds these ports to a fabric. The bridges and `Windows` have members of the same names.
+Each port has a string, its purpose, which the manifest and generated pages show.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ...contract.ports import Port, Protocol
 from ...contract.registers import BYTES, DATA_BITS
 from .options import Bus
 
-__all__ = ["ID_BITS", "INTERRUPT", "MOST_BEAT", "SLAVE_ERROR", "access_members",
-           "burst_ports", "inputs_first", "members", "word_ports"]  # fmt: skip
+__all__ = ["ID_BITS", "INTERRUPT", "MOST_BEAT_BITS", "SLAVE_ERROR", "access_members",
+           "burst_ports", "sort_inputs_first", "members_of_ports", "word_ports"]  # fmt: skip
 
 #: Bits of an AXI4 transaction ID, and largest width of a beat in bits.
-ID_BITS, MOST_BEAT = 8, 512
+ID_BITS, MOST_BEAT_BITS = 8, 512
 
 #: The AXI response SLVERR, for an error; OKAY is 0.
 SLAVE_ERROR = 2
@@ -27,7 +27,7 @@ SLAVE_ERROR = 2
 BYTE_BITS = (BYTES - 1).bit_length()
 
 #: Bits and purpose of some ports, keyed by name.
-Named = Mapping[str, tuple[int, str]]
+PortTable = Mapping[str, tuple[int, str]]
 
 
 #: The interrupt output of a fabric behind any bus.
@@ -48,12 +48,12 @@ def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
     Parameters
     ----------
     bus : Bus
-        The bus; AXI4 has an AXI4-Lite port for registers.
+        The bus. For AXI4 the result is the AXI4-Lite port, which serves the registers.
     address_bits : int
         Bits of the address of a 32-bit word.
     """
     if bus is Bus.WISHBONE:
-        return _ports(Protocol.WISHBONE, "wb_", {
+        return _bus_ports(Protocol.WISHBONE, "wb_", {
             "cyc": (1, "high while a bus cycle is under way"),
             "stb": (1, "high while an access is requested, until wb_ack or wb_err"),
             "we": (1, "high for a write, low for a read"),
@@ -88,11 +88,13 @@ def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
         "rresp": (2, "0 if the word is read, 2 (SLVERR) if the read is refused"),
         "rvalid": (1, "rdata is there"),
     }
-    return _ports(Protocol.AXI_LITE, "s_axil_", given, gives)
+    return _bus_ports(Protocol.AXI_LITE, "s_axil_", given, gives)
 
 
 def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
-    """Return the AXI4 ports for bursts. Directions are those of the fabric, which is the slave.
+    """Return the ports of AXI4, which has bursts, for the windows.
+
+    Directions are those of the fabric, which is the slave.
 
     Parameters
     ----------
@@ -103,13 +105,13 @@ def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
     """
     bits, data = address_bits + BYTE_BITS, 8 * beat_bytes
     given = {
-        **_burst("aw", "write", bits),
+        **_burst_inputs("aw", "write", bits),
         "wdata": (data, "the flit of a beat, from its least byte on"),
         "wstrb": (beat_bytes, "the bytes to write"),
         "wlast": (1, "not used: beats are counted"),
         "wvalid": (1, "wdata is there"),
         "bready": (1, "bresp is taken"),
-        **_burst("ar", "read", bits),
+        **_burst_inputs("ar", "read", bits),
         "rready": (1, "rdata is taken"),
     }
     gives = {
@@ -125,10 +127,10 @@ def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
         "rlast": (1, "high with the last beat of a burst"),
         "rvalid": (1, "rdata is there"),
     }
-    return _ports(Protocol.AXI4, "s_axi_", given, gives)
+    return _bus_ports(Protocol.AXI4, "s_axi_", given, gives)
 
 
-def _burst(channel: str, way: str, address_bits: int) -> dict[str, tuple[int, str]]:
+def _burst_inputs(channel: str, way: str, address_bits: int) -> dict[str, tuple[int, str]]:
     """Return the inputs of an AXI4 address channel, ``aw`` or ``ar``."""
     signals = {
         "id": (ID_BITS, "the identifier of the request, repeated in the answer"),
@@ -144,7 +146,9 @@ def _burst(channel: str, way: str, address_bits: int) -> dict[str, tuple[int, st
     return {channel + name: each for name, each in signals.items()}
 
 
-def _ports(protocol: Protocol, prefix: str, given: Named, gives: Named) -> dict[str, Port]:
+def _bus_ports(
+    protocol: Protocol, prefix: str, given: PortTable, gives: PortTable
+) -> dict[str, Port]:
     """Return the inputs in `given` and the outputs in `gives`, with a common prefix."""
     return {
         prefix + name: Port("bus", protocol, meaning, width=bits, output=signals is gives)
@@ -153,20 +157,21 @@ def _ports(protocol: Protocol, prefix: str, given: Named, gives: Named) -> dict[
     }
 
 
-def members(ports: Mapping[str, Port]) -> dict[str, Member]:
+def members_of_ports(ports: Mapping[str, Port]) -> dict[str, Member]:
     """Return the Amaranth members of a component that has some ports."""
     return {name: (Out if port.output else In)(port.width) for name, port in ports.items()}
 
 
-def inputs_first(unsorted: Mapping[str, Member]) -> dict[str, Member]:
+def sort_inputs_first(unsorted: Mapping[str, Member]) -> dict[str, Member]:
     """Return members sorted: all inputs first, then all outputs."""
     return dict(sorted(unsorted.items(), key=lambda named: named[1].flow is Out))
 
 
 def access_members(address_bits: int) -> dict[str, Member]:
-    """Return the members of `Registers` for an access, between a bridge and the registers.
+    """Return the members that `Registers` has for an access from a bridge.
 
-    A bridge asserts `access`, and holds it with the other inputs until `access_done`.
+    The bridge asserts `access`, and holds it and the other inputs of `Registers` until
+    `access_done`.
 
     Parameters
     ----------

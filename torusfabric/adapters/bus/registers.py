@@ -1,7 +1,8 @@
 """`Registers`: the module that executes bus accesses, one at a time.
 
-A bridge presents an access to a register, to a window, or to the load port of the tables. The
-states of an access are:
+A bridge presents an access to a register, to a window, or to the load port of the tables.
+`Registers` executes the access in these states. An access to a register takes the states IDLE,
+CHECK, CARRY OUT and DONE:
 
 =========  =====================================================================================
 state      cycle
@@ -10,8 +11,8 @@ IDLE       waits for `access`, and samples it
 CHECK      decodes the address into registered flags, so that decoding is no critical path
 CARRY OUT  reads or writes a register, starts an access of the host port, or sets the error
 START      pulses `start`; only for a write of 1 to the register `start`
-STARTED    tests that `busy` has risen: otherwise no run began, an error
-WAIT       waits until a word of the host port is read or in memory
+STARTED    sets the error unless `busy` was low in START and is high now: only then a run began
+WAIT       waits until a word is read or in memory; returns to IDLE if the bridge gives up
 DONE       asserts `access_done`
 =========  =====================================================================================
 """
@@ -27,20 +28,22 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...contract.registers import BYTES, DATA_BITS, Access, Field, Register, RegisterMap
-from ...rtl.memories import choose
+from ...rtl.memories import choose_value
 from ...rtl.netlist import Leaf
-from .ports import access_members, inputs_first
+from .ports import access_members, sort_inputs_first
 
-__all__ = ["FlitParts", "Registers", "WindowAddress"]
+__all__ = ["PartialFlit", "Registers", "WindowAddress"]
 
-#: Cycles, less one, that a write to the load port waits, so that the next access finds it done.
-SETTLED = 1
+#: First value of the counter of WAIT after a write to the load port. The access then waits one more
+#: cycle than this, so that the tables have the word before the next access.
+LOAD_WAIT_CYCLES = 1
 
 
 class WindowAddress(NamedTuple):
-    """The fields of the address of a bus word.
+    """The fields of the address of a bus word in a window.
 
-    A flit that is wider than 32 bits has several bus words, its parts, padded to a power of two::
+    A flit that is wider than 32 bits has several bus words, here called its *parts*. Their number
+    is padded to a power of two::
 
         | quarter | node | flit | part |
                   |<-- place -->|
@@ -53,11 +56,11 @@ class WindowAddress(NamedTuple):
         Number of the quarter of the address space: 0 registers, 1 send window, 2 receive window,
         3 load port of the tables.
     node, flit : Value
-        Node, and the flit in a window of the node.
+        Number of the node, and of the flit in the node's part of the window.
     part : Value
         Number of the bus word in its flit.
     place : Value
-        Node and flit together, which identify a flit.
+        Node and flit together: the address of a flit without the part.
     """
 
     register_map: RegisterMap
@@ -68,15 +71,15 @@ class WindowAddress(NamedTuple):
     place: Value
 
     @classmethod
-    def of(cls, register_map: RegisterMap, address: Value) -> WindowAddress:
-        """Split the address of a bus word."""
-        part_bits, quarter_bits = register_map.part_bits, register_map.quarter_bits
+    def from_bus_address(cls, register_map: RegisterMap, address: Value) -> WindowAddress:
+        """Split the address of a bus word, counted in bus words from the first register."""
+        part_bits, quarter_bits = register_map.word_select_bits, register_map.quarter_bits
         place = address[part_bits:quarter_bits]
         flit, node = place[: register_map.flit_bits], place[register_map.flit_bits :]
         part, quarter = address[:part_bits], address[quarter_bits:]
         return cls(register_map, quarter, node, flit, part, place)
 
-    def serves(self, write: Value) -> Value:
+    def is_accessible(self, write: Value) -> Value:
         """Return True if the word exists in a window, and the window allows the access."""
         send, receive, *_ = self.register_map.windows
         return (
@@ -89,8 +92,8 @@ class WindowAddress(NamedTuple):
         )
 
 
-class FlitParts(NamedTuple):
-    """Registers that collect a flit from several writes of bus words, the lowest word first.
+class PartialFlit(NamedTuple):
+    """Registers that collect a flit of several bus words, written one by one, lowest word first.
 
     Parameters
     ----------
@@ -101,7 +104,7 @@ class FlitParts(NamedTuple):
     held : tuple of Signal
         Registers for all bus words of a flit but the last.
     held_place, expected : Signal
-        Node and flit of the words in `held`, and number of the next word.
+        Node and flit of the words in `held`, and number of the bus word that continues the flit.
     """
 
     at: WindowAddress
@@ -111,7 +114,7 @@ class FlitParts(NamedTuple):
     expected: Signal
 
     @classmethod
-    def of(cls, at: WindowAddress, data: Value) -> FlitParts:
+    def from_bus_word(cls, at: WindowAddress, data: Value) -> PartialFlit:
         """Make the registers for a bus word at an address."""
         parts = at.register_map.parts
         held = tuple(Signal(DATA_BITS, name=f"held_{k}") for k in range(parts - 1))
@@ -119,7 +122,7 @@ class FlitParts(NamedTuple):
         return cls(at, data, held, place, Signal(range(parts), name="next_part"))
 
     @property
-    def fits(self) -> Value:
+    def is_expected(self) -> Value:
         """True if the current word is the first of a flit, or continues the collected flit."""
         if not self.held:
             return Const(1)
@@ -127,17 +130,17 @@ class FlitParts(NamedTuple):
         return (part == 0) | ((part == self.expected) & (self.at.place == self.held_place))
 
     @property
-    def last(self) -> Value:
+    def is_last(self) -> Value:
         """True if the current word is the last of its flit."""
         return self.at.part == len(self.held) if self.held else Const(1)
 
     @property
-    def flit(self) -> Value:
-        """The whole flit; valid if `last` is true."""
+    def whole_flit(self) -> Value:
+        """The bus words in `held` and the current one; the whole flit if `is_last` is true."""
         return Cat(*self.held, self.data)
 
-    def take(self, m: Module) -> None:
-        """Store the current word, and expect the next one."""
+    def store_word(self, m: Module) -> None:
+        """Store the current word in `held`, and expect the next word of the same flit."""
         if not self.held:
             return
         for k, held in enumerate(self.held):
@@ -150,11 +153,11 @@ class Registers(Leaf):
     """Module that executes accesses to registers, windows and the load port, one after another.
 
     The bridge holds `access` and the other inputs of an access until `access_done`, which is high
-    for one cycle. Windows exist only if `inputs` has a host port, the load port only if `inputs`
-    has one.
+    for one cycle. There are windows only if `inputs` has the host port (`host_we`), and a load port
+    only if `inputs` has `load_we`.
 
     - A read of a window is done when the word is valid, a write when the word is in memory, so that
-      no access overtakes another. While a run is under way both end at once, with an error.
+      no access overtakes another. While a run is under way both end immediately, with an error.
     - A flit of several bus words is written lowest word first, with no write to another flit in
       between. The write of its last word writes the flit. Words of a flit can be read in any order.
     - A write must have all strobes. A write without any strobe does nothing; one with some of them
@@ -166,7 +169,8 @@ class Registers(Leaf):
     register_map : RegisterMap
         The addresses of registers and windows.
     inputs, outputs : mapping of str to int
-        Widths of the ports of the front behind the bus, keyed by name.
+        Widths of the ports of the front behind the bus, keyed by name. Directions are those of the
+        front: this module drives the `inputs`.
     read_latency, write_latency : int
         Clock edges of a read, and of a write, at the host port.
 
@@ -179,7 +183,7 @@ class Registers(Leaf):
     irq : Out(1)
         The interrupt: high while an enabled interrupt is pending.
     ..
-        The ports of the front behind the bus, in the opposite direction.
+        One member for each entry of `inputs` and `outputs`, in the opposite direction.
     """
 
     def __init__(
@@ -198,7 +202,7 @@ class Registers(Leaf):
         fields = [field for register in register_map.registers for field in register.fields]
         resets = {field.port: field.reset for field in fields if field.port}
         super().__init__(
-            inputs_first(
+            sort_inputs_first(
                 access_members(register_map.address_bits)
                 | {name: In(width) for name, width in outputs.items()}
                 | {"irq": Out(1)}
@@ -210,18 +214,18 @@ class Registers(Leaf):
         """Build the state machine of an access; see the module docstring."""
         m = Module()
         idle = Signal(name="idle")
-        given = self._given(m, idle)
+        given = self._sample_access(m, idle)
         write = given["access_write"]
-        at = WindowAddress.of(self._map, given["access_address"])
-        parts = FlitParts.of(at, given["access_data"])
+        at = WindowAddress.from_bus_address(self._map, given["access_address"])
+        parts = PartialFlit.from_bus_word(at, given["access_data"])
         left = Signal(range(max(self._read_latency, self._write_latency, 1)), name="left")
         refused = Signal(name="refused")
-        checked = self._checked(m, given, at, parts)
+        checked = self._decode_access(m, given, at, parts)
         if self._hosts:
             m.d.comb += [
                 self.host_node.eq(at.node),
                 self.host_addr.eq(Cat(at.flit, at.quarter[1])),
-                self.host_wdata.eq(parts.flit),
+                self.host_wdata.eq(parts.whole_flit),
             ]
         if self._loads:
             first = given["access_address"][: self._map.quarter_bits] == 0
@@ -229,61 +233,62 @@ class Registers(Leaf):
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += idle.eq(1)
-                with m.If(self.value("access")):
+                with m.If(self.input_value("access")):
                     m.next = "CHECK"
             with m.State("CHECK"):
                 m.next = "CARRY OUT"
             with m.State("CARRY OUT"):
                 m.next = "DONE"
-                self._carry_out(m, given, checked, parts, left)
+                self._execute(m, given, checked, parts, left)
             if "start" in self._inputs:
                 with m.State("START"):
                     m.d.comb += self.start.eq(1)
-                    m.d.sync += refused.eq(self.value("busy"))
+                    m.d.sync += refused.eq(self.input_value("busy"))
                     m.next = "STARTED"
                 with m.State("STARTED"):
-                    m.d.sync += self.access_error.eq(refused | ~self.value("busy"))
+                    m.d.sync += self.access_error.eq(refused | ~self.input_value("busy"))
                     m.next = "DONE"
             if self._hosts or self._loads:
                 with m.State("WAIT"):
                     m.d.sync += left.eq(left - 1)
-                    with m.If(~self.value("access")):
+                    with m.If(~self.input_value("access")):
                         m.next = "IDLE"
                     with m.Elif(left == 0):
                         if self._hosts:
-                            read = self.value("host_rdata")
+                            read = self.input_value("host_rdata")
                             starts = range(0, len(read), DATA_BITS)
-                            word = choose([read[k : k + DATA_BITS] for k in starts], at.part)
+                            word = choose_value([read[k : k + DATA_BITS] for k in starts], at.part)
                             m.d.sync += self.access_word.eq(Mux(write, 0, word))
                         m.next = "DONE"
             with m.State("DONE"):
                 m.d.comb += self.access_done.eq(1)
                 m.next = "IDLE"
-        self._interrupt(m)
+        self._add_interrupt(m)
         return m
 
-    def _given(self, m: Module, idle: Value) -> dict[str, Signal]:
+    def _sample_access(self, m: Module, idle: Value) -> dict[str, Signal]:
         """Return registered copies of the access, sampled in IDLE.
 
-        Why: paths from the bus end in these registers, and no decoding lies behind its inputs.
+        Why: so that a path from a pin of the bus ends in a register, with no decoder before it.
         """
         given = {}
         for name, member in access_members(self._map.address_bits).items():
             if member.flow is In:
                 given[name] = Signal(member.shape, name=f"{name}_given")
                 with m.If(idle):
-                    m.d.sync += given[name].eq(self.value(name))
+                    m.d.sync += given[name].eq(self.input_value(name))
         return given
 
-    def _checked(
-        self, m: Module, given: Mapping[str, Signal], at: WindowAddress, parts: FlitParts
+    def _decode_access(
+        self, m: Module, given: Mapping[str, Signal], at: WindowAddress, parts: PartialFlit
     ) -> dict[str, Signal]:
         """Return registered flags that classify the access.
 
         - ``partial``: a write without all strobes.
         - ``hits``: bit k is the address of register k.
-        - ``serves``: a word of a window that may be accessed now; only with a host port.
-        - ``loads``: a write to a word of an image; only with a load port.
+        - ``serves``: an access to a word of a window that is allowed now: no run is under way, and
+          a write is to the expected part of a flit. Only with a host port.
+        - ``loads``: a write to a word of the load window. Only with a load port.
         """
         write, within = given["access_write"], given["access_address"][: self._map.quarter_bits]
         places = [register.offset // BYTES for register in self._map.registers]
@@ -292,7 +297,9 @@ class Registers(Leaf):
             "hits": Cat((at.quarter == 0) & (within == place) for place in places),
         }
         if self._hosts:
-            found["serves"] = at.serves(write) & ~self.value("busy") & (~write | parts.fits)
+            found["serves"] = (
+                at.is_accessible(write) & ~self.input_value("busy") & (~write | parts.is_expected)
+            )
         if self._loads:
             there = (at.quarter == 3) & (within < self._map.window("load").flits)
             found["loads"] = there & write
@@ -300,15 +307,18 @@ class Registers(Leaf):
         m.d.sync += [checked[name].eq(value) for name, value in found.items()]
         return checked
 
-    def _carry_out(
+    def _execute(
         self,
         m: Module,
         given: Mapping[str, Signal],
         checked: Mapping[str, Signal],
-        parts: FlitParts,
+        parts: PartialFlit,
         left: Signal,
     ) -> None:
-        """Execute an access in the state CARRY OUT, or end it with an error."""
+        """Begin an access in the state CARRY OUT, or end it with an error.
+
+        `left` is the counter of the state WAIT.
+        """
         write, hits = given["access_write"], checked["hits"]
         m.d.sync += [self.access_error.eq(0), self.access_word.eq(0)]
         with m.If(checked["partial"]):
@@ -318,7 +328,7 @@ class Registers(Leaf):
         if self._loads:
             with m.Elif(checked["loads"]):
                 m.d.comb += self.load_we.eq(1)
-                m.d.sync += left.eq(SETTLED)
+                m.d.sync += left.eq(LOAD_WAIT_CYCLES)
                 m.next = "WAIT"
         if not self._hosts:
             with m.Else():
@@ -331,33 +341,43 @@ class Registers(Leaf):
             m.d.sync += left.eq(self._read_latency - 2)
             m.next = "WAIT"
         with m.Else():
-            parts.take(m)
-            with m.If(parts.last):
+            parts.store_word(m)
+            with m.If(parts.is_last):
                 m.d.comb += self.host_we.eq(1)
                 m.d.sync += left.eq(self._write_latency - 1)
                 m.next = "WAIT"
 
     def _access_registers(self, m: Module, hits: Value, write: Value, data: Value) -> None:
-        """Read the register that is hit into `access_word`, and write it if it is a write."""
+        """Read the addressed register into `access_word`; for a write, write the register, too.
+
+        `hits` has one bit for each register, of which one is high.
+        """
         registers = self._map.registers
-        words = [Mux(hits[k], self._read(register), 0) for k, register in enumerate(registers)]
+        words = [
+            Mux(hits[k], self._register_value(register), 0) for k, register in enumerate(registers)
+        ]
         m.d.sync += self.access_word.eq(reduce(or_, words))
         with m.If(write):
             for k, register in enumerate(registers):
                 with m.If(hits[k]):
-                    self._write(m, register, data)
+                    self._write_register(m, register, data)
 
-    def _read(self, register: Register) -> Value:
+    def _register_value(self, register: Register) -> Value:
         """Return the value of a register for a read."""
         if register.access is Access.WRITE:
             return Const(0)
         bits: list[Value] = []
         for field in register.fields:
-            bits += [Const(0, field.low - len(Cat(*bits))), self._stored(register, field)]
+            bits += [Const(0, field.low - len(Cat(*bits))), self._field_value(register, field)]
         return Cat(*bits)
 
-    def _write(self, m: Module, register: Register, data: Value) -> None:
-        """Execute a write to a register, by its `Access`."""
+    def _write_register(self, m: Module, register: Register, data: Value) -> None:
+        """Execute a write to a register, as its `Access` says.
+
+        A register that is read only sets the error. The field `start` leads to the state START. A
+        field of a register that is write only drives its port for one cycle. A 1 clears a field of
+        a `CLEAR` register.
+        """
         if register.access is Access.READ:
             m.d.sync += self.access_error.eq(1)
             return
@@ -370,26 +390,27 @@ class Registers(Leaf):
                 m.d.comb += getattr(self, field.port).eq(value)
             elif register.access is Access.CLEAR:
                 with m.If(value):
-                    m.d.sync += self._stored(register, field).eq(0)
+                    m.d.sync += self._field_value(register, field).eq(0)
             else:
-                m.d.sync += self._stored(register, field).eq(value)
+                m.d.sync += self._field_value(register, field).eq(value)
 
-    def _stored(self, register: Register, field: Field) -> Value:
+    def _field_value(self, register: Register, field: Field) -> Value:
         """Return the value of a field: a port, a register of this module, or a constant."""
         if field.port in self._inputs:
             return getattr(self, field.port)
         if field.port:
-            return self.value(field.port)
+            return self.input_value(field.port)
         own = {"interrupt_enable": self._enable, "interrupt_pending": self._pending}
         return own.get(register.name, Const(field.reset, field.width))
 
-    def _interrupt(self, m: Module) -> None:
+    def _add_interrupt(self, m: Module) -> None:
         """Set the pending interrupt at the rising edge of `done`.
 
-        If software clears the interrupt in the same cycle, it stays set, so that no end is lost.
+        If software clears the interrupt in the same cycle, it stays set, so that software misses no
+        end of a run.
         """
         before = Signal(name="before")
-        m.d.sync += before.eq(self.value("done"))
-        with m.If(self.value("done") & ~before):
+        m.d.sync += before.eq(self.input_value("done"))
+        with m.If(self.input_value("done") & ~before):
             m.d.sync += self._pending.eq(1)
         m.d.comb += self.irq.eq(self._pending & self._enable)

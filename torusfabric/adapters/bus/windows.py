@@ -1,13 +1,14 @@
-"""`Windows`: the module that executes AXI4 bursts on the windows, one word of the host port a beat.
+"""`Windows`: the module that executes AXI4 bursts on the windows, one beat in each cycle.
 
-The front of a fabric behind AXI4 adds it beside `Registers`, which have an AXI4-Lite port. A write
-and a read share the host port, which has one address:
+A fabric behind AXI4 has this module beside `Registers`, which are reached by AXI4-Lite. A *beat* is
+here one transfer of a burst. It moves at most one flit, that is, one word of the host port. Writes
+and reads share the host port, which has only one address::
 
-    AW -> beats -> collect bytes -> host port -> answers (queue) -> B
-    AR -> beats ------------------> host port -> words (queue) ---> R
+    AW, W -> beats -> collect bytes -> host port -> queue of answers -> B
+    AR ----> beats ------------------> host port -> queue of words ---> R
 
-*Beats* are the addresses of the transfers of a burst. The queues hold results until the master
-accepts them; a beat is executed only if its result has room there.
+The queues hold results until the master accepts them. A burst of writes begins only if the queue
+has room for its answer, and a beat of a read is executed only if the queue has room for its word.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...contract.registers import BYTES
-from ...rtl.memories import ReadPort, WritePort, add_memory, address_width, fitting, memory_cell
-from ...rtl.modules import delayed, pulsed
+from ...rtl.memories import ReadPort, WritePort, add_memory, address_width, memory_cell, resize
+from ...rtl.modules import delay_pulse, delay_value
 from ...rtl.netlist import Leaf
-from .ports import ID_BITS, SLAVE_ERROR, burst_ports, inputs_first, members
+from .ports import ID_BITS, SLAVE_ERROR, burst_ports, members_of_ports, sort_inputs_first
 from .registers import WindowAddress
 
 if TYPE_CHECKING:
@@ -38,27 +39,28 @@ PAGE_BITS = 12
 FIXED, WRAP = 0, 2
 
 #: Answers to write bursts that the queue can hold.
-WRITES = 16
+WRITE_ANSWERS = 16
 
-#: Cycles from a word in its queue until its room is free again, if the master accepts it at once.
+#: Cycles from the arrival of a read word in its queue until its room is free again, if the master
+#: accepts the word at once.
 TURNAROUND = 4
 
 
-class Beats(NamedTuple):
+class BurstState(NamedTuple):
     """The current beat of a burst of one address channel.
 
     Parameters
     ----------
     active : Signal
-        High while there is a beat.
+        High while a beat is to be executed.
     address, master : Signal
-        Byte address of the beat, and transaction ID of the burst.
+        Byte address of the beat, and transaction ID of the burst, which identifies the master.
     last : Value
         High for the last beat of the burst.
     begins : Value
         High in the cycle before the first beat of a burst.
     step : Signal
-        Driven by the user: high when the beat is done.
+        High in the cycle in which the beat is executed. `Windows.elaborate` drives it.
     """
 
     active: Signal
@@ -69,11 +71,11 @@ class Beats(NamedTuple):
     step: Signal
 
 
-def add_beats(m: Module, ports: Leaf, channel: str, *, room: Value) -> Beats:
-    """Add the generator of beats from the bursts of an address channel.
+def add_burst_counter(m: Module, ports: Leaf, channel: str, *, room: Value) -> BurstState:
+    """Add the counter that turns each burst of an address channel into its beats.
 
-    One further burst is accepted in advance, so that no cycle is lost between bursts, except after
-    a burst of a single beat.
+    While one burst is executed, the next one is already accepted and waits in registers. So no
+    cycle is lost between bursts, except after a burst of a single beat.
 
     Parameters
     ----------
@@ -84,9 +86,9 @@ def add_beats(m: Module, ports: Leaf, channel: str, *, room: Value) -> Beats:
     channel : {"aw", "ar"}
         The address channel.
     room : Value
-        High if a burst may begin.
+        High if a burst may begin, because its answer has room in the queue.
     """
-    port = lambda name: ports.value(f"s_axi_{channel}{name}")
+    port = lambda name: ports.input_value(f"s_axi_{channel}{name}")
     active, step = Signal(name=f"{channel}_active"), Signal(name=f"{channel}_step")
     address = Signal(len(port("addr")), name=f"{channel}_beat")
     master = Signal(ID_BITS, name=f"{channel}_of", reset_less=True)
@@ -103,24 +105,28 @@ def add_beats(m: Module, ports: Leaf, channel: str, *, room: Value) -> Beats:
     begins = waits & room & (~active | (step & last))
     with m.If(step):
         m.d.sync += [left.eq(left - 1), active.eq(~last)]
-    beats = Beats(active, address, master, last, begins, step)
-    _count(m, channel, beats, asked)
+    beats = BurstState(active, address, master, last, begins, step)
+    _count_addresses(m, channel, beats, asked)
     with m.If(begins):
         m.d.sync += [waits.eq(0), active.eq(1), left.eq(asked["len"])]
         m.d.sync += [master.eq(asked["id"]), address.eq(asked["addr"])]
     return beats
 
 
-def _count(m: Module, channel: str, beats: Beats, asked: Mapping[str, Signal]) -> None:
-    """Add the address counter: bits in the mask `changes` count, the others stay.
+def _count_addresses(
+    m: Module, channel: str, beats: BurstState, asked: Mapping[str, Signal]
+) -> None:
+    """Add the address counter of the beats of a burst.
 
-    The mask is 0 for a constant address, the size of the burst for one that wraps, else all ones.
+    From beat to beat, address bits in the mask `changes` count up and the others stay. The mask is
+    0 for a constant address (FIXED), the bytes of the burst less 1 for an address that wraps
+    (WRAP), and all ones for an incrementing address.
     """
     bits = min(len(beats.address), PAGE_BITS)
     size = Signal(bits, name=f"{channel}_size", reset_less=True)
     changes = Signal(bits, name=f"{channel}_changes", reset_less=True)
     first, kind = (Const(1, 1) << asked["size"])[:bits], asked["burst"]
-    all_bytes = fitting(asked["len"] << asked["size"], bits)
+    all_bytes = resize(asked["len"] << asked["size"], bits)
     around = all_bytes | (first - 1)[:bits]
     with m.If(beats.begins):
         m.d.sync += size.eq(first)
@@ -133,13 +139,15 @@ def _count(m: Module, channel: str, beats: Beats, asked: Mapping[str, Signal]) -
         m.d.sync += low.eq((low & ~changes) | (following & changes))
 
 
-class Queue(NamedTuple):
+class QueueOutput(NamedTuple):
     """Output of a queue of words that wait for the master.
 
     Parameters
     ----------
-    valid, word : Value
-        The first word, and high if there is one.
+    valid : Signal
+        High if the queue has a word.
+    word : Value
+        The first word.
     room : Value
         High if another word may be announced.
     """
@@ -151,8 +159,11 @@ class Queue(NamedTuple):
 
 def add_queue(
     m: Module, name: str, *, depth: int, announced: Value, comes: Value, word: Value, ready: Value
-) -> Queue:
+) -> QueueOutput:
     """Add a queue in memory, with room reserved for announced words.
+
+    A word is announced when its access begins, and comes when the access ends. So the pipeline
+    between both never has to stop.
 
     Parameters
     ----------
@@ -163,9 +174,12 @@ def add_queue(
     depth : int
         Words of the queue.
     announced : Value
-        High to reserve room for a word that will come; allowed only while `Queue.room` is high.
-    comes, word : Value
-        An announced word, and high in the cycle in which it comes.
+        High to reserve room for a word that will come; allowed only while `QueueOutput.room` is
+        high.
+    comes : Value
+        High in the cycle in which an announced word comes.
+    word : Value
+        The word that comes.
     ready : Value
         High if the master accepts the first word.
     """
@@ -184,10 +198,10 @@ def add_queue(
         expected.eq(expected + announced - (valid & ready)),
         valid.eq(fetch | (valid & ~ready)),
     ]
-    return Queue(valid, shown, expected != depth)
+    return QueueOutput(valid, shown, expected != depth)
 
 
-class FlitBytes(NamedTuple):
+class CollectedFlit(NamedTuple):
     """A flit that is collected from one beat, or from several narrow beats.
 
     Parameters
@@ -195,7 +209,7 @@ class FlitBytes(NamedTuple):
     flit : Signal
         The bytes so far, one cycle after the beat.
     whole : Value
-        High if the flit is complete with this beat.
+        High if this beat completes the flit.
     lost : Value
         High if this beat belongs to another flit, and an earlier beat of the same burst left an
         incomplete flit, whose bytes are lost.
@@ -206,9 +220,9 @@ class FlitBytes(NamedTuple):
     lost: Value
 
 
-def gathered(
+def collect_flit(
     m: Module, width: int, *, take: Value, ends: Value, place: Value, data: Value, strobes: Value
-) -> FlitBytes:
+) -> CollectedFlit:
     """Add registers that collect the bytes of a flit of `width` bits from beats.
 
     Bytes above the width of a flit are padding, and need not be written.
@@ -222,7 +236,7 @@ def gathered(
     take : Value
         High for a beat whose bytes are collected.
     ends : Value
-        High in the cycle in which a burst ends.
+        High for the last beat of a burst.
     place : Value
         Address of the flit of the beat.
     data, strobes : Value
@@ -243,18 +257,19 @@ def gathered(
         with m.If(take & strobes[k]):
             m.d.sync += flit.word_select(k, 8).eq(data.word_select(k, 8))
     lost = brings & (at != place) & there.any() & own
-    return FlitBytes(flit, brings & now.all(), lost)
+    return CollectedFlit(flit, brings & now.all(), lost)
 
 
 class Windows(Leaf):
-    """Module that executes AXI4 bursts, one beat a cycle: writes to send, reads of receive windows.
+    """Module that executes AXI4 bursts: writes to the send window, reads of the receive window.
 
+    - A cycle executes one beat.
     - Beats of writes and reads take turns if both wait, because the host port has one address.
     - Answers have the order of bursts. The answer to a write comes when its words are in memory.
     - A beat at an unmapped address, or during a run, is answered with an error (SLVERR).
     - A flit is written when all its bytes have arrived, in one beat or in several. The bytes of an
       incomplete flit are lost when a beat of another flit arrives. If this beat belongs to the same
-      burst, the burst is answered with an error. The answer to a burst depends on no other burst.
+      burst, the burst is answered with an error; the answer to any other burst is not affected.
 
     Parameters
     ----------
@@ -288,8 +303,8 @@ class Windows(Leaf):
         places = address_width(register_map.window("send").nodes), register_map.flit_bits + 1
         host = dict(zip(("we", "node", "addr", "wdata"), (1, *places, width), strict=True))
         super().__init__(
-            inputs_first(
-                members(burst_ports(register_map.address_bits, register_map.flit_bytes))
+            sort_inputs_first(
+                members_of_ports(burst_ports(register_map.address_bits, register_map.flit_bytes))
                 | {"start": In(1), "busy": In(1), "host_rdata": In(width)}
                 | {f"host_{name}": Out(bits) for name, bits in host.items()}
             )
@@ -299,56 +314,62 @@ class Windows(Leaf):
         """Build writes, reads, and the arbiter between them."""
         m = Module()
         take, turn, asked = Signal(name="take"), Signal(name="turn"), Signal(name="asked")
-        write = self._write(m, take)
-        read, room = self._read(m, asked)
+        write = self._add_writes(m, take)
+        read, room = self._add_reads(m, asked)
         wanted = read.active & room
         m.d.comb += [
             self.s_axi_wready.eq(write.active & (~wanted | turn)),
-            take.eq(self.s_axi_wready & self.value("s_axi_wvalid")),
+            take.eq(self.s_axi_wready & self.input_value("s_axi_wvalid")),
             asked.eq(wanted & ~take),
             write.step.eq(take),
             read.step.eq(asked),
         ]
         m.d.sync += turn.eq(~take)
-        at = self._at(Mux(take, write.address, read.address))
+        at = self._window_address(Mux(take, write.address, read.address))
         m.d.sync += [
             self.host_node.eq(at.node),
             self.host_addr.eq(Cat(at.flit, at.quarter[1])),
         ]
         return m
 
-    def _at(self, address: Value) -> WindowAddress:
-        """Return the window address of the flit at a byte address."""
-        byte_bits = (BYTES - 1).bit_length() + self._map.part_bits
-        words = Cat(Const(0, self._map.part_bits), address[byte_bits:])
-        return WindowAddress.of(self._map, words)
+    def _window_address(self, address: Value) -> WindowAddress:
+        """Return the fields of the address of the flit that contains a byte; the part is 0."""
+        byte_bits = (BYTES - 1).bit_length() + self._map.word_select_bits
+        words = Cat(Const(0, self._map.word_select_bits), address[byte_bits:])
+        return WindowAddress.from_bus_address(self._map, words)
 
-    def _write(self, m: Module, take: Value) -> Beats:
-        """Collect flits, write them, and answer each burst when its flits are in memory."""
-        room, strobes = Signal(name="room_for_writes"), self.value("s_axi_wstrb")
-        beats = add_beats(m, self, "aw", room=room)
-        at = self._at(beats.address)
+    def _add_writes(self, m: Module, take: Value) -> BurstState:
+        """Collect flits, write them, and answer each burst when its flits are in memory.
+
+        `take` is high for an executed beat of a write. Returns the beats.
+        """
+        room, strobes = Signal(name="room_for_writes"), self.input_value("s_axi_wstrb")
+        beats = add_burst_counter(m, self, "aw", room=room)
+        at = self._window_address(beats.address)
         place = beats.address[(self._map.flit_bytes - 1).bit_length() :]
-        open_now = ~self.value("start") & ~self.value("busy")
-        served = at.serves(Const(1, 1)) & open_now
-        held = gathered(m, self._width, take=take & served, ends=take & beats.last, place=place,
-                        data=self.value("s_axi_wdata"), strobes=strobes)  # fmt: skip
+        open_now = ~self.input_value("start") & ~self.input_value("busy")
+        served = at.is_accessible(Const(1, 1)) & open_now
+        held = collect_flit(m, self._width, take=take & served, ends=take & beats.last, place=place,
+                        data=self.input_value("s_axi_wdata"), strobes=strobes)  # fmt: skip
         m.d.sync += self.host_we.eq(take & held.whole & served)
-        # The write reaches the host port one cycle after the beat. A start in that cycle closes the
-        # port, so the error is decided in that cycle.
-        takes, last = pulsed(m, take, 1, name="took"), delayed(m, beats.last, 1, "took_last")
-        wrong = delayed(m, strobes.any() & (~served | held.lost), 1, "took_wrong")
+        # The write reaches the host port one cycle after the beat, and a start in that later cycle
+        # still closes the port. So the error, too, is decided in that later cycle.
+        takes, last = (
+            delay_pulse(m, take, 1, name="took"),
+            delay_value(m, beats.last, 1, "took_last"),
+        )
+        wrong = delay_value(m, strobes.any() & (~served | held.lost), 1, "took_wrong")
         failed, failing = Signal(name="failed"), Signal(name="failing")
         m.d.comb += failing.eq(failed | wrong | (self.host_we & ~open_now))
         with m.If(takes):
             m.d.sync += failed.eq(failing & ~last)
         m.d.comb += self.host_wdata.eq(held.flit[: self._width])
-        latency, master = self._write_latency, delayed(m, beats.master, 1, "took_of")
+        latency, master = self._write_latency, delay_value(m, beats.master, 1, "took_of")
         queue = add_queue(
-            m, "answers", depth=WRITES, announced=beats.begins,
-            comes=pulsed(m, takes & last, latency - 1, name="answered"),
-            word=delayed(m, Cat(failing, master), latency - 1, "answer_to"),
-            ready=self.value("s_axi_bready"),
+            m, "answers", depth=WRITE_ANSWERS, announced=beats.begins,
+            comes=delay_pulse(m, takes & last, latency - 1, name="answered"),
+            word=delay_value(m, Cat(failing, master), latency - 1, "answer_to"),
+            ready=self.input_value("s_axi_bready"),
         )  # fmt: skip
         m.d.comb += [
             room.eq(queue.room),
@@ -358,17 +379,23 @@ class Windows(Leaf):
         ]
         return beats
 
-    def _read(self, m: Module, asked: Value) -> tuple[Beats, Value]:
-        """Read flits; return the beats, and a signal that is high if another word has room."""
-        beats = add_beats(m, self, "ar", room=Const(1, 1))
-        refused = ~self._at(beats.address).serves(Const(0, 1)) | self.value("busy")
+    def _add_reads(self, m: Module, asked: Value) -> tuple[BurstState, Value]:
+        """Read flits into the queue of words.
+
+        `asked` is high for an executed beat of a read. Returns the beats, and a signal that is high
+        if the queue has room for the word of another beat.
+        """
+        beats = add_burst_counter(m, self, "ar", room=Const(1, 1))
+        refused = ~self._window_address(beats.address).is_accessible(
+            Const(0, 1)
+        ) | self.input_value("busy")
         latency = 1 + self._read_latency
-        of = delayed(m, Cat(refused, beats.last, beats.master), latency, "read_of")
-        word = Cat(of[0] | self.value("busy"), of[1:], self.value("host_rdata"))
+        of = delay_value(m, Cat(refused, beats.last, beats.master), latency, "read_of")
+        word = Cat(of[0] | self.input_value("busy"), of[1:], self.input_value("host_rdata"))
         queue = add_queue(
             m, "words", depth=1 << (latency + TURNAROUND - 1).bit_length(), announced=asked,
-            comes=pulsed(m, asked, latency, name="read"), word=word,
-            ready=self.value("s_axi_rready"),
+            comes=delay_pulse(m, asked, latency, name="read"), word=word,
+            ready=self.input_value("s_axi_rready"),
         )  # fmt: skip
         m.d.comb += [
             self.s_axi_rvalid.eq(queue.valid),

@@ -25,20 +25,27 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member
 from typing_extensions import override
 
-from ...collective import Layout
+from ...collective import MemoryLayout
 from ...program import AddressMap, Program
-from ...program.fields import number_equal
-from ...rtl.memories import TABLE_BITS, Columns, address_width, constant_at, fitting, memories_of
-from ...rtl.modules import delayed
+from ...program.fields import number_by_value
+from ...rtl.memories import (
+    QUOTIENT_KEY_BITS,
+    RomColumns,
+    address_width,
+    constant_at,
+    memories_of,
+    resize,
+)
+from ...rtl.modules import delay_value
 from ...rtl.netlist import Leaf
 from ...topology import IntArray
 
-__all__ = ["ENTRY", "DirectFinder", "Finder", "HostLayout", "MapFinder", "divide",
-           "division_cycles", "finder_of", "host_layouts", "sent_finders"]  # fmt: skip
+__all__ = ["ENTRY_CYCLES", "DirectFinder", "Finder", "HostLayout", "MapFinder", "add_divider",
+           "division_cycles", "make_finder", "host_layouts", "sent_finders"]  # fmt: skip
 
 #: Cycles from a write at the port until it leaves for the nodes, if its address needs no look-up:
 #: one input register.
-ENTRY = 1
+ENTRY_CYCLES = 1
 
 
 class HostLayout:
@@ -46,7 +53,7 @@ class HostLayout:
 
     Parameters
     ----------
-    layout : Layout
+    layout : MemoryLayout
         Parts and chunks of the messages of a collective.
     flits : int
         Flits of the longest message.
@@ -54,7 +61,8 @@ class HostLayout:
         True if word k of a message belongs to chunk k modulo the number of chunks; False if the
         words of a chunk are consecutive.
     words : int, optional
-        Least number of words for which to reserve addresses, in each of the two ranges.
+        Number of words for which each of the two ranges has addresses; by default the larger one
+        of `send_words` and `recv_words`.
     beat : int
         Flits of a word of the host.
 
@@ -63,7 +71,8 @@ class HostLayout:
     chunks, part_chunks : int
         Chunks of a message, and of a part.
     flits, block_flits, part_flits : int
-        Words of a message, of a block, and of a part.
+        Words of a message, of a block, and of a part. The names say flits, but each word holds
+        `beat` flits.
     send_parts, recv_parts : int
         Parts that a node sends and receives.
     send_base, recv_base : int
@@ -79,7 +88,7 @@ class HostLayout:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> layout = HostLayout.of(tf.compile(tf.plan(tf.Torus(3, 3), "allgather"), flits=4))
+    >>> layout = HostLayout.from_program(tf.compile(tf.plan(tf.Torus(3, 3), "allgather"), flits=4))
     >>> layout.send_words, layout.recv_words, layout.recv_base
     (4, 36, 64)
     """
@@ -87,8 +96,14 @@ class HostLayout:
     send_base = 0
 
     def __init__(
-        self, layout: Layout, flits: int, *, in_turn: bool = False, words: int = 0, beat: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        layout: MemoryLayout,
+        flits: int,
+        *,
+        in_turn: bool = False,
+        words: int = 0,
+        beat: int = 1,
+    ) -> None:
         self._layout, self.in_turn, self.beat = layout, in_turn, beat
         self.chunks, self.part_chunks = layout.blocks.chunks, layout.part_chunks
         self.send_parts, self.recv_parts = layout.send_parts, layout.recv_parts
@@ -101,12 +116,12 @@ class HostLayout:
         words = words or max(self.send_words, self.recv_words)
         self.recv_base = 1 << (words - 1).bit_length()
         self.address_bits = address_width(2 * self.recv_base)
-        position = layout.blocks.groups.position
+        position = layout.blocks.groups.position_of_node
         self.nodes = len(position)
         self.positions = position if (position != np.arange(self.nodes)).any() else None
 
     @classmethod
-    def of(cls, program: Program, words: int = 0, beat: int = 1) -> HostLayout:
+    def from_program(cls, program: Program, words: int = 0, beat: int = 1) -> HostLayout:
         """Return the layout for a program of one form; parameters as of the class."""
         return cls(
             program.layout, program.flits, in_turn=program.any_length, words=words, beat=beat
@@ -115,14 +130,20 @@ class HostLayout:
     @property
     def root_bits(self) -> int:
         """Bits of the number of a root, which is a position in its group."""
-        return address_width(self._layout.blocks.groups.size)
+        return address_width(self._layout.blocks.groups.group_size)
 
     def first_flit(self, word: Value) -> Value:
         """Return the number of the first flit of a word: the word number times the beat."""
         return Cat(Const(0, self.beat.bit_length() - 1), word)
 
     def part_cycles(self, parts: int) -> int:
-        """Return the cycles to divide an address by the part size, for a number of parts."""
+        """Return the cycles of the divider that finds the part of an address.
+
+        Parameters
+        ----------
+        parts : int
+            Number of parts in the address range.
+        """
         if self.in_turn and self._layout.in_shares:
             # The number of the chunk in the message is divided in place of the address.
             return division_cycles(self.chunks, self.part_chunks)
@@ -130,7 +151,7 @@ class HostLayout:
 
     @property
     def chunk_cycles(self) -> int:
-        """Cycles to divide the remainder by the chunk size, which gives the chunk in a part."""
+        """Cycles of the divider that finds the chunk within a part."""
         if self.in_turn:
             return division_cycles(self.flits, self.chunks)
         return division_cycles(self.part_chunks * self.block_flits, self.block_flits)
@@ -151,9 +172,9 @@ def host_layouts(program: Program, words: int = 0, beat: int = 1) -> tuple[HostL
         Flits of a word.
     """
     parts = [program.part(form) for form in range(len(program.forms))]
-    found = [HostLayout.of(part, beat=beat) for part in parts]
+    found = [HostLayout.from_program(part, beat=beat) for part in parts]
     words = words or max(max(each.send_words, each.recv_words) for each in found)
-    return tuple(HostLayout.of(part, words, beat) for part in parts)
+    return tuple(HostLayout.from_program(part, words, beat) for part in parts)
 
 
 class Finder(ABC):
@@ -181,9 +202,10 @@ class Finder(ABC):
     by_root : bool
         True if the locations of received words depend on the root of the last run.
     part_is_root : bool
-        True if the root of the last run is the part of all received words.
+        True if `look_up` takes the root of the last run as the part, because all received words
+        come from the root.
     members : mapping of str to Member
-        Further members of the host port, for a finder whose tables are elsewhere.
+        Further members that the finder adds to the host port, if its tables lie outside of it.
     """
 
     by_root = part_is_root = False
@@ -192,13 +214,13 @@ class Finder(ABC):
     def __init__(self, layout: HostLayout, parts: int, bank_bits: int, cycles: int) -> None:
         self.layout, self.parts, self.bank_bits = layout, parts, bank_bits
         self._dividing = layout.part_cycles(parts) + layout.chunk_cycles
-        self.latency = ENTRY + self._dividing + cycles
+        self.latency = ENTRY_CYCLES + self._dividing + cycles
 
     def rom_bits(self) -> int:
         """Return the bits of the ROMs of `look_up`; those of the division are not counted."""
         return 0
 
-    def find(
+    def add_pipeline(
         self, m: Module, host: Leaf, name: str, address: Value, node: Value
     ) -> tuple[Value, Value]:
         """Add the pipeline, and return memory and address of a word, `latency` cycles later.
@@ -216,36 +238,42 @@ class Finder(ABC):
         node : Value
             The number of the node, in the same cycle as the address.
         """
-        part, chunk, flit = self.divide(m, name, delayed(m, address, ENTRY))
-        part = host.value("sampled_root") if self.part_is_root else part
+        part, chunk, flit = self.divide_address(m, name, delay_value(m, address, ENTRY_CYCLES))
+        part = host.input_value("sampled_root") if self.part_is_root else part
         return self.look_up(m, host, name, node, part, chunk, self.layout.first_flit(flit))
 
-    def position(self, m: Module, name: str, node: Value) -> Value:
-        """Return the position of a node in its group, delayed until its address is divided."""
-        position = delayed(m, node, ENTRY)
-        if self.layout.positions is not None:
-            table = Columns(node)
-            position = table.read(self.layout.positions)
-            table.build(m, f"{name}_positions")
-        return delayed(m, position, self._dividing)
+    def group_position(self, m: Module, name: str, node: Value) -> Value:
+        """Return the position of a node in its group, in the cycle of the divided address.
 
-    def divide(self, m: Module, name: str, address: Value) -> tuple[Value, Value, Value]:
-        """Divide an address into the part, the chunk in the part, and the word in the chunk."""
+        The node number arrives together with the undivided address.
+        """
+        position = delay_value(m, node, ENTRY_CYCLES)
+        if self.layout.positions is not None:
+            table = RomColumns(node)
+            position = table.read_column(self.layout.positions)
+            table.build_rom(m, f"{name}_positions")
+        return delay_value(m, position, self._dividing)
+
+    def divide_address(self, m: Module, name: str, address: Value) -> tuple[Value, Value, Value]:
+        """Return the part, the chunk in the part, and the word in the chunk of an address.
+
+        All three are valid when the slower of the two dividers is done.
+        """
         layout, parts = self.layout, self.parts
         chunks, flits = layout.chunks, layout.flits
         if layout.in_turn and layout.part_chunks < chunks:
-            within, block = divide(m, f"{name}_chunk", address, chunks, count=flits)
-            part, chunk = divide(m, f"{name}_part", block, layout.part_chunks, count=chunks)
-            return part, chunk, delayed(m, within, layout.part_cycles(parts))
+            within, block = add_divider(m, f"{name}_chunk", address, chunks, count=flits)
+            part, chunk = add_divider(m, f"{name}_part", block, layout.part_chunks, count=chunks)
+            return part, chunk, delay_value(m, within, layout.part_cycles(parts))
         size = layout.part_flits
-        part, flit = divide(m, f"{name}_part", address, size, count=parts * size)
+        part, flit = add_divider(m, f"{name}_part", address, size, count=parts * size)
         if layout.in_turn:
-            within, chunk = divide(m, f"{name}_chunk", flit, chunks, count=flits)
+            within, chunk = add_divider(m, f"{name}_chunk", flit, chunks, count=flits)
         else:
             block = layout.block_flits
             count = layout.part_chunks * block
-            chunk, within = divide(m, f"{name}_chunk", flit, block, count=count)
-        return delayed(m, part, layout.chunk_cycles), chunk, within
+            chunk, within = add_divider(m, f"{name}_chunk", flit, block, count=count)
+        return delay_value(m, part, layout.chunk_cycles), chunk, within
 
     @abstractmethod
     def look_up(
@@ -253,8 +281,8 @@ class Finder(ABC):
     ) -> tuple[Value, Value]:
         """Return the memory and the address of a flit of a chunk, `cycles` later.
 
-        `node` is valid when the address arrives at the port, `part`, `chunk` and `flit` after the
-        division. `position` delays the node by as much.
+        `part`, `chunk` and `flit` are valid after the division. `node` is valid earlier, when the
+        address arrives at the port; `group_position` delays it by the difference.
         """
 
 
@@ -264,12 +292,12 @@ class DirectFinder(Finder):
     def __init__(self, layout: HostLayout, *, by_chunk: bool) -> None:
         super().__init__(layout, 1, address_width(layout.part_chunks), cycles=0)
         self._by_chunk = by_chunk
-        self.latency = ENTRY + layout.chunk_cycles * by_chunk
+        self.latency = ENTRY_CYCLES + layout.chunk_cycles * by_chunk
 
     @override
-    def divide(self, m: Module, name: str, address: Value) -> tuple[Value, Value, Value]:
+    def divide_address(self, m: Module, name: str, address: Value) -> tuple[Value, Value, Value]:
         if self._by_chunk:
-            return super().divide(m, name, address)
+            return super().divide_address(m, name, address)
         return Const(0), Const(0), address
 
     @override
@@ -279,17 +307,17 @@ class DirectFinder(Finder):
         return chunk, flit
 
 
-def finder_of(layout: HostLayout, program: Program, form: int, *, received: bool) -> Finder:
+def make_finder(layout: HostLayout, program: Program, form: int, *, received: bool) -> Finder:
     """Return the finder of the received words of a form, or of its words to send."""
     part = program.part(form)
-    by_chunk = _is_by_chunk(part.form.send_map)
-    if not received and (by_chunk or _is_in_order(part)):
+    by_chunk = _has_memory_per_chunk(part.form.send_map)
+    if not received and (by_chunk or _has_host_order(part)):
         return DirectFinder(layout, by_chunk=by_chunk)
     return MapFinder(layout, program, form, received=received)
 
 
-def _is_by_chunk(sent: AddressMap) -> bool:
-    """Return True if each chunk of a message has a memory of its own, in the order of the host."""
+def _has_memory_per_chunk(sent: AddressMap) -> bool:
+    """Return True if chunk k of a message lies in send memory k, from address 0 on."""
     return (
         sent.memory.shape[:2] == (1, 1)
         and sent.base.size == 1
@@ -298,7 +326,7 @@ def _is_by_chunk(sent: AddressMap) -> bool:
     )
 
 
-def _is_in_order(part: Program) -> bool:
+def _has_host_order(part: Program) -> bool:
     """Return True if host addresses equal the addresses of a single send memory.
 
     Two layouts prevent this: blocks that are padded with flits that the host does not see, and
@@ -318,16 +346,17 @@ def sent_finders(program: Program, layouts: Sequence[HostLayout]) -> list[Finder
     """Return a finder of words to send for each different send map of a program."""
     numbers = [form.layout for form in program.forms]
     first = [numbers.index(layout) for layout in sorted({*numbers})]
-    return [finder_of(layouts[form], program, form, received=False) for form in first]
+    return [make_finder(layouts[form], program, form, received=False) for form in first]
 
 
 class MapFinder(Finder):
     """Finder that looks up memory and base address of a block in the address map of a form.
 
-    An address map has one or more *ways*. A way is a table from (row of the node, key, chunk) to
-    memory and base address. The key is the part, or the differences between coordinates of node and
-    part, since then all nodes can share one row. The first way that contains a block gives its
-    location.
+    An address map has one or more *ways*. A way is a table from (row, key, chunk) to memory and
+    base address. Each node has a row, or shares one with other nodes. The key is the part, or the
+    differences between the coordinates of node and part. With differences all nodes can share one
+    row, because nodes of a torus are translates of each other. The first way that contains a block
+    gives the location of the block.
 
     ===============  ============================================================================
     cycles           step
@@ -363,7 +392,7 @@ class MapFinder(Finder):
         else:
             mapped, loop, self._first = part.form.send_map, part.loop, own[0]
             parts, memories = part.layout.send_parts, len(own)
-        self._ways, flits = [*mapped.ways], part.block_flits
+        self._ways, flits = [*mapped.map_chain], part.block_flits
         tables = [table for way in self._ways for table in (way.memory, way.base)]
         keys = any(way.coordinates for way in self._ways)
         # Cycles of each step of the table above, and of all steps together.
@@ -380,11 +409,11 @@ class MapFinder(Finder):
         bases = (way.base[way.base >= 0] & ((1 << self._flit_bits) - 1) for way in self._ways)
         if max(self._pitches) > 1 or any(base.any() for base in bases):
             self._flit_bits = 0
-        self.part_is_root = received and merged.part_is_root
+        self.part_is_root = received and merged.has_root_addresses
         #: First address of the upper half; 0 if there is none.
-        self._half = merged.upper_half if received else 0
+        self._half = merged.upper_half_address if received else 0
         self.by_root = self.part_is_root or bool(self._half)
-        nodes, chunks = part.groups.size, part.layout.part_chunks
+        nodes, chunks = part.groups.group_size, part.layout.part_chunks
         #: Bits of the numbers of node, part, chunk and flit.
         self._bits = [*map(address_width, (nodes, max(nodes, parts), chunks, flits))]
         super().__init__(layout, parts, address_width(memories), self._cycles)
@@ -399,60 +428,67 @@ class MapFinder(Finder):
     def look_up(
         self, m: Module, host: Leaf, name: str, node: Value, part: Value, chunk: Value, flit: Value
     ) -> tuple[Value, Value]:
-        asked = self.position(m, name, node), part, chunk, flit
-        node, part, chunk, flit = map(fitting, asked, self._bits)
+        asked = self.group_position(m, name, node), part, chunk, flit
+        node, part, chunk, flit = map(resize, asked, self._bits)
         choosing = self._choosing
-        tables = _Tables(m, chunk, self._reading, wrapping=choosing)
-        flit = delayed(m, flit, self._keying + self._reading)
+        tables = _LookUpRoms(m, chunk, self._reading, wrapping=choosing)
+        flit = delay_value(m, flit, self._keying + self._reading)
         found = tuple[Value, ...]()
         for way, pitch in reversed([*zip(self._ways, self._pitches, strict=True)]):
-            hit, *values = self._find(m, tables, way, node, part)
+            hit, *values = self._find_in_map(m, tables, way, node, part)
             values.append(flit * pitch if pitch > 1 else flit)
-            hit, *values = (delayed(m, each, choosing) for each in (hit, *values))
+            hit, *values = (delay_value(m, each, choosing) for each in (hit, *values))
             found = tuple(map(partial(Mux, hit), values, found)) if found else tuple(values)
-        tables.build(f"blocks_{name}")
-        bank, base, words = (delayed(m, value, choosing) for value in found)
+        tables.add_roms(f"blocks_{name}")
+        bank, base, words = (delay_value(m, value, choosing) for value in found)
         address = Cat(words[: self._flit_bits], base) if self._flit_bits else base + words
-        address = delayed(m, address, 1)
+        address = delay_value(m, address, 1)
         if self._half:
-            received = asked[0] != host.value("sampled_root")
-            low = fitting(address, (self._half - 1).bit_length())
-            address = Cat(low, delayed(m, received, self._cycles, f"{name}_received"))
-        return delayed(m, bank, 1), address
+            received = asked[0] != host.input_value("sampled_root")
+            low = resize(address, (self._half - 1).bit_length())
+            address = Cat(low, delay_value(m, received, self._cycles, f"{name}_received"))
+        return delay_value(m, bank, 1), address
 
-    def _find(
-        self, m: Module, tables: _Tables, way: AddressMap, node: Value, part: Value
+    def _find_in_map(
+        self, m: Module, tables: _LookUpRoms, way: AddressMap, node: Value, part: Value
     ) -> tuple[Value, Value, Value]:
         """Return a flag that one way contains a block, and memory and base of the block."""
         making, known = self._keying, list[Value]()
-        row, key, sides = delayed(m, node, making), [delayed(m, part, making)], [self.parts]
+        row, key, sides = delay_value(m, node, making), [delay_value(m, part, making)], [self.parts]
         if way.row_of is not None:
-            row = delayed(m, tables.read(way.row_of[:, None], [node]), making - 1)
+            row = delay_value(m, tables.read_entry(way.row_of[:, None], [node]), making - 1)
         if way.coordinates:
             key, sides = [], [each.modulus for each in way.coordinates]
         for at, of, side in way.coordinates:
             both = (at, node), (of, part)
-            here, there = (tables.read(np.maximum(values, 0), [index]) for values, index in both)
-            known += [delayed(m, tables.read((values >= 0).astype(int), [index]), making)
+            here, there = (
+                tables.read_entry(np.maximum(values, 0), [index]) for values, index in both
+            )
+            known += [delay_value(m, tables.read_entry((values >= 0).astype(int), [index]), making)
                       for values, index in both]  # fmt: skip
-            key.append(tables.subtract(here, there, side))
+            key.append(tables.subtract_modulo(here, there, side))
 
-        def read(values: IntArray) -> Value:
+        def read_table(values: IntArray) -> Value:
             rows, keys, chunks = values.shape
             shape = rows, *(sides if keys > 1 else [1] * len(sides)), chunks
-            return tables.read(values.reshape(shape), [row, *key], making)
+            return tables.read_entry(values.reshape(shape), [row, *key], making)
 
         there = way.base >= 0
-        hit = Const(1) if way.otherwise is None else Cat(read(there.astype(int)), *known).all()
+        hit = (
+            Const(1) if way.otherwise is None else Cat(read_table(there.astype(int)), *known).all()
+        )
         # An entry without a block is "don't care": a value that occurs anyway keeps ROMs narrow.
         memory, base = (np.where(there, table, table[there].min(initial=max(table.max(), 0)))
                         if table.shape == there.shape else table
                         for table in (way.memory, way.base))  # fmt: skip
-        return hit, read(memory - self._first), read(base >> self._flit_bits)
+        return hit, read_table(memory - self._first), read_table(base >> self._flit_bits)
 
 
-class _Tables:
-    """ROMs and subtractors of a look-up, shared: all tables with the same index are one ROM.
+class _LookUpRoms:
+    """The ROMs and subtractors of one look-up.
+
+    All tables that are read with the same index are columns of one ROM, and equal differences have
+    one subtractor.
 
     Parameters
     ----------
@@ -461,33 +497,33 @@ class _Tables:
     chunk : Value
         The number of the chunk in its part.
     reading : int
-        Cycles to read a table.
+        Cycles to read a table: 1, or 0 if memory and base depend on the chunk alone.
     wrapping : int
-        Additional cycles to wrap a difference: 0 or 1.
+        Cycles between a subtraction and the wrapping of its result: 0 or 1.
     """
 
     def __init__(self, m: Module, chunk: Value, reading: int, wrapping: int) -> None:
         self._m, self._chunk, self._reading, self._wrapping = m, chunk, reading, wrapping
-        self._roms: dict[tuple[object, ...], Columns] = {}
+        self._roms: dict[tuple[object, ...], RomColumns] = {}
         self._differences: dict[tuple[int, int], Signal] = {}
 
-    def subtract(self, here: Value, there: Value, modulus: int) -> Value:
+    def subtract_modulo(self, here: Value, there: Value, modulus: int) -> Value:
         """Return ``here - there`` modulo `modulus`, `wrapping` + 1 cycles later."""
         key, difference = (id(here), id(there)), here - there
         if key not in self._differences:
             if self._wrapping:
-                difference = delayed(self._m, difference, self._wrapping).as_signed()
+                difference = delay_value(self._m, difference, self._wrapping).as_signed()
             offset = Signal(range(max(modulus, 2)), reset_less=True, name="offset")
             wrapped = Mux(difference < 0, difference + modulus, difference)
             self._m.d.sync += offset.eq(wrapped)
             self._differences[key] = offset
         return self._differences[key]
 
-    def read(self, values: IntArray, index: list[Value], late: int = 0) -> Value:
-        """Return the entry of a table.
+    def read_entry(self, values: IntArray, index: list[Value], late: int = 0) -> Value:
+        """Return the entry of a table at some indices and at the chunk.
 
         Axes along which the table is constant are dropped, and chunks with equal entries share one
-        column.
+        part of the ROM.
 
         Parameters
         ----------
@@ -498,13 +534,13 @@ class _Tables:
         late : int
             Cycles by which to delay the chunk.
         """
-        every, chunk = range(len(index)), delayed(self._m, self._chunk, late)
+        every, chunk = range(len(index)), delay_value(self._m, self._chunk, late)
         kept = [axis for axis in every if (values != values.take([0], axis)).any()]
         values = values[tuple(slice(None) if axis in kept else 0 for axis in every)]
         index = [index[axis] for axis in kept]
         if not index:
-            return constant_at(values.tolist(), delayed(self._m, chunk, self._reading))
-        number, first = number_equal(each.tobytes() for each in np.moveaxis(values, -1, 0))
+            return constant_at(values.tolist(), delay_value(self._m, chunk, self._reading))
+        number, first = number_by_value(each.tobytes() for each in np.moveaxis(values, -1, 0))
         values, key = values[..., first], (*map(id, index), number.tobytes())
         if len(first) == 1:
             values = values[..., 0]
@@ -513,26 +549,26 @@ class _Tables:
         else:
             index.append(constant_at(number.tolist(), chunk))
         if len(index) == 1 and (values == np.arange(len(values))).all():
-            return delayed(self._m, index[0], 1)
+            return delay_value(self._m, index[0], 1)
         # Every index but the first is padded to a power of two, as the ROM address is made of
         # bits. The first is the highest part of the address, and never exceeds its size.
         pads = [(0, (1 << len(each)) - size) for each, size in
                 zip(index[1:], values.shape[1:], strict=True)]  # fmt: skip
-        rom = self._roms.setdefault(key, Columns(Cat(*reversed(index))))
-        return rom.read(np.pad(values, [(0, 0), *pads], mode="edge").ravel())
+        rom = self._roms.setdefault(key, RomColumns(Cat(*reversed(index))))
+        return rom.read_column(np.pad(values, [(0, 0), *pads], mode="edge").ravel())
 
-    def build(self, name: str) -> None:
-        """Add the ROMs to the module, after all calls of `read`."""
+    def add_roms(self, name: str) -> None:
+        """Add the ROMs to the module, after all calls of `read_entry`."""
         for number, rom in enumerate(self._roms.values()):
-            rom.build(self._m, f"{name}_{number}")
+            rom.build_rom(self._m, f"{name}_{number}")
 
 
 def division_cycles(count: int, divisor: int) -> int:
-    """Return the cycles in which `divide` divides a number from 0 to ``count - 1`` by a constant.
+    """Return the cycles in which `add_divider` divides a number below `count` by a constant.
 
-    A power of two as divisor needs 0 cycles, because it only splits the bits. Otherwise there is
-    one cycle for each digit of the quotient that a table finds, or for each bit of the quotient
-    that a subtraction finds, whichever are fewer.
+    A divisor that is a power of two needs 0 cycles, because it only splits the bits. A divisor of
+    `count` or more needs 0 cycles, too. Any other division takes one cycle for each table
+    (`table_digits`), or one for each bit of the quotient, whichever are fewer.
 
     Examples
     --------
@@ -543,14 +579,16 @@ def division_cycles(count: int, divisor: int) -> int:
     """
     if count <= divisor or not divisor & (divisor - 1):
         return 0
-    return len(table_digits(count, divisor)) or _quotient_bits(count, divisor)
+    return len(table_digits(count, divisor)) or _largest_quotient_bits(count, divisor)
 
 
 def table_digits(count: int, divisor: int) -> tuple[int, ...]:
     """Return the number of dividend bits that each division table consumes, upper bits first.
 
-    The address of a table is the remainder of the table before, and the bits that it consumes. The
-    tuple is empty if subtraction needs no more cycles than tables, or the divisor is too wide.
+    A division by tables is a long division with one table for each digit. The address of a table
+    consists of the remainder of the preceding table and the next bits of the dividend. The tuple is
+    empty if subtraction needs no more cycles than tables, or if the divisor is too wide for the
+    address of a table.
 
     Examples
     --------
@@ -558,20 +596,22 @@ def table_digits(count: int, divisor: int) -> tuple[int, ...]:
     ((6, 4), ())
     """
     bits, rest = (count - 1).bit_length(), (divisor - 1).bit_length()
-    if rest >= TABLE_BITS:
+    if rest >= QUOTIENT_KEY_BITS:
         return ()
-    digits = [min(bits, TABLE_BITS)]
+    digits = [min(bits, QUOTIENT_KEY_BITS)]
     while sum(digits) < bits:
-        digits.append(min(bits - sum(digits), TABLE_BITS - rest))
-    return tuple(digits) if len(digits) < _quotient_bits(count, divisor) else ()
+        digits.append(min(bits - sum(digits), QUOTIENT_KEY_BITS - rest))
+    return tuple(digits) if len(digits) < _largest_quotient_bits(count, divisor) else ()
 
 
-def _quotient_bits(count: int, divisor: int) -> int:
+def _largest_quotient_bits(count: int, divisor: int) -> int:
     """Return the number of bits of the largest quotient."""
     return ((count - 1) // divisor).bit_length()
 
 
-def divide(m: Module, name: str, value: Value, divisor: int, *, count: int) -> tuple[Value, Value]:
+def add_divider(
+    m: Module, name: str, value: Value, divisor: int, *, count: int
+) -> tuple[Value, Value]:
     """Add a pipelined division by a constant, and return quotient and remainder.
 
     Parameters
@@ -600,38 +640,44 @@ def divide(m: Module, name: str, value: Value, divisor: int, *, count: int) -> t
         shift = divisor.bit_length() - 1
         return value[shift:], value[:shift] if shift else Const(0)
     if digits := table_digits(count, divisor):
-        return _by_tables(m, name, value, divisor, digits)
-    return _by_subtraction(m, value, divisor, (count - 1) // divisor)
+        return _divide_by_tables(m, name, value, divisor, digits)
+    return _divide_by_subtraction(m, value, divisor, (count - 1) // divisor)
 
 
-def _by_tables(
+def _divide_by_tables(
     m: Module, name: str, value: Value, divisor: int, digits: tuple[int, ...]
 ) -> tuple[Value, Value]:
-    """Divide by one table a cycle, which gives a digit of the quotient and the remainder so far."""
+    """Divide by one table a cycle, and return quotient and remainder.
+
+    Each table outputs a digit of the quotient, and the remainder of the dividend up to that digit.
+    """
     quotient: Value = Const(0, 0)
     left: Value = Const(0, 0)
     lower = sum(digits)
     for number, bits in enumerate(digits):
         lower -= bits
-        table = Columns(Cat(value[lower:][:bits], left))
+        table = RomColumns(Cat(value[lower:][:bits], left))
         key = np.arange(1 << (bits + len(left)))
         # The remainder of the table before is below the divisor, so the digit fits into `bits`.
-        digit = table.read(np.minimum(key // divisor, (1 << bits) - 1))
-        left = table.read(key % divisor)
-        table.build(m, f"{name}_{number}")
+        digit = table.read_column(np.minimum(key // divisor, (1 << bits) - 1))
+        left = table.read_column(key % divisor)
+        table.build_rom(m, f"{name}_{number}")
         filled = Cat(digit, Const(0, max(bits - len(digit), 0)))[:bits]
-        quotient = Cat(filled, delayed(m, quotient, 1))
-        value = delayed(m, value[: max(lower, 1)], 1)
+        quotient = Cat(filled, delay_value(m, quotient, 1))
+        value = delay_value(m, value[: max(lower, 1)], 1)
     return quotient, left
 
 
-def _by_subtraction(m: Module, value: Value, divisor: int, most: int) -> tuple[Value, Value]:
-    """Divide by one comparison and subtraction a cycle, which give one bit of the quotient."""
+def _divide_by_subtraction(m: Module, value: Value, divisor: int, most: int) -> tuple[Value, Value]:
+    """Divide by one comparison and subtraction a cycle, and return quotient and remainder.
+
+    Each cycle gives one bit of the quotient. `most` is the largest quotient.
+    """
     quotient: list[Value] = []
     rest = value
     for k in reversed(range(most.bit_length())):
         fits = rest >= divisor << k
-        quotient = [delayed(m, bit, 1) for bit in quotient]
+        quotient = [delay_value(m, bit, 1) for bit in quotient]
         taken = Signal(reset_less=True, name="taken")
         remaining = Signal(len(value), reset_less=True, name="remaining")
         m.d.sync += [taken.eq(fits), remaining.eq(Mux(fits, rest - (divisor << k), rest))]

@@ -14,24 +14,24 @@ from typing_extensions import override
 from ...program.timing import SETTING, WRITE
 from ...rtl.arrays import NodeGroups
 from ...rtl.core import Core
-from ...rtl.core.memory_port import SharedPort, enable_numbers
+from ...rtl.core.memory_port import SharedPort, write_enable_numbers
 from ...rtl.core.run_port import RunPort
-from ...rtl.flit_rows import AUTO, chosen_beat
-from ...rtl.front import Built, Front
-from ...rtl.netlist import Role, add_single
+from ...rtl.flit_rows import AUTO, choose_beat
+from ...rtl.front import Front, FrontFacts
+from ...rtl.netlist import Role, add_single_instance
 from ...rtl.run_choices import RunChoices
-from .finders import ENTRY, host_layouts, sent_finders
+from .finders import ENTRY_CYCLES, host_layouts, sent_finders
 from .interface import HostInterface, HostProofs
 from .port import add_host
 from .requests import Requests
 
 if TYPE_CHECKING:
-    from ...contract.cut import Cut
     from ...contract.interface import Interface
+    from ...contract.node_block import NodeBlock
     from ...program import Program
 
 #: Net of each member of the run port, where the names of net and member differ.
-NETS = {
+RUN_PORT_NETS = {
     "start": "accepted",
     "reset": "reset_run",
     "idle_address": "read_address",
@@ -42,8 +42,9 @@ NETS = {
 __all__ = ["HostFront"]
 
 
-#: Cycles that a write may take beyond `WRITE` without any delay of a run that is started one edge
-#: later. The first read of a run happens `SETTING` cycles after its begin.
+#: Cycles that a write may take without any delay of a run that is started one edge later, beyond
+#: the `WRITE` cycles of a write whose address needs no look-up. Why more than 0: the first read of
+#: a run happens `SETTING` cycles after its begin.
 EARLY_START = SETTING + 1 - WRITE
 
 
@@ -61,10 +62,12 @@ class HostFront(Front):
     for_bus : bool
         True if the port is driven by a bus adapter. The fabric then has an input `reset_run`, which
         ends a run early.
-    cut : Cut, optional
+    cut : NodeBlock, optional
         The nodes to build, for one board of several; by default all nodes.
     closed_by : str
-        Prefix of the nets `start` and `busy` during which the port ignores writes.
+        Prefix of the names of two nets, ``<prefix>start`` and ``<prefix>busy``. The port ignores
+        writes while one of them is high. On several boards they are nets of the board's control,
+        because the start of the core itself comes later.
     """
 
     top = "host"
@@ -76,11 +79,11 @@ class HostFront(Front):
         beat: int | str = AUTO,
         *,
         for_bus: bool = False,
-        cut: Cut | None = None,
+        cut: NodeBlock | None = None,
         closed_by: str = "",
     ) -> None:
-        beat, program = chosen_beat(program, width, beat)
-        nodes = len(cut.here) if cut else program.topology.nodes
+        beat, program = choose_beat(program, width, beat)
+        nodes = len(cut.built_nodes) if cut else program.topology.nodes
         numbers = range(1 + max(form.layout for form in program.forms))
         of_layout = [form.layout for form in program.forms].index
         words = [program.part(of_layout(number)).send_words for number in numbers]
@@ -91,7 +94,7 @@ class HostFront(Front):
             program,
             width,
             beat=beat,
-            nodes=cut.here if cut else None,
+            nodes=cut.built_nodes if cut else None,
             # With several boards no hold is needed: a run begins some cycles after the start that
             # closes the port to writes.
             run_port=RunPort(
@@ -105,8 +108,8 @@ class HostFront(Front):
                 int(program.depth.max()),
                 beat * width,
                 nodes=nodes,
-                place_bits=NodeGroups(nodes).place_bits,
-                enables=enable_numbers(words),
+                place_bits=NodeGroups(nodes).position_bits,
+                enables=write_enable_numbers(words),
             ),
         )
         core.build.cut = cut
@@ -115,8 +118,8 @@ class HostFront(Front):
         self.windows = tuple(self.layouts[mode.first] for mode in program.modes)
         self._for_bus, self._closed_by = for_bus, closed_by
 
-    def part(self, cut: Cut, *, for_bus: bool, closed_by: str) -> HostFront:
-        """Return a front with the same choices for the nodes of one board."""
+    def front_of_part(self, cut: NodeBlock, *, for_bus: bool, closed_by: str) -> HostFront:
+        """Return a front with the same program, width and beat for the nodes of one board."""
         core = self.core
         return HostFront(
             core.program, core.width, core.beat, for_bus=for_bus, cut=cut, closed_by=closed_by
@@ -129,32 +132,32 @@ class HostFront(Front):
         look-up of a write may take so long that the first reads of the run would precede the write.
         """
         setup = min(form.timing.run_setup for form in program.forms)
-        return max(self._write_cycles - ENTRY - EARLY_START - setup, 0)
+        return max(self._write_cycles - ENTRY_CYCLES - EARLY_START - setup, 0)
 
     @property
     @override
     def write_latency(self) -> int:
         """Clock edges from a write at the host port until the word is in the memory."""
-        return WRITE + self._write_cycles - ENTRY
+        return WRITE + self._write_cycles - ENTRY_CYCLES
 
-    def add(self) -> Built:
+    def add_hardware(self) -> FrontFacts:
         """Add requests, host port, core and read tree to the netlist."""
         core = self.core
         build, program, port = core.build, core.program, core.run_port
-        choices = RunChoices.of(program)
-        for name, bits in {"start": 1, **choices.inputs}.items():
+        choices = RunChoices.from_program(program)
+        for name, bits in {"start": 1, **choices.sampled_inputs}.items():
             build.add_input(name, bits)
         if port.resets:
             build.add_input("reset_run")
-        add_single(build, "requests", Role.SEQUENCER, lambda: Requests(program))
+        add_single_instance(build, "requests", Role.SEQUENCER, lambda: Requests(program))
         latency, finders = add_host(build, self.layouts, self._closed_by)
-        routers = core.add(NETS)
+        routers = core.add_modules(RUN_PORT_NETS)
         for name in ("busy", "done", "cycles", "error", "round"):
             if name in build.nets:
                 build.add_output(name, build.nets[name])
-        return Built(routers, self.interface(latency), latency, finders)
+        return FrontFacts(routers, self.make_interface(latency), latency, finders)
 
-    def interface(self, read_latency: int) -> Interface:
+    def make_interface(self, read_latency: int) -> Interface:
         """Return the declarations of the port; behind a bus, which has ports of its own, none."""
         if self._for_bus:
             return HostProofs()

@@ -1,4 +1,7 @@
-"""Declarations of the host port, from which manifest, test bench and proof are made."""
+"""Declarations of the host port: the ports, the manifest entries, the test bench and the proof.
+
+The commands ask for them through `torusfabric.contract.interface.Interface`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...contract.interface import Interface
-from ...contract.ports import Protocol, grouped_ports
+from ...contract.ports import Protocol, ports_by_name
 from .finders import HostLayout
 
 __all__ = ["PORTS", "SOURCES", "HostInterface", "HostProofs"]
@@ -16,7 +19,7 @@ __all__ = ["PORTS", "SOURCES", "HostInterface", "HostProofs"]
 SOURCES = Path(__file__).parent / "bench" / "files"
 
 #: The purpose of each port.
-PORTS = grouped_ports(
+PORTS = ports_by_name(
     {
         ("write", Protocol.MEMORY): {
             "host_we": "writes host_wdata at host_addr of host_node; ignored with a start, "
@@ -34,19 +37,19 @@ PORTS = grouped_ports(
 
 
 class HostProofs(Interface):
-    """Proof of a host port, whether it is a port of the top or behind a bus."""
+    """The proof of a host port, which is the same at the top and behind a bus."""
 
-    def claims(self, fabric: Any, text: Any) -> Iterable[Any]:
+    def wiring_claims(self, fabric: Any, text: Any) -> Iterable[Any]:
         """Return the claims about the port, and about the wires between the port and the nodes."""
         from .claims import host_claims  # here, since only proofs need it
 
         return host_claims(fabric, text)
 
-    def runs(self, fabric: Any, machine: Any) -> Any:
+    def symbolic_runs(self, fabric: Any, machine: Any) -> Any:
         """Return the proof of whole runs whose words pass through the port."""
-        from .claims import host_runs  # here, since only proofs need it
+        from .claims import host_port_runs  # here, since only proofs need it
 
-        return host_runs(fabric, machine)
+        return host_port_runs(fabric, machine)
 
 
 class HostInterface(HostProofs):
@@ -68,12 +71,16 @@ class HostInterface(HostProofs):
     @property
     def access(self) -> Any:
         """The function that drives the port in a simulation, for a list of runs."""
-        from .drive import host_runs  # here, since only simulations need it
+        from .drive import execute_runs  # here, since only simulations need it
 
-        return host_runs
+        return execute_runs
 
-    def facts(self) -> dict[str, Any]:
-        """Return address ranges, in words, and latencies, in edges, for the manifest."""
+    def manifest_entries(self) -> dict[str, Any]:
+        """Return the address ranges and the latencies for the manifest.
+
+        A range is a base address and a number of words. ``stride`` is the address distance between
+        the parts of a message. Latencies are in clock edges.
+        """
         layouts = self._layouts
         return {
             "stride": layouts[0].flits,
@@ -84,6 +91,6 @@ class HostInterface(HostProofs):
             **self._latencies,
         }
 
-    def bench(self) -> dict[str, str | Path]:
+    def bench_files(self) -> dict[str, str | Path]:
         """Return the files of a test bench that drive the port, by their names in the bench."""
         return {"fabric_port.py": SOURCES / "host.py", "direct_port.py": "direct_port.py"}

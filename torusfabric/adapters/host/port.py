@@ -1,13 +1,13 @@
-"""`Host`, the module of the host port, and the tree by which a read word returns to the port.
+"""`HostTranslator`, the module of the host port, and the tree by which a read word returns to it.
 
-`HostFront` adds both to a fabric by `add_host`. A write and a read pass these pipeline stages; F is
-the latency of the finder, A the cycles of an access at the node:
+`HostFront` adds both to a fabric by `add_host`. The table counts the cycles of a write and of a
+read. F is the latency of the slowest finder, A the cycles of a read at the node:
 
 ====================================  ==================  =================
 stage                                 write               read
 ====================================  ==================  =================
 input register, division, look-up     F                   F
-choice of the form of the last run                        1 (several forms)
+selection by the form of the last run                     1 (several forms)
 register of the group of nodes        1                   1
 register at the node, memory          2                   A
 OR tree back to the port                                  levels of the tree
@@ -29,21 +29,21 @@ from amaranth.lib.wiring import In, Out
 
 from ...program.timing import DISTRIBUTION, STORE, WRITE
 from ...rtl.arrays import NodeGroups, Slice
-from ...rtl.core.memory_port import suffix
-from ...rtl.distribution import RADIX, merge_levels
-from ...rtl.memories import address_width, choose, look_up
-from ...rtl.modules import delayed, pulsed
-from ...rtl.netlist import Leaf, Part, Parts, Role, add_single
+from ...rtl.core.memory_port import number_suffix
+from ...rtl.distribution import READ_TREE_RADIX, tree_level_sizes
+from ...rtl.memories import address_width, choose_value, look_up
+from ...rtl.modules import delay_pulse, delay_value
+from ...rtl.netlist import Leaf, Part, Parts, Role, add_single_instance
 from ...topology import IntArray
-from .finders import ENTRY, Finder, HostLayout, finder_of, sent_finders
+from .finders import ENTRY_CYCLES, Finder, HostLayout, make_finder, sent_finders
 
 if TYPE_CHECKING:
     from ...rtl.core.core import CoreBuilder
 
-__all__ = ["Host", "ReadMerge", "add_host", "add_host_port", "add_read_tree"]
+__all__ = ["HostTranslator", "ReadMerge", "add_host", "add_host_port", "add_read_tree"]
 
 
-assert WRITE == ENTRY + DISTRIBUTION + STORE, "a write is in a memory when a run may read it"
+assert WRITE == ENTRY_CYCLES + DISTRIBUTION + STORE, "a write is in a memory when a run may read it"
 
 
 class ReadMerge(Leaf):
@@ -52,7 +52,7 @@ class ReadMerge(Leaf):
     Parameters
     ----------
     inputs : int
-        Number of words, at most `RADIX`.
+        Number of words, at most `READ_TREE_RADIX`.
     width : int
         Bits of a word.
 
@@ -61,7 +61,7 @@ class ReadMerge(Leaf):
     data : In(inputs * width)
         The words, the first in the lowest bits.
     word : Out(width)
-        Their OR, one cycle later.
+        The OR of the words, one cycle later.
     """
 
     def __init__(self, inputs: int, width: int) -> None:
@@ -72,23 +72,24 @@ class ReadMerge(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the combination and its register."""
         m = Module()
-        m.d.sync += self.word.eq(reduce(or_, self.words("data", self._width)))
+        m.d.sync += self.word.eq(reduce(or_, self.input_words("data", self._width)))
         return m
 
 
-class Host(Leaf):
+class HostTranslator(Leaf):
     """Module that translates accesses of the host into reads and writes of node memories.
 
     A write takes `program.timing.WRITE` edges if its address needs no look-up, so that a run which
     begins with the next edge reads the written word. A look-up of the send map adds cycles. If
-    these are too many, `settling` delays the begin of a run. With several forms, a word is written
-    to the memories of every send map, because the form is not known before the start.
+    the look-up takes longer than the first read of a run, `settling` delays the begin of the run.
+    With several forms, a word is written to the memories of every send map, because the form is not
+    known before the start.
 
     A read takes `read_latency` edges. The host may read with every edge while no run is under way.
     With several forms, received words are read from where the last run stored them.
 
     A write is ignored while a run is under way, in the cycle of a start, and at an address beyond
-    the words of a send map. `Host` then does not assert the write enable of this map.
+    the words of a send map. `HostTranslator` then does not assert the write enable of this map.
 
     Parameters
     ----------
@@ -103,9 +104,10 @@ class Host(Leaf):
     answer : int
         Cycles from a read at the nodes to its word.
     hold : int
-        Cycles after a write in which no run may begin, see `HostFront`.
-    blocks : ndarray of int, shape (blocks, nodes), optional
-        Node numbers of each block, if the fabric is one block of nodes on one of several boards.
+        Cycles after a write in which no run may begin; see `HostFront._hold_cycles`.
+    blocks : ndarray of int, shape (boards, nodes of a board), optional
+        Number in the torus of each node of each board, if the module serves one of several boards.
+        The input `block` is then the number of the board.
 
     Members
     -------
@@ -114,16 +116,18 @@ class Host(Leaf):
     start, busy : In(1)
         The start of a run, and high while one is under way. Both close the port to writes.
     block : In
-        The number of this block; only with several blocks.
+        The number of this board; only with `blocks`.
     form : In
         The form of the last run; only with several forms.
     write_enable : Out
-        One write enable for each group of `NodeGroups`. Send maps with other numbers of words have
-        enables of their own, ``write_enable_k``; see `enable_numbers`.
+        One write enable for each group of `NodeGroups`, for the first send map and all send maps
+        with as many words. Send maps with other numbers of words have enables of their own,
+        ``write_enable_k``; see `write_enable_numbers`.
     write_node : Out
         The position within its group of the node that is written.
     write_data : Out
-        The word, one cycle after enable and address. In this cycle nodes decode the memory.
+        The word, one cycle after enable and address. Why later: between both cycles the node
+        decodes the bank into the write enable of a memory.
     write_bank, write_address : Out
         Memory and address by the first send map; by the others, ``write_bank_k`` and
         ``write_address_k``.
@@ -132,7 +136,7 @@ class Host(Leaf):
     sampled_root : In
         The root of the last run; only if the locations of received words depend on the root.
     read_node, read_bank, read_address : Out
-        A read. Finders may add further members, see `Finder`.
+        Node, memory and address of a read. Finders may add further members, see `Finder`.
 
     Examples
     --------
@@ -159,7 +163,7 @@ class Host(Leaf):
         first = views[0].layout
         nodes = first.nodes if blocks is None else blocks.shape[1]
         self._groups = NodeGroups(nodes)
-        self._answer = answer + len(merge_levels(nodes))
+        self._answer = answer + len(tree_level_sizes(nodes))
         #: Number of words of the send maps that share each write enable.
         self._ranges = [*dict.fromkeys(way.layout.send_words for way in writes)]
         by_root = any(view.by_root for view in views)
@@ -171,21 +175,21 @@ class Host(Leaf):
                 "host_wdata": In(width),
                 "start": In(1),
                 "busy": In(1),
-                "write_node": Out(self._groups.place_bits),
+                "write_node": Out(self._groups.position_bits),
                 "write_data": Out(width),
                 "read_node": Out(address_width(nodes)),
                 "read_bank": Out(max(view.bank_bits for view in views)),
                 "read_address": Out(address_bits),
             }
             | {
-                f"write_enable{suffix(k)}": Out(self._groups.count)
+                f"write_enable{number_suffix(k)}": Out(self._groups.n_groups)
                 for k in range(len(self._ranges))
             }
-            | {f"write_bank{suffix(k)}": Out(way.bank_bits) for k, way in enumerate(writes)}
-            | {f"write_address{suffix(k)}": Out(address_bits) for k in range(len(writes))}
+            | {f"write_bank{number_suffix(k)}": Out(way.bank_bits) for k, way in enumerate(writes)}
+            | {f"write_address{number_suffix(k)}": Out(address_bits) for k in range(len(writes))}
             | {
                 "block": In(0 if blocks is None else address_width(len(blocks))),
-                "form": In(address_width(len(views)) * self._choosing),
+                "form": In(address_width(len(views)) * self._select_cycles),
                 "sampled_root": In(first.root_bits * by_root),
                 "settling": Out(int(hold > 0)),
             }
@@ -193,14 +197,14 @@ class Host(Leaf):
         )
 
     @property
-    def _choosing(self) -> int:
+    def _select_cycles(self) -> int:
         """Cycles of the multiplexer that selects by the form of the last run: 0 for one form."""
         return int(len(self._views) > 1)
 
     @property
-    def _locating(self) -> int:
+    def _locate_cycles(self) -> int:
         """Cycles from a read at the port until its memory and address leave for the nodes."""
-        return max(view.latency for view in self._views) + self._choosing
+        return max(view.latency for view in self._views) + self._select_cycles
 
     @property
     def write_cycles(self) -> int:
@@ -211,92 +215,105 @@ class Host(Leaf):
     def read_latency(self) -> int:
         """Clock edges from an address to its data: look-up, group registers, node, read tree."""
         on_the_way = DISTRIBUTION - 1  # the last register is in the node, and counted by `answer`
-        return self._locating + on_the_way + self._answer
+        return self._locate_cycles + on_the_way + self._answer
 
     def elaborate(self, platform: object) -> Module:
         """Build the pipelines of reads and writes."""
         m = Module()
-        node = self._number(m)
-        self._read(m, node)
-        self._write(m, node)
+        node = self._network_node(m)
+        self._add_reads(m, node)
+        self._add_writes(m, node)
         return m
 
-    def _number(self, m: Module) -> Value:
-        """Return the number, in the whole network, of the node that the host addresses."""
-        node = self.value("host_node")
+    def _network_node(self, m: Module) -> Value:
+        """Return the number in the torus of the node that the host addresses."""
+        node = self.input_value("host_node")
         if self._blocks is None:
             return node
         padding = (1 << len(node)) - self._blocks.shape[1]
         numbers = np.pad(self._blocks, ((0, 0), (0, padding)))
-        found = look_up(numbers.ravel().tolist(), Cat(node, self.value("block")))
+        found = look_up(numbers.ravel().tolist(), Cat(node, self.input_value("block")))
         number = Signal(len(found), name="node")
         m.d.comb += number.eq(found)
         return number
 
-    def _read(self, m: Module, node: Value) -> None:
+    def _add_reads(self, m: Module, node: Value) -> None:
         """Look up the read address in every form, and select the result for the last run's form."""
         found = []
         for number, view in enumerate(self._views):
-            latency = self._locating - self._choosing
-            found.append(self._find(m, f"read{suffix(number)}", view, latency, node))
+            latency = self._locate_cycles - self._select_cycles
+            found.append(self._locate_word(m, f"read{number_suffix(number)}", view, latency, node))
         bank, address = found[0]
-        if self._choosing:
+        if self._select_cycles:
             # A register for the long wires from the sequencer. Its delay does no harm, because no
             # host reads while the form changes.
-            form = delayed(m, self.value("form"), 1)
-            bank, address = (choose(of_forms, form) for of_forms in zip(*found, strict=True))
+            form = delay_value(m, self.input_value("form"), 1)
+            bank, address = (choose_value(of_forms, form) for of_forms in zip(*found, strict=True))
         m.d.comb += [
-            self.read_node.eq(delayed(m, self.value("host_node"), self._locating)),
-            self.read_bank.eq(delayed(m, bank, self._choosing)),
-            self.read_address.eq(delayed(m, address, self._choosing)),
+            self.read_node.eq(delay_value(m, self.input_value("host_node"), self._locate_cycles)),
+            self.read_bank.eq(delay_value(m, bank, self._select_cycles)),
+            self.read_address.eq(delay_value(m, address, self._select_cycles)),
         ]
 
-    def _find(
+    def _locate_word(
         self, m: Module, name: str, finder: Finder, latency: int, node: Value
     ) -> tuple[Value, Value]:
-        """Return memory and address of the addressed word, delayed to `latency` cycles in all."""
-        wait = latency - finder.latency
-        address = delayed(m, self.value("host_addr")[: finder.layout.address_bits - 1], wait)
-        return finder.find(m, self, name, address, delayed(m, node, wait))
+        """Return memory and address of the addressed word, `latency` cycles after the access.
 
-    def _write(self, m: Module, node: Value) -> None:
+        The input of a faster finder is delayed.
+        """
+        wait = latency - finder.latency
+        address = delay_value(
+            m, self.input_value("host_addr")[: finder.layout.address_bits - 1], wait
+        )
+        return finder.add_pipeline(m, self, name, address, delay_value(m, node, wait))
+
+    def _add_writes(self, m: Module, node: Value) -> None:
         """Look up the write address in every send map, and delay node, enable and data to match."""
         latency = self.write_cycles
         for number, way in enumerate(self._writes):
-            name = f"write{suffix(number)}"
-            bank, address = self._find(m, name, way, latency, node)
+            name = f"write{number_suffix(number)}"
+            bank, address = self._locate_word(m, name, way, latency, node)
             m.d.comb += [
-                getattr(self, f"write_bank{suffix(number)}").eq(bank),
-                getattr(self, f"write_address{suffix(number)}").eq(address),
+                getattr(self, f"write_bank{number_suffix(number)}").eq(bank),
+                getattr(self, f"write_address{number_suffix(number)}").eq(address),
             ]
-        asked, bits = delayed(m, self.value("host_node"), latency - 1), self._groups.place_bits
+        asked, bits = (
+            delay_value(m, self.input_value("host_node"), latency - 1),
+            self._groups.position_bits,
+        )
         place, group = asked[:bits], asked[bits:]
-        writes = self.value("host_we") & ~self.value("start") & ~self.value("busy")
+        writes = (
+            self.input_value("host_we") & ~self.input_value("start") & ~self.input_value("busy")
+        )
         longest = max(self._ranges)
         for number, words in enumerate(self._ranges):
-            written = Signal(name=f"written{suffix(number)}")
-            m.d.comb += written.eq(writes & _is_below(self.value("host_addr"), words))
-            early = _line(m, written, latency - 1, name="write_enable_early")
+            written = Signal(name=f"written{number_suffix(number)}")
+            m.d.comb += written.eq(writes & _is_below(self.input_value("host_addr"), words))
+            early = _shift_register(m, written, latency - 1, name="write_enable_early")
             if self._hold and words == longest:
                 m.d.sync += self.settling.eq(Cat(early[: self._hold]).any())
-            enable = self.pulses(m, early[-1], group)
-            m.d.comb += getattr(self, f"write_enable{suffix(number)}").eq(enable)
+            enable = self.group_enables(m, early[-1], group)
+            m.d.comb += getattr(self, f"write_enable{number_suffix(number)}").eq(enable)
         m.d.comb += [
-            self.write_node.eq(delayed(m, place, 1)),
-            self.write_data.eq(delayed(m, self.value("host_wdata"), latency + 1)),
+            self.write_node.eq(delay_value(m, place, 1)),
+            self.write_data.eq(delay_value(m, self.input_value("host_wdata"), latency + 1)),
         ]
 
-    def pulses(self, m: Module, pulse: Value, group: Value) -> Value:
-        """Return the registered write enables: `pulse` at the bit of `group`, one cycle later."""
-        chosen = Cat(pulse & (group == number) for number in range(self._groups.count))
-        return pulsed(m, chosen, 1, name="write_enable_now")
+    def group_enables(self, m: Module, pulse: Value, group: Value) -> Value:
+        """Return one write enable for each group, from registers.
+
+        One cycle after `pulse`, the bit of `group` is high and the others are low.
+        """
+        chosen = Cat(pulse & (group == number) for number in range(self._groups.n_groups))
+        return delay_pulse(m, chosen, 1, name="write_enable_now")
 
 
-def _line(m: Module, pulse: Value, cycles: int, *, name: str) -> list[Value]:
+def _shift_register(m: Module, pulse: Value, cycles: int, *, name: str) -> list[Value]:
     """Return a shift register: the pulse itself, then the pulse delayed by 1 to `cycles` cycles."""
     line = [pulse]
     for _ in range(cycles):
-        line.append(pulsed(m, line[-1], 1, name=name))
+        line.append(delay_pulse(m, line[-1], 1, name=name))
     return line
 
 
@@ -327,7 +344,7 @@ def add_host(
     layouts : sequence of HostLayout
         The host addresses of each form.
     outside : str
-        Prefix of the nets `start` and `busy` that close the port to writes.
+        Prefix of the nets `start` and `busy` that close the port to writes, see `HostFront`.
 
     Returns
     -------
@@ -338,19 +355,19 @@ def add_host(
     """
     program = build.program
     forms, writes = range(len(program.forms)), sent_finders(program, layouts)
-    views = [finder_of(layouts[form], program, form, received=True) for form in forms]
+    views = [make_finder(layouts[form], program, form, received=True) for form in forms]
     given: dict[str, Parts] = {}
     if any(view.by_root for view in views):
         given["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
     if program.several:
         given["form"] = (Part("run_form", 0, address_width(len(forms))),)
     make = partial(
-        Host,
+        HostTranslator,
         views,
         writes,
         width=build.word,
         address_bits=build.address_bits,
-        answer=build.answer,
+        answer=build.read_cycles,
         hold=build.hold,
         blocks=build.cut.nodes if build.cut else None,
     )
@@ -359,7 +376,7 @@ def add_host(
 
 def add_host_port(
     build: CoreBuilder,
-    make: Callable[[], Host],
+    make: Callable[[], HostTranslator],
     given: Mapping[str, Parts] = MappingProxyType({}),
     outside: str = "",
 ) -> int:
@@ -369,12 +386,12 @@ def add_host_port(
     ----------
     build : CoreBuilder
         The netlist under construction.
-    make : function of () -> Host
+    make : function of () -> HostTranslator
         Makes the module.
     given : mapping of str to Parts
-        Nets for the inputs of the module other than the port, `start`, `busy` and `block`.
+        Nets for all other inputs of the module, such as `form` and `sampled_root`.
     outside : str
-        Prefix of the nets `start` and `busy` that close the port to writes.
+        Prefix of the nets `start` and `busy` that close the port to writes, see `HostFront`.
     """
     host, names = make(), ("host_we", "host_node", "host_addr", "host_wdata")
     inputs: dict[str, Parts] = {
@@ -383,26 +400,29 @@ def add_host_port(
     inputs |= {name: (Part(outside + name, 0, 1),) for name in ("start", "busy")}
     if "block" in host.signature.members:
         inputs["block"] = build.add_input("block", len(host.block))
-    build.from_host.extend(add_single(build, "host", Role.HOST, make, {**inputs, **given}))
+    build.from_host.extend(add_single_instance(build, "host", Role.HOST, make, {**inputs, **given}))
     add_read_tree(build)
     build.add_output("host_rdata", build.word)
     return host.read_latency
 
 
 def add_read_tree(build: CoreBuilder) -> None:
-    """Add the read tree, whose root is `host_rdata`: nodes that are not addressed contribute 0."""
+    """Add the read tree, a tree of `ReadMerge` from the words of all nodes to `host_rdata`.
+
+    Its OR is the word of the addressed node, because all other nodes output 0.
+    """
     width, words = build.word, build.nodes
-    net, levels = build.read_net, len(merge_levels(build.nodes))
+    net, levels = build.read_net, len(tree_level_sizes(build.nodes))
     for level in range(levels):
-        whole, rest = divmod(words, RADIX)
+        whole, rest = divmod(words, READ_TREE_RADIX)
         last = level == levels - 1
         name = "host_rdata" if last else f"read_{level}_{{}}"
-        for size, numbers in ((RADIX, np.arange(whole)), (rest, np.array([whole]))):
+        for size, numbers in ((READ_TREE_RADIX, np.arange(whole)), (rest, np.array([whole]))):
             if not size or not len(numbers):
                 continue
             module = f"read_merge_{size}"
             build.add_module(module, partial(ReadMerge, size, width), role=Role.READ_TREE)
-            data = tuple(Slice(net, numbers * RADIX + k, 0, width) for k in range(size))
+            data = tuple(Slice(net, numbers * READ_TREE_RADIX + k, 0, width) for k in range(size))
             build.add_array(
                 f"read_merge_{level}_{{}}",
                 module,

@@ -1,10 +1,12 @@
-"""`Requests`: the module that checks the start of a run, and starts the core of a host port.
+"""`Requests`: the module that checks the start of a run, and starts the core.
 
 A *request* is a start with mode, length, root and operation, as far as runs choose these. An
-invalid request is refused with an error number. For a valid one, the module derives the inputs of
-the core: the number of the form, from mode and length, and the number of the last flit of a block,
-from the length. With several forms the last flit follows one cycle after the start, because it
-depends on the form.
+invalid request is refused with an error number. For a valid request the module derives two inputs
+of the core: the number of the form, from mode and length, and the number of the last flit of a
+block, from the length. With several forms the last flit is valid one cycle after the start, because
+it depends on the form, which the sequencer returns in that cycle.
+
+`HostFront` and `BareFront` use this module.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class Requests(Leaf):
     run_form : In
         The form of the run, from the sequencer one cycle after the start; only with several forms.
     accepted : Out(1)
-        Starts the core, in the cycle of a valid `start`.
+        Starts the core: high in the cycle of a `start` with a valid request.
     entry : Out
         The number of the form; only with several forms.
     last : Out
@@ -58,9 +60,9 @@ class Requests(Leaf):
     """
 
     def __init__(self, program: Program) -> None:
-        self._choices, self._several = RunChoices.of(program), len(program.forms) > 1
+        self._choices, self._several = RunChoices.from_program(program), len(program.forms) > 1
         self._loops = [form.loop for form in program.forms]
-        inputs, lengths = self._choices.inputs, self._choices.lengths
+        inputs, lengths = self._choices.sampled_inputs, self._choices.lengths
         form_bits = address_width(len(self._loops)) * self._several
         most = max(loop.flits for loop in self._loops)
         super().__init__(
@@ -77,31 +79,31 @@ class Requests(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the checks, and the inputs of the core."""
         m = Module()
-        accepted = self._choices.accepted(m, self, [(RunError.BUSY, self.value("busy"))])
+        accepted = self._choices.check_start(m, self, [(RunError.BUSY, self.input_value("busy"))])
         m.d.comb += self.accepted.eq(accepted)
         if self._several:
-            m.d.comb += self.entry.eq(self._form())
+            m.d.comb += self.entry.eq(self._requested_form())
         if self._choices.lengths:
             m.d.comb += self.last.eq(self._last_flit(m, accepted))
         return m
 
-    def _form(self) -> Value:
+    def _requested_form(self) -> Value:
         """Return the number of the requested form. Without lengths, each mode has one form."""
         if self._choices.lengths:
-            return self._choices.form(self.value)
-        return self.value("mode")
+            return self._choices.form_number(self.input_value)
+        return self.input_value("mode")
 
     def _last_flit(self, m: Module, accepted: Value) -> Value:
         """Return the number of the last flit of a block."""
-        from ...rtl.lengths import last_of_form
+        from ...rtl.lengths import last_flit_of_form
 
         lengths = self._choices.lengths
         assert lengths is not None
-        last = (self.value("length") - 1)[: lengths.bits]
+        last = (self.input_value("length") - 1)[: lengths.length_bits]
         form: Value = Const(0, 1)
         if self._several:
             held = Signal(len(last), name="flits_before", reset_less=True)
             with m.If(accepted):
                 m.d.sync += held.eq(last)
-            last, form = held, self.value("run_form")
-        return last_of_form(self._loops, lengths.cuts, last, form)
+            last, form = held, self.input_value("run_form")
+        return last_flit_of_form(self._loops, lengths.beats_and_chunks, last, form)

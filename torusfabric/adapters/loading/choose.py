@@ -1,4 +1,4 @@
-"""Choice: the fastest schedules among those that can be loaded."""
+"""Choice of schedules for a mode of a loaded fabric: the fastest of those that can be loaded."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import InputError
-from ...planning.choice import serving
-from ...planning.forms import SEVERAL_FROM
-from ...planning.planned import planned
+from ...planning.choice import suitable_selections
+from ...planning.forms import LEAST_FLITS_FOR_SEVERAL
 from ...planning.selection import FormChoice
-from ...program.compile import versions
-from ...program.serving import compared_lengths, cycles_at, worth_having
+from ...planning.selection_schedule import schedule_of_selection
+from ...program.compile import compile_versions
+from ...program.serving import choose_forms, cycles_of_lengths, sample_lengths
 from .fitting import loadable_form
 
 if TYPE_CHECKING:
     from ...collective import Operator
     from ...planning import Selection
-    from .loadable import Loadable
+    from .loadable import LoadableForm
     from .room import Room
 
 __all__ = ["resolve_loadable"]
 
 #: In a new fabric, a schedule without second registers is preferred up to this ratio of its cycles
 #: to the fewest.
-WITHOUT = 1.1
+SIMPLE_FORM_RATIO = 1.1
 
 
 def resolve_loadable(
@@ -37,15 +37,16 @@ def resolve_loadable(
     roots: int = 1,
     forms: FormChoice = FormChoice.AUTO,
 ) -> tuple[Selection, ...]:
-    """Return the selections of one mode with all open choices made, for messages of any length.
+    """Return the selection of each form of a mode, with algorithm and schedule chosen.
 
-    There are several forms in the cases in which `resolve_forms` takes several; the form for the
+    A mode may have several forms, each for a range of message lengths. They are chosen by the rules
+    of `torusfabric.planning.forms.resolve_forms`, which serves fixed tables. The form for the
     shortest messages comes first.
 
     Parameters
     ----------
     selection : Selection
-        The collective, and the choices already made.
+        The collective, and the choices that the user has made.
     flits : int
         Flits of the longest message.
     operators : sequence of Operator
@@ -53,53 +54,59 @@ def resolve_loadable(
     room : Room, optional
         Capacity of an existing fabric, into which the forms have to fit.
     roots : int
-        Number of roots that have rows of their own.
+        Number of roots for which a form takes rows: 1, or all nodes if runs choose the root.
     forms : FormChoice
-        One form for short or long messages, or a choice by length.
+        The rule by which the forms are selected.
 
     Raises
     ------
     InputError
-        If no schedule can be loaded, with the reason for the fastest.
+        If no schedule can be loaded. The message says why the fastest one cannot.
 
     Examples
     --------
-    >>> from torusfabric.planning import select
-    >>> [form.planned.chunks for form in resolve_loadable(select("9", "broadcast"), 64)]
+    >>> from torusfabric.planning import make_selection
+    >>> [form.planned.chunks for form in resolve_loadable(make_selection("9", "broadcast"), 64)]
     [1, 2]
     """
-    found = _found(selection, flits, operators, room, roots)
-    one = forms is FormChoice.LONG or (forms is FormChoice.AUTO and flits < SEVERAL_FROM)
+    found = _find_loadable(selection, flits, operators, room, roots)
+    one = forms is FormChoice.LONG or (forms is FormChoice.AUTO and flits < LEAST_FLITS_FOR_SEVERAL)
     if one or selection.algorithm or selection.planned:
-        return (min(found, key=lambda each: (each[0].program.cycles(), each[0].rows))[1],)
-    cycles = [cycles_at(form.program.form, compared_lengths(flits)) for form, _ in found]
-    chosen = worth_having(cycles, [form.rows for form, _ in found])
+        return (min(found, key=lambda each: (each[0].program.cycles(), each[0].n_rows))[1],)
+    cycles = [cycles_of_lengths(form.program.form, sample_lengths(flits)) for form, _ in found]
+    chosen = choose_forms(cycles, [form.n_rows for form, _ in found])
     return tuple(found[k][1] for k in (chosen[:1] if forms is FormChoice.SHORT else chosen))
 
 
-def _found(
+def _find_loadable(
     selection: Selection,
     flits: int,
     operators: Sequence[Operator],
     room: Room | None,
     roots: int,
-) -> list[tuple[Loadable, Selection]]:
-    """Return the loadable form and the selection of each candidate that can be loaded."""
+) -> list[tuple[LoadableForm, Selection]]:
+    """Return the loadable form and the selection of each candidate that can be loaded.
 
-    found: list[tuple[Loadable, Selection]] = []
+    In a new fabric, candidates with second registers are left out if others are almost as fast; see
+    `SIMPLE_FORM_RATIO`.
+    """
+
+    found: list[tuple[LoadableForm, Selection]] = []
     wrong: list[tuple[int, InputError]] = []
-    for one in serving(selection) if selection.planned is None else (selection,):
+    for one in suitable_selections(selection) if selection.planned is None else (selection,):
         try:
-            schedule = planned(one)
+            schedule = schedule_of_selection(one)
             beat = room.beat if room else one.beat
-            cycles = min(each.cycles() for each in versions(schedule, flits, operators, beat=beat))
+            cycles = min(
+                each.cycles() for each in compile_versions(schedule, flits, operators, beat=beat)
+            )
         except InputError as error:
             wrong.append((1 << 62, error))
             continue
         try:
             form = loadable_form(schedule, flits, operators, room, beat=beat)
             if room is not None:
-                room.check_count("rows", room.sizes.rows, form.rows * roots)
+                room.check_count("rows", room.sizes.rows, form.n_rows * roots)
         except InputError as error:
             wrong.append((cycles, error))
             continue
@@ -107,9 +114,11 @@ def _found(
     if found:
         fewest = min(form.program.cycles() for form, _ in found)
         # Second registers add inputs to the multiplexer of every out-port.
-        plain = [each for each in found if room is None and not each[0].later]
-        near = any(form.program.cycles() <= WITHOUT * fewest for form, _ in plain)
+        plain = [each for each in found if room is None and not each[0].needs_second_registers]
+        near = any(form.program.cycles() <= SIMPLE_FORM_RATIO * fewest for form, _ in plain)
         return plain if near else found
     if not wrong:
-        planned(selection)  # raises InputError with the reason why no algorithm serves
+        schedule_of_selection(
+            selection
+        )  # raises InputError with the reason why no algorithm serves
     raise min(wrong, key=lambda each: each[0])[1]

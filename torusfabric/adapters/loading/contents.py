@@ -1,6 +1,6 @@
-"""Contents: the rows of all tables of a loaded fabric, for entries at given places.
+"""Contents: the values of all table rows of a loaded fabric, for entries and their allocated rows.
 
-`Image` cuts these rows into words, and `Loading` uses them as initial contents of the memories.
+`Image` cuts the values into words, and `Loading` uses them as initial contents of the memories.
 """
 
 from __future__ import annotations
@@ -12,40 +12,41 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...program.fields import IDLE, Action, Order
-from ...rtl.core.room import SettingTable, assemble
+from ...rtl.core.room import SettingTable, assemble_tables
 from ...rtl.memories import address_width
 from ...topology import IntArray
 from .layout import TableLayout
-from .places import Place
+from .places import TableAllocation
 
 if TYPE_CHECKING:
     from amaranth.lib.data import StructLayout
 
-    from .loadable import Entry, Loadable
+    from .loadable import LoadableForm, StartEntry
 
-__all__ = ["UNASKED", "Contents", "contents_of"]
+__all__ = ["UNUSED_ROW", "Contents", "table_contents"]
 
 #: Value of a row that is never read.
-UNASKED = -1
+UNUSED_ROW = -1
 
-#: Rows by owner, table and row, with the sizes of `TableLayout.tables`.
+#: Rows by owner, table and row, with the sizes of `TableLayout.table_sizes`.
 Contents: TypeAlias = list[list[list[int]]]
 
 
-def pack(layout: StructLayout, **values: ArrayLike) -> list[int]:
-    """Return rows in which each value stands in the field of its name.
+def pack_rows(layout: StructLayout, **values: ArrayLike) -> list[int]:
+    """Pack values into the bit fields of rows, and return the rows as integers.
 
     Parameters
     ----------
     layout : StructLayout
-        The fields; each needs a value.
+        The bit fields of a row.
     **values : array_like of int
-        One value for each row, or one for all rows. Names without a field are ignored.
+        For each field, one value for each row, or one value for all rows. Values for which the
+        layout has no field are ignored.
 
     Examples
     --------
     >>> from amaranth.lib.data import StructLayout
-    >>> pack(StructLayout({"low": 4, "high": 2}), high=1, low=[2, 3], other=5)
+    >>> pack_rows(StructLayout({"low": 4, "high": 2}), high=1, low=[2, 3], other=5)
     [18, 19]
     """
     rows = np.zeros(1, object)
@@ -57,8 +58,10 @@ def pack(layout: StructLayout, **values: ArrayLike) -> list[int]:
     return found
 
 
-def contents_of(
-    layout: TableLayout, entries: Sequence[tuple[Place, Entry]], freed: Sequence[int] = ()
+def table_contents(
+    layout: TableLayout,
+    entries: Sequence[tuple[TableAllocation, StartEntry]],
+    freed: Sequence[int] = (),
 ) -> Contents:
     """Return the rows of all tables.
 
@@ -66,30 +69,38 @@ def contents_of(
     ----------
     layout : TableLayout
         Fields and sizes of the tables.
-    entries : sequence of (Place, Entry)
-        The entries to write, with their places.
+    entries : sequence of (TableAllocation, StartEntry)
+        The entries to write, with the rows that are allocated to them.
     freed : sequence of int
         Numbers of entries that become unused. Their rows of `starts` are marked `further`, so that
-        a start of the mode with that number is refused.
+        none of them is the default entry of a mode any more.
 
     Returns
     -------
     list of list of list of int
-        Rows by owner and table; `UNASKED` for rows that are never read.
+        The rows of each table of each owner; `UNUSED_ROW` for rows that these entries do not read.
     """
-    found = [[[UNASKED] * rows for rows, _ in tables] for tables in layout.tables]
+    found = [[[UNUSED_ROW] * rows for rows, _ in tables] for tables in layout.table_sizes]
     of_nodes, single = found[: layout.room.nodes], found[layout.room.nodes :]
     tables = {name: table for name, (table,) in zip(layout.single_tables, single, strict=True)}
-    none = dict.fromkeys(layout.start.members, 0)
+    none = dict.fromkeys(layout.start_fields.members, 0)
     for number in freed:
-        (tables["starts"][number],) = pack(layout.start, **none | {"further": 1, "mode": number})
+        (tables["starts"][number],) = pack_rows(
+            layout.start_fields, **none | {"further": 1, "mode": number}
+        )
     for place, entry in entries:
-        (tables["starts"][place.number],) = pack(
-            layout.start, further=place.number != entry.mode, mode=entry.mode, least=entry.start,
-            chosen=entry.root is not None, root=entry.root or 0,
-        )  # fmt: skip
-        (tables["modes"][place.number],) = _mode(layout, place, entry.form)
-        tables["rows"][place.row : place.row + entry.form.rows] = _rows(layout, place, entry.form)
+        (tables["starts"][place.number],) = pack_rows(
+            layout.start_fields,
+            further=place.number != entry.mode,
+            mode=entry.mode,
+            least=entry.start,
+            chosen=entry.root is not None,
+            root=entry.root or 0,
+        )
+        (tables["modes"][place.number],) = _mode_row(layout, place, entry.form)
+        tables["rows"][place.row : place.row + entry.form.n_rows] = _sequencer_rows(
+            layout, place, entry.form
+        )
         if layout.room.streams:
             _add_packets(layout, of_nodes, place, entry)
         else:
@@ -98,81 +109,87 @@ def contents_of(
     return found
 
 
-def _lasting(form: Loadable) -> dict[str, IntArray]:
-    """Return the fields `lasting` of each row of a form, which decide the cycles of the row."""
-    loop, ends = form.program.loop, np.arange(form.rows) == form.rows - 1
+def _duration_fields(form: LoadableForm) -> dict[str, IntArray]:
+    """Return the values of the fields `pause`, `empty` and `ends` for each row of a form.
+
+    They decide how many cycles the row takes; see `torusfabric.rtl.core.room.duration_fields`.
+    """
+    loop, ends = form.program.loop, np.arange(form.n_rows) == form.n_rows - 1
     return {"pause": loop.pause, "empty": loop.blocks == 0, "ends": ends}
 
 
-def _mode(layout: TableLayout, place: Place, form: Loadable) -> list[int]:
-    """Return the row of the table `modes` for a form."""
-    return pack(
-        layout.mode,
+def _mode_row(layout: TableLayout, place: TableAllocation, form: LoadableForm) -> list[int]:
+    """Return the row of the table `modes` for an entry, as a list of one integer."""
+    return pack_rows(
+        layout.mode_fields,
         first=place.row,
         by_flit=form.program.loop.order is Order.FLIT,
-        streams=form.streams,
-        late=form.reads_late,
-        chunks=form.chunks,
-        reciprocal=-(-(1 << layout.reciprocal_shift) // form.chunks),
-        drain=form.program.form.timing.drain,
-        least=form.least,
+        streams=form.has_overlapping_rows,
+        late=form.has_late_reads,
+        chunks=form.n_chunks,
+        reciprocal=-(-(1 << layout.reciprocal_shift) // form.n_chunks),
+        drain=form.program.form.timing.drain_cycles,
+        least=form.least_row_cycles,
         first_block=place.block,
-        one_node=form.one_node,
-        **{name: column[0] for name, column in _lasting(form).items()},
+        one_node=form.has_one_receiver,
+        **{name: column[0] for name, column in _duration_fields(form).items()},
     )
 
 
-def _rows(layout: TableLayout, place: Place, form: Loadable) -> list[int]:
-    """Return the rows of the table `rows` for a form.
+def _sequencer_rows(layout: TableLayout, place: TableAllocation, form: LoadableForm) -> list[int]:
+    """Return the rows of the table `rows` for an entry.
 
-    Each row has the cycles of its successor, and the last row those of the first: the sequencer
-    needs them one row early.
+    The fields for the duration are those of the next row, and in the last row those of the first.
+    Why: the sequencer needs the duration of a row one row early.
     """
     named = {
         f"setting_{table.name.lower()}": settings
         for table, settings in zip(SettingTable, place.settings, strict=True)
     }
-    return pack(
-        layout.row,
-        at=layout.room.store_addresses(form) % (1 << layout.row["at"].width),
-        **{name: np.roll(column, -1) for name, column in _lasting(form).items()},
+    return pack_rows(
+        layout.row_fields,
+        at=layout.room.store_addresses(form) % (1 << layout.row_fields["at"].width),
+        **{name: np.roll(column, -1) for name, column in _duration_fields(form).items()},
         **named,
     )
 
 
-def _row_values(layout: TableLayout, forms: Sequence[Loadable]) -> dict[Action, IntArray]:
-    """Return the values of all control points, with the rows of all forms concatenated."""
+def _control_values(layout: TableLayout, forms: Sequence[LoadableForm]) -> dict[Action, IntArray]:
+    """Return the values of all control points by action, shape (rows of all forms, nodes, ports).
+
+    Sources have the numbers of the room.
+    """
     room = layout.room
 
-    def join(values: Sequence[IntArray]) -> IntArray:
+    def concatenate(values: Sequence[IntArray]) -> IntArray:
         """Return the rows of all forms, concatenated."""
         return np.concatenate(values)
 
     every = {
-        action: join([form.values(action) for form in forms])
+        action: concatenate([form.action_values(action) for form in forms])
         for action in (Action.SELECT, Action.OPERAND, Action.MEMORY)
     }
-    moves = join([form.program.loop.blocks for form in forms])[:, None, None] > 0
+    moves = concatenate([form.program.loop.blocks for form in forms])[:, None, None] > 0
     return {
-        Action.SELECT: room.numbers[every[Action.SELECT]],
-        Action.OPERAND: room.numbers[every[Action.OPERAND]],
+        Action.SELECT: room.numbers_in_room[every[Action.SELECT]],
+        Action.OPERAND: room.numbers_in_room[every[Action.OPERAND]],
         Action.MEMORY: every[Action.MEMORY],
-        Action.READ: join([room.read_addresses(form) for form in forms]),
-        Action.LAG: join([room.read_lag(form) for form in forms]),
-        Action.TAP: np.where(moves, join([form.stores for form in forms]), IDLE),
+        Action.READ: concatenate([room.read_addresses(form) for form in forms]),
+        Action.LAG: concatenate([room.read_lag(form) for form in forms]),
+        Action.TAP: np.where(moves, concatenate([form.store_delays for form in forms]), IDLE),
     }
 
 
 def _add_settings(
-    layout: TableLayout, found: Contents, placed: Sequence[tuple[Place, Loadable]]
+    layout: TableLayout, found: Contents, placed: Sequence[tuple[TableAllocation, LoadableForm]]
 ) -> None:
-    """Write the settings of forms into the setting tables of every node.
+    """Write the settings of forms into `found`, for the setting tables of every node.
 
-    Rows that share a setting agree in every value except idle ones, so their values are joined
-    by their maximum (idle is -1).
+    Rows that share a setting have equal values, or one of them is idle (-1). So the maximum over
+    these rows is the value of the setting.
     """
-    values = _row_values(layout, [form for _, form in placed])
-    for table, bits in assemble(layout.room, values, idles=layout.idles).items():
+    values = _control_values(layout, [form for _, form in placed])
+    for table, bits in assemble_tables(layout.room, values, idles=layout.has_zero_identity).items():
         named = np.concatenate([np.asarray(place.settings[table]) for place, _ in placed])
         used, which = np.unique(named, return_inverse=True)
         joined = np.full((len(used), *bits.shape[1:]), IDLE)
@@ -184,45 +201,54 @@ def _add_settings(
                 mine[table][number] = int(word)
 
 
-def _add_blocks(layout: TableLayout, rows: list[int], place: Place, form: Loadable) -> None:
+def _add_blocks(
+    layout: TableLayout, rows: list[int], place: TableAllocation, form: LoadableForm
+) -> None:
     """Write the location of each received block into the table `blocks`.
 
-    Block b (part, then chunk) of node k lies in row `place.block + b * S + k`, where S is the
-    number of nodes rounded up to a power of two. If only one node receives, S is 1 and k is 0.
+    The entry for block b of node k is row ``place.block + b * S + k``, where S is the number of
+    nodes, rounded up to a power of two. Blocks are numbered part by part, and within a part by
+    chunk. If only one node receives, its blocks lie in rows ``place.block + b``.
     """
     nodes, apart = np.arange(layout.room.nodes), 1 << address_width(layout.room.nodes)
-    memory, first = (each.reshape(len(nodes), -1) for each in form.received)
+    memory, first = (each.reshape(len(nodes), -1) for each in form.received_locations)
     there = first >= 0
-    if form.one_node:
+    if form.has_one_receiver:
         nodes, apart = nodes[there.any(axis=1)], 1
     at, block = np.nonzero(there[nodes])
     if not len(at):
         return
     numbers = place.block + block * apart + at
-    words = pack(layout.block, memory=memory[nodes[at], block], base=first[nodes[at], block])
+    words = pack_rows(
+        layout.block_fields, memory=memory[nodes[at], block], base=first[nodes[at], block]
+    )
     for number, word in zip(numbers.tolist(), words, strict=True):
         rows[number] = word
 
 
-def _add_packets(layout: TableLayout, found: Contents, place: Place, entry: Entry) -> None:
-    """Write the rows of an entry in the tables `unload_row` and `facts_row` of all nodes."""
+def _add_packets(
+    layout: TableLayout, found: Contents, place: TableAllocation, entry: StartEntry
+) -> None:
+    """Write the rows of an entry into the tables `unload_row` and `facts_row` of all nodes."""
     room, message = layout.room, entry.form.compiled.layout
     blocks = (message if entry.root is None else message.with_root(entry.root)).blocks
     collective, groups = blocks.collective, blocks.groups
     root = (collective.root or 0) if collective.single_origin else 0
-    sends = groups.group >= 0
+    sends = groups.group_of_node >= 0
     if collective.single_origin:
-        sends &= groups.position == root
-    origins = np.arange(blocks.parts) if collective.from_each else np.array([root])
-    memory, base = (each.reshape(room.nodes, len(origins), -1) for each in entry.form.received)
+        sends &= groups.position_of_node == root
+    origins = np.arange(blocks.messages_per_receiver) if collective.from_each else np.array([root])
+    memory, base = (
+        each.reshape(room.nodes, len(origins), -1) for each in entry.form.received_locations
+    )
     there, chunks = base[:, :, 0] >= 0, base.shape[2]
     # Words that a node sends to itself are addressed one by one, not from the base of a block.
     base = np.where(memory < room.ports, base, 0)
     facts: dict[str, ArrayLike] = {
         "sends": sends,
         "named": collective.personal,
-        "last_sent": blocks.goals - 1,
-        "position": np.maximum(groups.position, 0),
+        "last_sent": blocks.messages_per_origin - 1,
+        "position": np.maximum(groups.position_of_node, 0),
         "receives": there.any(axis=1),
         "own_last": np.maximum(there.sum(axis=1) - 1, 0),
         "last_chunk": chunks - 1,
@@ -230,7 +256,7 @@ def _add_packets(layout: TableLayout, found: Contents, place: Place, entry: Entr
         # Used if rows of `unload_row` have no origins: these then count up from the first.
         "origin": origins[0],
     }
-    loads, unloads = (pack(each, **facts) for each in (layout.load_facts, layout.unload_facts))
+    loads, unloads = (pack_rows(each, **facts) for each in (layout.load_facts, layout.unload_facts))
     for node, (load, unload) in enumerate(
         zip(loads, np.broadcast_to(unloads, room.nodes), strict=True)
     ):
@@ -238,8 +264,8 @@ def _add_packets(layout: TableLayout, found: Contents, place: Place, entry: Entr
         facts_rows[place.number] = load | int(unload) << layout.load_facts.size
         here = there[node]
         if here.any():
-            rows = pack(
-                layout.packet_row,
+            rows = pack_rows(
+                layout.packet_row_fields,
                 memory=memory[node, here].ravel(),
                 base=base[node, here].ravel(),
                 origin=np.repeat(origins[here], chunks),

@@ -1,7 +1,8 @@
 """The finder of a loaded fabric: translates host addresses by the table of received blocks.
 
-A host asks for a flit of a message by node, part and flit number f. With C chunks and beat 1 the
-flit is word floor(f / C) of chunk f mod C. The quotient is computed with a reciprocal::
+A host address has the node, the part and the number f of a flit in the part. Flits belong to the C
+chunks of a message in turn, so with beat 1 the flit is word floor(f / C) of chunk f mod C. A
+multiplication by the reciprocal of C replaces the division, because C depends on the entry::
 
     cycle 0   f * reciprocal
     cycle 1   floor(f / C) is valid
@@ -19,17 +20,20 @@ from amaranth.lib.wiring import In, Out
 from typing_extensions import override
 
 from ...collective import Collective
-from ...rtl.memories import address_width, fitting
-from ...rtl.modules import Leaf, delayed
+from ...rtl.memories import address_width, resize
+from ...rtl.modules import Leaf, delay_value
 from ..host.finders import Finder, HostLayout
 from .layout import TableLayout
-from .requests import FOR_HOST
+from .requests import HOST_FIELDS
 
 __all__ = ["BlockFinder", "host_layout"]
 
 
 def host_layout(layout: TableLayout) -> HostLayout:
-    """Return the address layout of the host port: that of an all-to-all, whatever is loaded."""
+    """Return the address layout of the host port, which is that of an all-to-all for every image.
+
+    An all-to-all has the most parts, so the addresses of all other collectives are among them.
+    """
     room = layout.room
     words = Collective("alltoall").layout(room.topology, 1)
     return HostLayout(words, room.flits, beat=room.beat)
@@ -48,20 +52,22 @@ class BlockFinder(Finder):
     Members
     -------
     chunks, reciprocal, first_block, one_node : In
-        Fields of the entry of the last run: see `TableLayout.mode`.
+        Fields of the entry of the last run: see `TableLayout.mode_fields`.
     block_address : Out
         Row of the table that holds the block of a node.
     block_word : In
-        That row, one cycle later: see `TableLayout.block`.
+        The contents of this row, one cycle later: see `TableLayout.block_fields`.
     """
 
     def __init__(self, addresses: HostLayout, layout: TableLayout) -> None:
-        super().__init__(addresses, addresses.recv_parts, layout.block["memory"].width, cycles=5)
+        super().__init__(
+            addresses, addresses.recv_parts, layout.block_fields["memory"].width, cycles=5
+        )
         self._layout = layout
         self.members = {
-            **{name: In(layout.mode[name].width) for name in FOR_HOST},
-            "block_word": In(layout.block.size),
-            "block_address": Out(layout.mode["first_block"].width),
+            **{name: In(layout.mode_fields[name].width) for name in HOST_FIELDS},
+            "block_word": In(layout.block_fields.size),
+            "block_address": Out(layout.mode_fields["first_block"].width),
         }
 
     @override
@@ -70,21 +76,21 @@ class BlockFinder(Finder):
     ) -> tuple[Value, Value]:
         layout, room = self._layout, self._layout.room
         # Consecutive words of the host belong to the chunks in turn.
-        low, chunks = room.beat.bit_length() - 1, host.value("chunks")
-        asked = fitting(flit, address_width(room.flits))[low:]
+        low, chunks = room.beat.bit_length() - 1, host.input_value("chunks")
+        asked = resize(flit, address_width(room.flits))[low:]
         turn = Signal(len(asked), name="turn")
-        m.d.sync += turn.eq((asked * host.value("reciprocal"))[layout.reciprocal_shift :])
+        m.d.sync += turn.eq((asked * host.input_value("reciprocal"))[layout.reciprocal_shift :])
         in_turn = Signal(address_width(room.sizes.chunks), name="chunk_of_flit")
-        m.d.sync += in_turn.eq(delayed(m, asked, 1) - turn * chunks)
-        first = host.value("first_block")
+        m.d.sync += in_turn.eq(delay_value(m, asked, 1) - turn * chunks)
+        first = host.input_value("first_block")
         block = Signal(len(first), name="block_of_node")
-        m.d.sync += block.eq(delayed(m, part, 2) * chunks + in_turn)
-        each = Cat(delayed(m, self.position(m, name, node), 3), block)
-        address = first + Mux(host.value("one_node"), block, each)
+        m.d.sync += block.eq(delay_value(m, part, 2) * chunks + in_turn)
+        each = Cat(delay_value(m, self.group_position(m, name, node), 3), block)
+        address = first + Mux(host.input_value("one_node"), block, each)
         m.d.comb += host.block_address.eq(address)
-        found = View(layout.block, host.value("block_word"))
+        found = View(layout.block_fields, host.input_value("block_word"))
         own = found.memory == room.ports
-        apart = delayed(m, asked, 3) - delayed(m, in_turn, 1)
-        word = Mux(own, delayed(m, apart[: len(asked)], 1), delayed(m, turn, 3))
+        apart = delay_value(m, asked, 3) - delay_value(m, in_turn, 1)
+        word = Mux(own, delay_value(m, apart[: len(asked)], 1), delay_value(m, turn, 3))
         flits = Cat(Const(0, low), word) if low else word
-        return delayed(m, found.memory, 1), delayed(m, found.base + flits, 1)
+        return delay_value(m, found.memory, 1), delay_value(m, found.base + flits, 1)

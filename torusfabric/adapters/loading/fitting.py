@@ -1,4 +1,7 @@
-"""Fitting: turns schedules and programs into loadable modes, and modes into a fabric's program."""
+"""Fitting: schedules and programs as loadable modes, and the program of a fabric with such modes.
+
+`Image` and `make_tables` use this module.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,16 @@ import numpy as np
 
 from ...errors import InputError
 from ...program import Program
-from ...program.compile import versions
+from ...program.compile import compile_versions
 from ...program.fields import Action
 from ...program.mode import Range
 from ...rtl.flit_rows import AUTO, check_beat
 from ...schedule import Lifted
-from ...toolchain.values import natural
+from ...toolchain.values import parse_non_negative_int
 from ...topology import shared_network
 from ..streams.sections import least_beat
-from .loadable import Loadable, LoadableMode, entries_of
-from .places import places_beside
+from .loadable import LoadableForm, LoadableMode, list_entries
+from .places import allocate_entries
 
 if TYPE_CHECKING:
     from ...collective import Operator
@@ -27,10 +30,10 @@ if TYPE_CHECKING:
     from ...schedule import Schedule
     from .room import Room
 
-__all__ = ["choose_beat", "fit", "loadable_form", "loadable_mode", "loadable_modes"]
+__all__ = ["choose_beat", "program_from_modes", "loadable_form", "loadable_mode", "loadable_modes"]
 
 
-def fit(modes: Sequence[LoadableMode], room: Room) -> Program:
+def program_from_modes(modes: Sequence[LoadableMode], room: Room) -> Program:
     """Return the program that a fabric executes after some modes are loaded.
 
     Parameters
@@ -45,30 +48,33 @@ def fit(modes: Sequence[LoadableMode], room: Room) -> Program:
     InputError
         If the modes do not fit.
     """
-    entries = entries_of(modes)
+    entries = list_entries(modes)
     for entry in entries:
-        room.check(entry.form)
-    places_beside(room, entries)  # raises InputError if the entries do not fit together
+        room.check_form(entry.form)
+    allocate_entries(room, entries)  # raises InputError if the entries do not fit together
     forms = [entry.form for entry in entries]
     served = [tuple(map(Range, mode.starts, range(len(mode.starts)))) for mode in modes]
     sent = max(int(form.program.depth[0, -1]) for form in forms)
     return replace(
         forms[0].program,
         topology=room.topology,
-        forms=tuple(_fitted(form, room) for form in forms),
+        forms=tuple(_fit_form(form, room) for form in forms),
         depth=np.tile([room.sizes.words] * room.ports + [sent], (room.nodes, 1)),
         parts=tuple(form.compiled for form in forms),
         served=tuple(served) if len(entries) > len(modes) else (),
-        roots=tuple(mode.roots for mode in modes) if any(mode.any_root for mode in modes) else (),
+        roots=tuple(mode.n_roots for mode in modes) if any(mode.any_root for mode in modes) else (),
         writable=True,
     )
 
 
-def _fitted(form: Loadable, room: Room) -> Form:
-    """Return a form whose fields have the source numbers of a room."""
+def _fit_form(form: LoadableForm, room: Room) -> Form:
+    """Return the form as a room executes it: sources have the numbers of the room.
+
+    Without operators in the room, the fields of operators are left out.
+    """
     program = form.program
     fields = tuple(
-        field.renumbered(room.numbers, {})
+        field.renumber(room.numbers_in_room, {})
         for field in program.loop.fields
         if room.operators or field.point.action is not Action.OPERAND
     )
@@ -76,7 +82,7 @@ def _fitted(form: Loadable, room: Room) -> Form:
 
 
 def choose_beat(program: Program, width: int, beat: int | str, *, streams: bool) -> int:
-    """Return the beat of a new fabric: the flits in a word of its ports.
+    """Return the beat of a new fabric: the number of flits in a word of its ports.
 
     Parameters
     ----------
@@ -85,8 +91,8 @@ def choose_beat(program: Program, width: int, beat: int | str, *, streams: bool)
     width : int
         Bits of a flit.
     beat : int or "auto"
-        The option of `Fabric`. "auto" is 1 for a host port, and with streams the least beat with
-        which streams do not limit the runs.
+        The option of `Fabric`. "auto" is 1 for a host port. With streams it is the least beat with
+        which streams move messages as fast as runs do.
     streams : bool
         True if nodes have streams.
 
@@ -97,7 +103,7 @@ def choose_beat(program: Program, width: int, beat: int | str, *, streams: bool)
     """
     if beat == AUTO:
         return least_beat(program, width, fixed=False)[0] if streams else 1
-    flits = natural("Beat", beat)
+    flits = parse_non_negative_int("Beat", beat)
     check_beat(program, width, flits)
     return flits
 
@@ -125,7 +131,7 @@ def loadable_modes(
     --------
     >>> import torusfabric as tf
     >>> plans = [tf.plan("4x4", name, algorithm="matching") for name in ("allgather", "scatter")]
-    >>> [mode.forms[0].rows for mode in loadable_modes(tf.compile(plans, max_flits=8))]
+    >>> [mode.forms[0].n_rows for mode in loadable_modes(tf.compile(plans, max_flits=8))]
     [4, 4]
     """
     if not program.any_length:
@@ -152,7 +158,9 @@ def loadable_mode(
     schedules: Iterable[Schedule], flits: int, operators: Sequence[Operator],
     room: Room | None, *, any_root: bool, beat: int = 1,
 ) -> LoadableMode:  # fmt: skip
-    """Return a mode of those schedules that can be loaded.
+    """Return the mode that the loadable ones of some schedules make.
+
+    Schedules that cannot be loaded are left out.
 
     Parameters
     ----------
@@ -172,9 +180,9 @@ def loadable_mode(
     Raises
     ------
     InputError
-        If no schedule can be loaded, with the reason for the first.
+        If no schedule can be loaded. The message says why the first one cannot.
     """
-    found, wrong = list[Loadable](), list[InputError]()
+    found, wrong = list[LoadableForm](), list[InputError]()
     for schedule in schedules:
         try:
             found.append(loadable_form(schedule, flits, operators, room, beat=beat))
@@ -182,7 +190,7 @@ def loadable_mode(
             wrong.append(error)
     if not found:
         raise wrong[0]
-    return LoadableMode.of(found, any_root=any_root)
+    return LoadableMode.from_forms(found, any_root=any_root)
 
 
 def loadable_form(
@@ -192,8 +200,10 @@ def loadable_form(
     room: Room | None = None,
     *,
     beat: int = 1,
-) -> Loadable:
-    """Return the first compiled version of a schedule that can be loaded.
+) -> LoadableForm:
+    """Return the form of the first version of a schedule that can be loaded.
+
+    The compiler makes several versions, which differ in the use of registers and memories.
 
     Parameters
     ----------
@@ -211,21 +221,21 @@ def loadable_form(
     Raises
     ------
     InputError
-        If no version can be loaded, with the reason for the first.
+        If no version can be loaded. The message says why the first one cannot.
     """
     if room is not None:
         beat = room.beat
         if schedule.topology.nodes != room.nodes:
             shared_network([room.topology, schedule.topology])  # raises InputError if it differs
         # A schedule around failed nodes is extended to the whole torus, where they stay idle.
-        schedule = Lifted.within(schedule, room.topology)
+        schedule = Lifted.for_network(schedule, room.topology)
     wrong = list[InputError]()
     for fixed in (True, False):
-        for program in versions(schedule, flits, operators, beat=beat, fixed=fixed):
+        for program in compile_versions(schedule, flits, operators, beat=beat, fixed=fixed):
             try:
-                form = Loadable.from_program(program)
+                form = LoadableForm.from_program(program)
                 if room is not None:
-                    room.check(form)
+                    room.check_form(form)
             except InputError as error:
                 wrong.append(error)
             else:

@@ -1,46 +1,46 @@
-"""The front of a loaded fabric: a core with a host port or streams, its tables and the loader."""
+"""`LoadedFront`: the front of a loaded fabric, with either a host port or streams."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ...contract.cut import Cut
 from ...contract.interface import Interface
-from ...rtl.front import Built, Front
+from ...contract.node_block import NodeBlock
+from ...rtl.front import Front, FrontFacts
 from ..host.finders import host_layouts
 from ..streams.options import Clocks
 from ..streams.run_port import add_run_port
-from .hardware import SHOWN, Loading
-from .interface import LoadedHost, LoadedHostProofs, LoadedStreams
-from .loader import IMAGE, IMAGE_BITS, WORDS
-from .requests import choices_by_command, choices_of
+from .hardware import STATE_OUTPUTS, Loading
+from .interface import LoadedHostInterface, LoadedHostProofs, LoadedStreamInterface
+from .loader import IMAGE_BITS, IMAGE_OUTPUT, LOAD_INPUTS
+from .requests import command_choices, start_choices
 from .streams import LoadedStreamTop
 
 __all__ = ["LoadedFront"]
 
 
 class LoadedFront(Front):
-    """A core with loaded tables, and a host port or streams.
+    """A core with loaded tables, the loader, and either a host port or streams.
 
     Parameters
     ----------
     tables : Loading
         The tables; their room decides between a host port and streams.
     for_bus : bool
-        True if a bus stands in front. A host port then has an input that ends a run early; streams
-        get a run port in place of those of commands and statuses.
+        True if the front is behind a bus. With a host port the fabric then has an input that ends a
+        run early. With streams it has a run port instead of the streams of commands and statuses.
     clocks : Clocks
         Clocks of the streams of nodes.
     timeout : int
         With streams, cycles after which a node that delays the others is reported; 0 for never.
-    cut : Cut, optional
-        The nodes to build, if the fabric is split over several devices.
+    cut : NodeBlock, optional
+        The nodes to build, for one board of several; by default all nodes.
     closed_by : str
-        Prefix of the nets `start` and `busy` that close the host port to writes.
+        Prefix of the nets `start` and `busy` that close the host port to writes, see `HostFront`.
     """
 
-    agreed = MappingProxyType({IMAGE: IMAGE_BITS})
+    agreed = MappingProxyType({IMAGE_OUTPUT: IMAGE_BITS})
 
     tables: Loading
 
@@ -51,7 +51,7 @@ class LoadedFront(Front):
         for_bus: bool = False,
         clocks: Clocks = Clocks.ONE,
         timeout: int = 0,
-        cut: Cut | None = None,
+        cut: NodeBlock | None = None,
         closed_by: str = "",
     ) -> None:
         program, streams = tables.program, tables.room.streams
@@ -66,14 +66,14 @@ class LoadedFront(Front):
         self._clocks, self._timeout, self._for_bus = clocks, timeout, for_bus
         self._closed_by = closed_by
 
-    def part(self, cut: Cut, *, for_bus: bool, closed_by: str) -> LoadedFront:
-        """Return the front of the nodes of a cut, which is loaded with the images of the whole."""
+    def front_of_part(self, cut: NodeBlock, *, for_bus: bool, closed_by: str) -> LoadedFront:
+        """Return the front for the nodes of one board, which takes images of the whole fabric."""
         return LoadedFront(self.tables, for_bus=for_bus, cut=cut, closed_by=closed_by)
 
     @property
-    def choices(self) -> Mapping[str, int]:
+    def sampled_inputs(self) -> Mapping[str, int]:
         """Inputs that are sampled with a start, with their bits."""
-        return choices_of(self.tables.room).inputs
+        return start_choices(self.tables.room).sampled_inputs
 
     @property
     def longest_run(self) -> int:
@@ -82,33 +82,36 @@ class LoadedFront(Front):
 
     @property
     def digest(self) -> int:
-        """A 32-bit digest of the room and the width, by which images are matched to fabrics."""
+        """The 32-bit digest of the room and the width.
+
+        The loader compares it with the digest in an image, and refuses images for other fabrics.
+        """
         return self.tables.room.digest(self.core.width)
 
-    def add(self) -> Built:
-        """Fill the netlist of the core, and return the routers, interface and read latency."""
+    def add_hardware(self) -> FrontFacts:
+        """Add the core, its tables, the loader and the ports to the netlist."""
         core, tables, for_bus = self.core, self.tables, self._for_bus
         build, latency = core.build, 0
         if tables.room.streams:
             top = LoadedStreamTop(tables, core, self._clocks, self._timeout, has_run_port=for_bus)
-            routers = top.add()
+            routers = top.add_modules()
         else:
             routers, latency = tables.add_host(core, self._closed_by)
-        for name in SHOWN:
+        for name in STATE_OUTPUTS:
             build.add_output(name, build.nets[name])
         if tables.room.streams and for_bus:
-            add_run_port(build, choices_by_command(tables.room), (*WORDS, *SHOWN))
-        return Built(routers, self._interface(latency), latency)
+            add_run_port(build, command_choices(tables.room), (*LOAD_INPUTS, *STATE_OUTPUTS))
+        return FrontFacts(routers, self._make_interface(latency), latency)
 
-    def _interface(self, read_latency: int) -> Interface:
+    def _make_interface(self, read_latency: int) -> Interface:
         """Return the declarations of the ports."""
         core, layouts, for_bus = self.core, self.layouts, self._for_bus
         if self.tables.room.streams:
             clocks = self._clocks, core.beat
             facts = self.tables, core.program, core.width, *clocks
-            return LoadedStreams(*facts, has_run_port=for_bus)
+            return LoadedStreamInterface(*facts, has_run_port=for_bus)
         if for_bus:
             return LoadedHostProofs(self.tables)
         of_modes = [layouts[mode.first] for mode in core.program.modes]
         latencies = {"read_latency": read_latency, "write_latency": self.write_latency}
-        return LoadedHost(self.tables, of_modes, latencies)
+        return LoadedHostInterface(self.tables, of_modes, latencies)

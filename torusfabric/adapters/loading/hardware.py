@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any
 
-from ...contract.cut import Cut
+from ...contract.node_block import NodeBlock
 from ...errors import InputError, WorkFailed
 from ...program import Program
 from ...rtl.arrays import NodeGroups
@@ -24,29 +24,29 @@ from ...rtl.core.room import SettingTable
 from ...rtl.core.run_port import RunPort
 from ...rtl.flit_rows import AUTO, check_beat
 from ...rtl.memories import address_width
-from ...rtl.netlist import Fixed, NetlistBuilder, Part, Parts, Role, add_single
-from ...simulation.engines.edges import Access, Edges
-from ...toolchain.values import shown
+from ...rtl.netlist import Constant, NetlistBuilder, Part, Parts, Role, add_single_instance
+from ...simulation.engines.edges import Access, EdgeRequest
+from ...toolchain.values import message_text
 from ..host.finders import DirectFinder, HostLayout
-from ..host.front import NETS
-from ..host.port import Host, add_host_port
-from ..streams.hardware import LEAD
+from ..host.front import RUN_PORT_NETS
+from ..host.port import HostTranslator, add_host_port
+from ..streams.hardware import LEAD_CYCLES
 from .finder import BlockFinder, host_layout
 from .fitting import choose_beat, loadable_modes
 from .image import Image
 from .layout import TableLayout, TableSize
-from .loader import WORDS, ImageLoader
-from .requests import Requests, choices_of
+from .loader import LOAD_INPUTS, ImageLoader
+from .requests import Requests, start_choices
 from .room import Room, room_for
 from .table import LoadedTable, part_bits
 
-__all__ = ["SHOWN", "Loading", "make_tables"]
+__all__ = ["STATE_OUTPUTS", "Loading", "make_tables"]
 
 #: Outputs of the fabric that tell the loaded state.
-SHOWN = ("loaded", "loaded_program", "modes")
+STATE_OUTPUTS = ("loaded", "loaded_program", "modes")
 
-#: For each single table that is read by address, the net of the address and that of the row.
-READ_BY = {"rows": ("row_address", "row_word"), "modes": ("form_address", "form_word"),
+#: For each single table that is read by address, the net with the address and the net with the row.
+READ_NETS = {"rows": ("row_address", "row_word"), "modes": ("form_address", "form_word"),
            "blocks": ("block_address", "block_word")}  # fmt: skip
 
 
@@ -58,23 +58,23 @@ def make_tables(
     program: Program, tables: Room | Image | str, width: int, beat: int | str = AUTO, *,
     streams: bool, empty: bool = False,
 ) -> Loading:  # fmt: skip
-    """Return the loaded tables of a fabric.
+    """Return the loaded tables of a new fabric.
 
     Parameters
     ----------
     program : Program
-        Modes that are loaded at first, unless `tables` is an image.
+        The modes of the first image, unless `tables` is an image.
     tables : {"ram"}, Room or Image
         "ram" for tables that are just large enough for the program, a `Room` for tables of that
-        capacity, or an `Image` that is loaded at first, with its room.
+        capacity, or an `Image`: the first image, with the room for which it was made.
     width : int
         Bits of a flit.
     beat : int or "auto"
-        Flits in a word of ports. "auto" takes the beat of the room, or one that serves the program.
+        Flits in a word of ports. "auto" takes the beat of the room, or else that of `choose_beat`.
     streams : bool
         True if nodes have streams.
     empty : bool
-        True if no image is loaded at first.
+        True if the tables are empty after power-up, so that the first image has to be loaded.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def make_tables(
         If the program does not fit, or the room is for another top (host port, streams) or beat.
     """
     if not isinstance(tables, str | Room | Image):
-        raise InputError(f"Tables must be rom, ram, a Room or an Image, not {shown(tables)}")
+        raise InputError(f"Tables must be rom, ram, a Room or an Image, not {message_text(tables)}")
     room = tables.room if isinstance(tables, Image) else tables
     if isinstance(room, Room) and room.streams is not streams:
         of = "streams" if streams else "a host port"
@@ -115,9 +115,9 @@ class Loading:
     Parameters
     ----------
     image : Image
-        The initial contents of the tables. If `empty`, the image to load first.
+        The initial contents of the tables or, if `empty`, the image to load first.
     empty : bool
-        True if no image is loaded at first.
+        True if the tables are empty after power-up.
     """
 
     image: Image
@@ -135,7 +135,7 @@ class Loading:
 
     @cached_property
     def program(self) -> Program:
-        """The program of the fabric once it is loaded."""
+        """The program that the fabric executes once its image is loaded."""
         return self.image.program
 
     @property
@@ -146,14 +146,14 @@ class Loading:
     @property
     def proofs(self) -> Any:
         """The package of the claims that are proved about a fabric with these tables."""
-        from . import claims  # when it is asked for
+        from . import claims  # here, since only proofs need it
 
         return claims
 
     def load(self, image: Image | None = None) -> Access[None]:
-        """Load an image into a simulated fabric.
+        """Load an image into a simulated fabric: yield the requests for its clock edges.
 
-        The words are written in consecutive cycles; then the output `loaded` is read.
+        The words of the image are written in consecutive cycles; then the output `loaded` is read.
 
         Parameters
         ----------
@@ -166,11 +166,11 @@ class Loading:
             If the fabric refuses the image.
         """
         image = image or self.image
-        words, settling = image.words, image.settling
+        words, settling = image.words, image.settle_cycles
         writes = [1] * len(words) + [0] * settling
         inputs = {"load_we": writes, "load_first": [1, 0], "load_data": words}
-        yield Edges(len(writes), inputs)
-        passed = yield Edges(1, {}, ["loaded"])
+        yield EdgeRequest(len(writes), inputs)
+        passed = yield EdgeRequest(1, {}, ["loaded"])
         if not passed.shown["loaded"][0]:
             raise WorkFailed(
                 "The fabric in simulation refused its image; make both again from the same "
@@ -181,29 +181,29 @@ class Loading:
         """Return the address layout of the host port, which is the same for all images."""
         return (host_layout(self.layout),)
 
-    def contents(self, number: int) -> tuple[tuple[int, ...], ...]:
+    def initial_rows(self, number: int) -> tuple[tuple[int, ...], ...]:
         """Return the initial rows of the tables of one owner; unused rows are 0.
 
         Parameters
         ----------
         number : int
-            Owner number: a node, or N and above for the single tables.
+            Owner number: a node, or N + k for single table k.
         """
         tables = [] if self.empty else self.image.contents[number]
         return tuple(tuple(max(row, 0) for row in rows) for rows in tables)
 
-    def make_core(self, *, resets: bool = False, cut: Cut | None = None) -> Core:
-        """Return the core of a fabric with a host port or, if the room says so, with streams.
+    def make_core(self, *, resets: bool = False, cut: NodeBlock | None = None) -> Core:
+        """Return the core for the room, with a host port or, if the room says so, with streams.
 
         Parameters
         ----------
         resets : bool
-            True if an input of a core with a host port ends a run early.
-        cut : Cut, optional
-            The nodes to build, if the fabric is split over several devices.
+            True if a core with a host port has the input `reset_run`, which ends a run early.
+        cut : NodeBlock, optional
+            The nodes to build, for one board of several; by default all nodes.
         """
         room, program = self.room, self.program
-        nodes = cut.here if cut else [*range(room.nodes)]
+        nodes = cut.built_nodes if cut else [*range(room.nodes)]
         if room.streams:
             return Core(
                 program,
@@ -212,7 +212,7 @@ class Loading:
                 beat=room.beat,
                 sections=2,
                 concurrent=True,
-                run_port=RunPort(program, sections=2, lead=LEAD, resets=False, room=room),
+                run_port=RunPort(program, sections=2, lead=LEAD_CYCLES, resets=False, room=room),
             )
         core = Core(
             program,
@@ -226,7 +226,7 @@ class Loading:
                 max(room.sizes.words, room.sent_words),
                 room.beat * self.width,
                 nodes=len(nodes),
-                place_bits=NodeGroups(len(nodes)).place_bits,
+                place_bits=NodeGroups(len(nodes)).position_bits,
                 enables=(0,),
             ),
         )
@@ -234,14 +234,17 @@ class Loading:
         return core
 
     def add_host(self, core: Core, closed_by: str = "") -> tuple[list[tuple[str, int]], int]:
-        """Add a host port, a port that takes images, and all nodes to a core.
+        """Add a host port, a load port, the tables and all nodes to the netlist of a core.
+
+        The load port is the inputs that take the words of images.
 
         Parameters
         ----------
         core : Core
-            A core of `make_core`, whose netlist is filled.
+            A core that `make_core` has returned.
         closed_by : str
-            Prefix of the nets `start` and `busy` that close both ports.
+            Prefix of the nets `start` and `busy`. Both close the host port to writes, and `busy`
+            also closes the load port.
 
         Returns
         -------
@@ -251,26 +254,26 @@ class Loading:
             Clock edges from a read address of the host port to its data.
         """
         build, layout = core.build, self.layout
-        for name, bits in {"start": 1, **choices_of(self.room).inputs}.items():
+        for name, bits in {"start": 1, **start_choices(self.room).sampled_inputs}.items():
             build.add_input(name, bits)
         if core.run_port.resets:
             build.add_input("reset_run")
-        for name, bits in WORDS.items():
+        for name, bits in LOAD_INPUTS.items():
             build.add_input(name, bits)
-        add_single(build, "requests", Role.SEQUENCER, partial(Requests, layout))
+        add_single_instance(build, "requests", Role.SEQUENCER, partial(Requests, layout))
         (addresses,) = self.host_layouts()
         make = partial(
-            Host,
+            HostTranslator,
             [BlockFinder(addresses, layout)],
             [DirectFinder(addresses, by_chunk=False)],
             width=build.word,
             address_bits=build.address_bits,
-            answer=build.answer,
+            answer=build.read_cycles,
             blocks=build.cut.nodes if build.cut else None,
         )
         latency = add_host_port(build, make, outside=closed_by)
         self.add_loader(build, "loader", "run_form", busy=f"{closed_by}busy")
-        routers = core.add(NETS, partial(self.add_node_tables, core))
+        routers = core.add_modules(RUN_PORT_NETS, partial(self.add_node_tables, core))
         for name in ("busy", "done", "cycles", "error", "round"):
             build.add_output(name, build.nets[name])
         return routers, latency
@@ -278,7 +281,7 @@ class Loading:
     def add_node_tables(self, core: Core) -> None:
         """Add a `LoadedTable` for each node; nodes with equal contents share a module."""
         build, layout = core.build, self.layout
-        near, sizes = build.distribution.near, layout.tables[0]
+        near, sizes = build.distribution.group_register, layout.table_sizes[0]
         names = [f"{table.name.lower()}_row" for table in SettingTable] + [*layout.stream_tables]
         starts = accumulate((bits for _, bits in sizes), initial=0)
         parts = {
@@ -291,13 +294,13 @@ class Loading:
         # A module is named by the first node of the whole fabric with its contents, even if that
         # node is not built here.
         named = dict[tuple[tuple[int, ...], ...], int]()
-        first = [named.setdefault(self.contents(node), node) for node in range(self.room.nodes)]
+        first = [named.setdefault(self.initial_rows(node), node) for node in range(self.room.nodes)]
         of_first = {
             number: self._add_module(build, f"node_{number}", number, parts)
             for number in sorted({first[node] for node in core.nodes.tolist()})
         }
         for node, whole in enumerate(core.nodes.tolist()):
-            bus = {name: near(name, node) for name in layout.bus}
+            bus = {name: near(name, node) for name in layout.bus_signals}
             addresses: list[Parts] = [
                 near(f"setting_{table.name.lower()}", node) for table in SettingTable
             ]
@@ -309,11 +312,11 @@ class Loading:
                 for number, (address, (_, bits)) in enumerate(zip(addresses, sizes, strict=True))
                 if bits
             }
-            inputs = self._inputs(whole, asked, bus)
+            inputs = self._table_inputs(whole, asked, bus)
             if build.cut:
-                bits = layout.bus["load_table"]
+                bits = layout.bus_signals["load_table"]
                 inputs["number"] = (Part("numbers", node * bits, bits),)
-            build.add(
+            build.add_instance(
                 f"the_table_node_{node}",
                 of_first[first[whole]],
                 inputs=inputs,
@@ -334,46 +337,59 @@ class Loading:
         name : str
             Name of the loader.
         form : str
-            Net of the entry of the last run.
+            Net with the entry number of the last run.
         rest : str
-            Net that is high if all nodes have delivered the results of runs. Empty if images need
-            not wait for this.
+            Net that is high if all nodes have delivered the results of all runs. Empty if images
+            need not wait for this.
         busy : str
-            Net that is high while a run is under way, or waits for other parts of a split fabric.
+            Net that is high while a run is under way. On several boards it is high already while
+            the board waits for the others to start.
         """
         layout, room = self.layout, self.room
-        there = (0, 0, 0) if self.empty else self.image.there
-        known = room.digest(self.width), layout.bus, room.sizes.entries, there
+        there = (0, 0, 0) if self.empty else self.image.loaded_state
+        known = room.digest(self.width), layout.bus_signals, room.sizes.entries, there
         blocks = build.cut.nodes if build.cut else None
         make = partial(ImageLoader, *known, waits=bool(rest), blocks=blocks)
         nets = {"last_entry": form, "all_rest": rest, "busy": busy}
-        bus: Mapping[str, Parts] = add_single(build, name, Role.LOADER, make, renamed=nets)
-        bus = {**{member: bus[member] for member in layout.bus}, "load_every": (Fixed(0, 1),)}
+        bus: Mapping[str, Parts] = add_single_instance(build, name, Role.LOADER, make, renamed=nets)
+        bus = {
+            **{member: bus[member] for member in layout.bus_signals},
+            "load_every": (Constant(0, 1),),
+        }
         for number, (table, (rows, bits)) in enumerate(layout.single_tables.items(), room.nodes):
             whole = table == "starts"
             width = rows * bits if whole else bits
-            address, net = READ_BY.get(table, ("", table))
+            address, net = READ_NETS.get(table, ("", table))
             asked = {} if whole else {"address_0": (Part(address, 0, address_width(rows)),)}
             module = self._add_module(
                 build, table, number, {"row": (((0, width),), 0)}, whole=whole
             )
-            inputs = self._inputs(number, asked, bus)
-            build.add(f"the_table_{table}", module, inputs=inputs, outputs={"row": (net, width)})
+            inputs = self._table_inputs(number, asked, bus)
+            build.add_instance(
+                f"the_table_{table}", module, inputs=inputs, outputs={"row": (net, width)}
+            )
 
     def _add_module(
         self, build: NetlistBuilder, name: str, number: int,
         parts: Mapping[str, tuple[Sequence[TableSize], int]], *, whole: bool = False,
     ) -> str:  # fmt: skip
-        """Declare the module of the tables of one owner, and return its name."""
-        tables, contents = self.layout.tables[number], self.contents(number)
+        """Declare the module of the tables of owner `number`, and return its name.
+
+        `name` is the suffix of the module name; `parts` and `whole` as for `LoadedTable`.
+        """
+        tables, contents = self.layout.table_sizes[number], self.initial_rows(number)
         module = f"table_{name}" if contents else f"empty_{name}"
-        make: Any = partial(LoadedTable, tables, self.layout.bus, contents, parts, whole=whole)
+        make: Any = partial(
+            LoadedTable, tables, self.layout.bus_signals, contents, parts, whole=whole
+        )
         build.add_module(module, make, role=Role.TABLE)
         return module
 
-    def _inputs(
+    def _table_inputs(
         self, number: int, asked: Mapping[str, Parts], bus: Mapping[str, Parts]
     ) -> dict[str, Parts]:
         """Return the inputs of the tables of one owner: its number, the addresses and the bus."""
-        own: dict[str, Parts] = {"number": (Fixed(number, self.layout.bus["load_table"]),)}
+        own: dict[str, Parts] = {
+            "number": (Constant(number, self.layout.bus_signals["load_table"]),)
+        }
         return {**own, **asked, **bus}

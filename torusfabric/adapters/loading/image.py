@@ -9,20 +9,21 @@ An image is a sequence of 32-bit words::
     word 0       MAGIC: the format and its version
     word 1       digest of the fabric
     word 2       digest of the program
-    word 3 ..    fill mask: one bit for each entry of a mode that is written, 32 to a word
+    word 3 ..    fill mask: 32 entries to a word; the bit of an entry is set if the image writes or
+                   frees the entry
     next word    the last word (CRC) of the base; 0 in a full image
-    runs         any number of runs of consecutive rows of one piece of a table, each:
+    row runs     any number of runs of consecutive rows of one piece of a table, each:
                    header: owner (bits 0-15), piece (16-21), number of rows less one (22-31)
-                   first row
+                   number of the first row
                    one data word for each row
-    END          in place of a header
+    END_MARK     in place of a header
     last word    CRC-32 of all words before
 
-The owner is the number of a table (`TableLayout.tables`), or `EVERY` for all nodes. Rows that are
-never read are left out. A row that all nodes share is written once, with `EVERY`.
+The owner is an index of `TableLayout.table_sizes`, or `ALL_NODES` for all nodes. Rows that are
+never read are left out. A row that is equal in all nodes is written once, with `ALL_NODES`.
 
-A file holds the words and then, compressed and for tools only, the schedules of all modes, the
-least length that each form serves, and the places of the entries of a partial image.
+A file holds the words. Behind them follow facts for tools only, compressed: the schedules of all
+modes, the least length that each form serves, and the rows of each entry of a partial image.
 """
 
 from __future__ import annotations
@@ -45,40 +46,48 @@ from ...program import Program
 from ...schedule import Lifted, Schedule
 from ...schedule.parsing import parse_schedule
 from ...schedule.recognise import recognise
-from ...toolchain.files import writing
-from ...toolchain.owned import require_whole
-from ...toolchain.reading import parse_json, read_bytes, unpack
+from ...toolchain.files import open_for_writing
+from ...toolchain.owned import require_complete_set
+from ...toolchain.reading import decompress, parse_json, read_bytes
 from ...topology import BoolArray, IntArray
-from .contents import UNASKED, Contents, contents_of
-from .fitting import fit, loadable_form, loadable_mode
-from .layout import HEAD, PIECE, RUN, Piece, TableLayout, pieces
-from .loadable import Entry, LoadableMode, entries_of
-from .loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLED
-from .places import Place, places_beside
+from .contents import UNUSED_ROW, Contents, table_contents
+from .fitting import loadable_form, loadable_mode, program_from_modes
+from .layout import (
+    HEADER_WORDS,
+    MOST_RUN_ROWS,
+    PIECE_BITS,
+    TableLayout,
+    TablePiece,
+    split_into_pieces,
+)
+from .loadable import LoadableMode, StartEntry, list_entries
+from .loader import ALL_NODES, END_MARK, LOADED_CYCLES, MAGIC, PIECE_AT, ROWS_AT
+from .places import TableAllocation, allocate_entries
 from .room import Room
 
 #: The schedules of a mode, and True if each run chooses the root.
-Wanted: TypeAlias = tuple[Sequence[Schedule], bool]
+ModeRequest: TypeAlias = tuple[Sequence[Schedule], bool]
 
 #: Index of the first word of the fill mask.
-FILLS = 3
+FILL_MASK_INDEX = 3
 
 #: Longest gap of unused rows within a run: writing the gap costs no more words than a new run.
-GAP = HEAD
+LONGEST_GAP = HEADER_WORDS
 
-__all__ = ["Image", "LoadedFabric", "Wanted", "read_fabric", "read_image"]
+__all__ = ["Image", "LoadedFabric", "ModeRequest", "read_fabric", "read_image"]
 
 
-def _runs(there: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
-    """Yield first and end of runs that cover all `there` rows; gaps up to `gap` rows are bridged.
+def _row_runs(there: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
+    """Yield the first row and the end (exclusive) of each run, so that runs cover the rows `there`.
 
-    A run has at most `RUN` rows.
+    A run may also cover other rows: it bridges gaps of up to `gap` rows. It has at most
+    `MOST_RUN_ROWS` rows.
     """
     if not there:
         return
     start = last = there[0]
     for row in there[1:]:
-        if row - last > gap + 1 or row - start >= RUN:
+        if row - last > gap + 1 or row - start >= MOST_RUN_ROWS:
             yield start, last + 1
             start = row
         last = row
@@ -91,6 +100,8 @@ class Image:
 
     Parameters
     ----------
+    room : Room
+        Capacity of the fabric.
     width : int
         Bits of a flit.
     modes : sequence of LoadableMode
@@ -98,8 +109,8 @@ class Image:
     fills : sequence of int
         Numbers of the modes that a partial image writes. Empty for a full image, which writes all
         modes.
-    kept : sequence of Place
-        The place of each entry in the tables; by default entries are packed one after another.
+    kept : sequence of TableAllocation
+        The rows of each entry in the tables; by default entries are packed one after another.
     base : int
         The last word of the image that a partial image builds on; 0 for a full image.
     freed : sequence of int
@@ -114,7 +125,8 @@ class Image:
     --------
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
-    >>> image = Image.of(fabric.room, fabric.width, [([tf.plan("3x3", "alltoall")], False)])
+    >>> modes = [([tf.plan("3x3", "alltoall")], False)]
+    >>> image = Image.from_schedules(fabric.room, fabric.width, modes)
     >>> hex(image.words[0]), image.words[1] == fabric.digest, len(image.words)
     ('0x2494654', True, 177)
     """
@@ -123,7 +135,7 @@ class Image:
     width: int
     modes: Sequence[LoadableMode]
     fills: Sequence[int] = ()
-    kept: Sequence[Place] = ()
+    kept: Sequence[TableAllocation] = ()
     base: int = 0
     freed: Sequence[int] = ()
 
@@ -144,7 +156,7 @@ class Image:
         return f"<Image for {self.room.topology} of {self.width} bits: {algorithms}>"
 
     @classmethod
-    def of(cls, room: Room, width: int, modes: Iterable[Wanted]) -> Image:
+    def from_schedules(cls, room: Room, width: int, modes: Iterable[ModeRequest]) -> Image:
         """Return the full image of some modes.
 
         If all forms of the modes do not fit, each mode keeps only its form for the longest
@@ -164,10 +176,10 @@ class Image:
         InputError
             If the modes do not fit, or the fabric cannot choose roots.
         """
-        return _that_fits(room, modes, partial(cls, room, width))
+        return _make_fitting_image(room, modes, partial(cls, room, width))
 
-    def with_modes(self, modes: Iterable[Wanted], mode: int | None = None) -> Image:
-        """Return the partial image that replaces or adds modes on top of this image.
+    def with_modes(self, modes: Iterable[ModeRequest], mode: int | None = None) -> Image:
+        """Return a partial image whose base is this image, and which replaces or adds modes.
 
         The other modes keep their rows, and may run while the partial image is loaded.
 
@@ -195,17 +207,22 @@ class Image:
         mode = len(self.modes) if mode is None else mode
         if not 0 <= mode <= len(self.modes):
             raise InputError(f"Mode must be from 0 to {len(self.modes)}, not {mode}")
-        return _that_fits(self.room, modes, lambda made: self._with_modes(made, mode))
+        return _make_fitting_image(
+            self.room, modes, lambda made: self._with_loadable_modes(made, mode)
+        )
 
-    def _with_modes(self, made: Sequence[LoadableMode], mode: int) -> Image:
+    def _with_loadable_modes(self, made: Sequence[LoadableMode], mode: int) -> Image:
         """Return the partial image of loadable modes that begin at number `mode`."""
         fills = range(mode, mode + len(made))
         all_modes = [*self.modes[:mode], *made, *self.modes[mode + len(made) :]]
-        entries = entries_of(all_modes)
+        entries = list_entries(all_modes)
         before = zip(self.places, self.entries, strict=True)
         staying = [(place, entry.form) for place, entry in before if entry.mode not in fills]
         new = [entry for entry in entries if entry.mode in fills]
-        added, kept = iter(places_beside(self.room, new, staying)), (place for place, _ in staying)
+        added, kept = (
+            iter(allocate_entries(self.room, new, staying)),
+            (place for place, _ in staying),
+        )
         places = [next(added if entry.mode in fills else kept) for entry in entries]
         freed = {place.number for place in self.places} - {place.number for place in places}
         return Image(self.room, self.width, all_modes, fills, places, self.words[-1], sorted(freed))
@@ -216,18 +233,18 @@ class Image:
         return TableLayout(self.room, self.width)
 
     @cached_property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StartEntry]:
         """The entries of all modes, mode by mode."""
-        return entries_of(self.modes)
+        return list_entries(self.modes)
 
     @cached_property
-    def places(self) -> Sequence[Place]:
-        """The place of each entry in the tables."""
-        return self.kept or places_beside(self.room, self.entries)
+    def places(self) -> Sequence[TableAllocation]:
+        """The rows of each entry in the tables."""
+        return self.kept or allocate_entries(self.room, self.entries)
 
     @property
-    def _placed(self) -> list[tuple[Place, Entry]]:
-        """The entries that this image writes, with their places."""
+    def _written_entries(self) -> list[tuple[TableAllocation, StartEntry]]:
+        """The entries that this image writes, with their rows."""
         fills = self.fills or range(len(self.modes))
         return [
             each for each in zip(self.places, self.entries, strict=True) if each[1].mode in fills
@@ -235,94 +252,114 @@ class Image:
 
     @cached_property
     def program(self) -> Program:
-        """The program of the fabric once it is loaded."""
-        return fit(self.modes, self.room)
+        """The program that the fabric executes once the image is loaded."""
+        return program_from_modes(self.modes, self.room)
 
     @property
-    def settling(self) -> int:
+    def settle_cycles(self) -> int:
         """Clock edges from the last word until the output `loaded` is valid."""
-        return SETTLED
+        return LOADED_CYCLES
 
     @cached_property
     def words(self) -> list[int]:
         """All words of the image, 32 bits each."""
-        filled = sum(1 << k for k in (*(place.number for place, _ in self._placed), *self.freed))
+        filled = sum(
+            1 << k for k in (*(place.number for place, _ in self._written_entries), *self.freed)
+        )
         found = [MAGIC, self.room.digest(self.width), int(self.program.digest[:8], 16)]
         words = range(self.layout.fill_words)
-        found += [filled >> PIECE * k & (1 << PIECE) - 1 for k in words]
-        found += [self.base, *self._tables(), END]
+        found += [filled >> PIECE_BITS * k & (1 << PIECE_BITS) - 1 for k in words]
+        found += [self.base, *self._table_words(), END_MARK]
         return [*found, zlib.crc32(np.array(found, "<u4").tobytes())]
 
     @property
-    def there(self) -> tuple[int, int, int]:
-        """The state of the fabric after loading, as the parameter `there` of `ImageLoader`.
+    def loaded_state(self) -> tuple[int, int, int]:
+        """The loaded state of the fabric after loading, as `ImageLoader` keeps it.
 
-        A mask of all valid entries, the digest of the program, and the last word of the image.
+        The state has a mask of all valid entries, the digest of the program, and the last word of
+        the image.
         """
         there = sum(1 << place.number for place in self.places)
         return there, self.words[2], self.words[-1]
 
     @cached_property
     def contents(self) -> Contents:
-        """The table rows of the modes that this image writes."""
-        return contents_of(self.layout, self._placed, self.freed)
+        """The values of the table rows that this image writes; `UNUSED_ROW` for all others."""
+        return table_contents(self.layout, self._written_entries, self.freed)
 
-    def _tables(self) -> Iterator[int]:
-        """Yield the words of all runs: first rows that all nodes share, then rows of each owner."""
-        nodes, tables = self.room.nodes, self.layout.tables
+    def _table_words(self) -> Iterator[int]:
+        """Yield the words of all row runs, piece by piece.
+
+        Of a piece, first come the rows that are equal in all nodes, then the other rows of each
+        node.
+        """
+        nodes, tables = self.room.nodes, self.layout.table_sizes
         for owners in (range(nodes), *([owner] for owner in range(nodes, len(tables)))):
-            for number, piece in enumerate(pieces(tables[owners[0]])):
+            for number, piece in enumerate(split_into_pieces(tables[owners[0]])):
                 rows = np.array(
-                    [_cut(self.contents[owner][piece.table], piece) for owner in owners]
+                    [_piece_values(self.contents[owner][piece.table], piece) for owner in owners]
                 )
-                alike = (rows == rows[0]).all(axis=0) & (rows[0] != UNASKED) & (len(owners) > 1)
-                yield from self._written(EVERY, number, rows[0], alike)
+                alike = (rows == rows[0]).all(axis=0) & (rows[0] != UNUSED_ROW) & (len(owners) > 1)
+                yield from self._piece_words(ALL_NODES, number, rows[0], alike)
                 for owner, own in zip(owners, rows, strict=True):
-                    yield from self._written(owner, number, own, (own != UNASKED) & ~alike)
+                    yield from self._piece_words(owner, number, own, (own != UNUSED_ROW) & ~alike)
 
-    def _written(self, owner: int, piece: int, rows: IntArray, which: BoolArray) -> Iterator[int]:
-        """Yield the words of the runs that write the rows of a piece selected by `which`."""
-        # Bridging a gap writes zeros into its rows. In a partial image they may belong to a mode
-        # that stays; in a run of one node they may have been written with EVERY. In a full image
-        # EVERY runs may bridge gaps, since they come before the runs of single nodes.
+    def _piece_words(
+        self, owner: int, piece: int, rows: IntArray, which: BoolArray
+    ) -> Iterator[int]:
+        """Yield the words of the runs that write some rows of a piece of an owner.
+
+        `rows` has the values of all rows, and `which` is True for the rows to write.
+        """
+        # A run that bridges a gap writes zeros into the rows of the gap. This is allowed only in a
+        # full image: in a partial image these rows may belong to a mode that stays. It is not
+        # allowed in a run of one node, since an earlier run with ALL_NODES may have written the
+        # rows of the gap. A run with ALL_NODES may bridge, since the runs of single nodes follow.
         whole = not self.fills and owner >= self.room.nodes
-        for start, end in _runs(np.flatnonzero(which).tolist(), GAP if whole else 0):
+        for start, end in _row_runs(np.flatnonzero(which).tolist(), LONGEST_GAP if whole else 0):
             yield owner | piece << PIECE_AT | (end - start - 1) << ROWS_AT
             yield start
             yield from np.maximum(rows[start:end], 0).tolist()
 
     @property
     def facts(self) -> list[dict[str, Any]]:
-        """For each mode its number, collective, algorithms, root and formulas of cycles."""
+        """The number, collective, algorithms, root and formulas of cycles of each mode."""
         return [
             {
                 "mode": number,
                 "collective": self.program.name_of(mode),
-                "algorithm": mode.algorithms,
+                "algorithm": mode.algorithm_names,
                 "root": "any" if mode.any_root else mode.collective.root,
-                "cycles": [piece._asdict() for piece in mode.pieces(self.room.flits)],
+                "cycles": [piece._asdict() for piece in mode.cycle_pieces(self.room.flits)],
             }
             for number, mode in enumerate(self.program.modes)
         ]
 
     def save(self, path: str | Path) -> None:
         """Write the words and the schedules to a file."""
-        texts = [[_text(form.program.schedule) for form in mode.forms] for mode in self.modes]
+        texts = [
+            [_schedule_text(form.program.schedule) for form in mode.forms] for mode in self.modes
+        ]
         served = [[mode.any_root, *mode.starts] for mode in self.modes]
-        facts = {"modes": self.facts, "schedules": texts, "served": served, "places": [*self.kept]}
+        facts = {
+            "modes": self.facts,
+            "schedules": texts,
+            "served": served,
+            "places": [*self.kept],
+        }
         tail = zlib.compress(json.dumps(facts).encode())
-        with writing(path) as file:
+        with open_for_writing(path) as file:
             file.write(np.array(self.words, "<u4").tobytes() + tail)
 
 
-def _cut(rows: Sequence[int], piece: Piece) -> IntArray:
-    """Return the bits of a piece in each row of its table; unasked rows stay `UNASKED`."""
+def _piece_values(rows: Sequence[int], piece: TablePiece) -> IntArray:
+    """Return the bits of a piece in each row of its table; `UNUSED_ROW` stays as it is."""
     values = np.array(rows, object)
     cut = values >> piece.low & (1 << piece.width) - 1
-    return np.where(values == UNASKED, UNASKED, cut).astype(int)
+    return np.where(values == UNUSED_ROW, UNUSED_ROW, cut).astype(int)
 
 
-def _text(schedule: Schedule) -> str:
+def _schedule_text(schedule: Schedule) -> str:
     """Return the JSON text of a schedule."""
     if isinstance(schedule, Lifted) and schedule.collective.without:
         schedule = schedule.part
@@ -332,15 +369,19 @@ def _text(schedule: Schedule) -> str:
         return name.read_text()
 
 
-def _schedule(text: str) -> Schedule:
-    """Return the schedule of a JSON text, checked because the file may have been changed."""
+def _schedule_from_text(text: str) -> Schedule:
+    """Return the schedule of a JSON text, after a check, because the file may have been changed."""
     return recognise(parse_schedule(parse_json(str.encode(text))))
 
 
-def _that_fits(
-    room: Room, wanted: Iterable[Wanted], make: Callable[[Sequence[LoadableMode]], Image]
+def _make_fitting_image(
+    room: Room, wanted: Iterable[ModeRequest], make: Callable[[Sequence[LoadableMode]], Image]
 ) -> Image:
-    """Return the image of the wanted modes: with all forms if they fit, else with one each."""
+    """Return the image of the wanted modes, with all of their forms if these fit.
+
+    Otherwise each mode keeps only its form for the longest messages. `make` makes the image from
+    loadable modes.
+    """
     operators, modes = room.parsed_operators(), list[LoadableMode]()
     for schedules, any_root in wanted:
         if any_root and not room.roots:
@@ -353,7 +394,7 @@ def _that_fits(
     except InputError:
         if all(len(mode.forms) == 1 for mode in modes):
             raise
-        return make([mode.longest for mode in modes])
+        return make([mode.mode_of_longest_form for mode in modes])
 
 
 class LoadedFabric(NamedTuple):
@@ -361,6 +402,8 @@ class LoadedFabric(NamedTuple):
 
     Parameters
     ----------
+    room : Room
+        Capacity of the fabric.
     width : int
         Bits of a flit.
     modes : list of (str, int or "any" or None)
@@ -389,9 +432,9 @@ def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
     Raises
     ------
     InputError
-        If the file is no whole manifest, was changed, or is of a fabric with fixed tables.
+        If the manifest is incomplete or was changed, or if its fabric has fixed tables.
     """
-    require_whole(path)
+    require_complete_set(path)
     try:
         facts = parse_json(read_bytes(path, "Manifest"))
     except InputError:
@@ -438,11 +481,12 @@ def read_image(path: str | PathLike[str], room: Room, width: int) -> Image:
     Raises
     ------
     InputError
-        If the file is torn, for another fabric, or its words differ from those of its schedules.
+        If the file is incomplete or for another fabric, or if its words differ from those that its
+        schedules give.
     """
     raw = read_bytes(path, "Image")
     head = np.frombuffer(raw[: len(raw) // 4 * 4], "<u4").tolist()
-    at = FILLS + TableLayout(room, width).fill_words
+    at = FILL_MASK_INDEX + TableLayout(room, width).fill_words
     if len(head) <= at or head[0] != MAGIC:
         raise InputError(f"File {path} is not an image of version 2; make one by torusfabric image")
     digest = room.digest(width)
@@ -451,33 +495,39 @@ def read_image(path: str | PathLike[str], room: Room, width: int) -> Image:
             f"Image {path} is for another fabric ({head[1]:08x} in place of {digest:08x}); make "
             "it with the manifest of this one"
         )
-    filled = sum(word << PIECE * k for k, word in enumerate(head[FILLS:at]))
+    filled = sum(word << PIECE_BITS * k for k, word in enumerate(head[FILL_MASK_INDEX:at]))
     base, at = head[at], at + 1
-    while at + 1 < len(head) and head[at] != END:
-        at += HEAD + (head[at] >> ROWS_AT) + 1
+    while at + 1 < len(head) and head[at] != END_MARK:
+        at += HEADER_WORDS + (head[at] >> ROWS_AT) + 1
     end = at + 2
     if end > len(head) or zlib.crc32(raw[: 4 * at + 4]) != head[at + 1]:
         raise InputError(
             f"Image {path} is incomplete or damaged; make it again by torusfabric image"
         )
     try:
-        tail = parse_json(unpack(raw[4 * end :]))
+        tail = parse_json(decompress(raw[4 * end :]))
         modes = []
         for texts, (any_root, *starts) in zip(tail["schedules"], tail["served"], strict=True):
-            forms = [loadable_form(_schedule(text), room.flits, room.parsed_operators(), room)
-                     for text in texts]  # fmt: skip
+            forms = [
+                loadable_form(_schedule_from_text(text), room.flits, room.parsed_operators(), room)
+                for text in texts
+            ]
             modes.append(LoadableMode(tuple(forms), tuple(map(int, starts)), bool(any_root)))
-        kept = [Place(int(number), int(row), int(block), tuple([*map(int, each)] for each in named))
-                for number, row, block, named in tail["places"]]  # fmt: skip
+        kept = [
+            TableAllocation(
+                int(number), int(row), int(block), tuple([*map(int, each)] for each in named)
+            )
+            for number, row, block, named in tail["places"]
+        ]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"Image {path} lacks its schedules, or they cannot be read ({error}); make it again "
             "by torusfabric image"
         ) from error
-    entries = entries_of(modes)
+    entries = list_entries(modes)
     placed = [*zip(kept, entries, strict=False)]
     if len(kept) != len(entries) * bool(base) or not all(
-        place.fits(room, entry.form) for place, entry in placed
+        place.is_valid_for(room, entry.form) for place, entry in placed
     ):
         raise InputError(
             f"Image {path} does not say where each mode lies; make it again by torusfabric image"

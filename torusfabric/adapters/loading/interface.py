@@ -1,6 +1,6 @@
-"""Interfaces of loaded fabrics: their ports, manifest entries, test benches and proofs.
+"""Declarations of loaded fabrics: ports, manifest entries, test benches and proofs.
 
-Each class adds the ports of the loader to the interface of a fabric with fixed tables.
+Each class adds the ports of the loader to the declarations of a fabric with fixed tables.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...contract.interface import Interface
-from ...contract.ports import Protocol, grouped_ports
+from ...contract.ports import Protocol, ports_by_name
 from ..host.interface import HostInterface, HostProofs
 from ..streams.interface import StreamInterface
-from ..streams.sections import levels
+from ..streams.sections import tree_levels
 
 if TYPE_CHECKING:
     from ...proof.gates import GateText
-    from ...proof.machine import Machine
+    from ...proof.machine import SymbolicMachine
     from ...proof.runs import Runs
     from ...proof.solver import Harness
     from ...verilog.design import Design
     from .hardware import Loading
 
-__all__ = ["LoadedHost", "LoadedHostProofs", "LoadedStreams"]
+__all__ = ["LoadedHostInterface", "LoadedHostProofs", "LoadedStreamInterface"]
 
 #: The purpose of each port that takes images or reports the loaded state.
-PORTS = grouped_ports(
+PORTS = ports_by_name(
     {
         ("control", Protocol.PULSE): {
             "load_we": "writes load_data as the next word of an image",
@@ -41,15 +41,17 @@ PORTS = grouped_ports(
 )
 
 
-class Loaded(Interface):
-    """Base of the interfaces of loaded fabrics: adds the ports and facts of the loader.
+class LoadedInterface(Interface):
+    """Base class that adds the ports and manifest entries of the loader.
+
+    A subclass has a second base, the interface of the same fabric with fixed tables.
 
     Parameters
     ----------
     loading : Loading
         The loaded tables.
     *facts, **choices
-        Arguments of the interface of a fabric with fixed tables, the other base of a subclass.
+        Arguments of the second base.
     """
 
     def __init__(self, loading: Loading, *facts: Any, **choices: Any) -> None:
@@ -57,8 +59,8 @@ class Loaded(Interface):
         self._loading = loading
         self.ports = {**self.ports, **PORTS}
 
-    def facts(self) -> dict[str, Any]:
-        """Return the facts for the manifest, with the room and the modes loaded at first."""
+    def manifest_entries(self) -> dict[str, Any]:
+        """Return the entries of the second base, and ``tables``: the room and the first image."""
         loading = self._loading
         program, room = loading.program, loading.room
         modes = [
@@ -73,40 +75,43 @@ class Loaded(Interface):
             "modes": modes,
             "frame": room.to_json(),
         }
-        return {**super().facts(), "tables": tables}
+        return {**super().manifest_entries(), "tables": tables}
 
 
-class LoadedHostProofs(Loaded, HostProofs):
-    """Interface of a loaded fabric with a host port behind a bus: only the proofs."""
+class LoadedHostProofs(LoadedInterface, HostProofs):
+    """Declarations of a loaded fabric with a host port behind a bus.
+
+    The bus declares its own ports, so only the proofs are left.
+    """
 
 
-class LoadedHost(Loaded, HostInterface):
-    """Interface of a loaded fabric with one host port for all nodes."""
+class LoadedHostInterface(LoadedInterface, HostInterface):
+    """Declarations of a loaded fabric with one host port for all nodes."""
 
 
-class LoadedStreams(Loaded, StreamInterface):
-    """Interface of a loaded fabric with streams at every node."""
+class LoadedStreamInterface(LoadedInterface, StreamInterface):
+    """Declarations of a loaded fabric with streams at every node."""
 
-    def harnesses(self, fabric: Any, design: Design) -> Iterable[Harness]:
+    def proof_harnesses(self, fabric: Any, design: Design) -> Iterable[Harness]:
         """Yield the proof harnesses of the control, and of the paths between control and nodes."""
-        from ..streams.claims import between_harnesses  # when it is asked for
+        from ..streams.claims import tree_and_crossing_harnesses  # here, since only proofs need it
         from ..streams.claims.control import control_harness
 
-        yield control_harness(design, None, levels=levels(fabric.nodes))
-        yield from between_harnesses(fabric, design)
+        yield control_harness(design, None, levels=tree_levels(fabric.nodes))
+        yield from tree_and_crossing_harnesses(fabric, design)
 
-    def claims(self, fabric: Any, text: GateText) -> Iterable[Any]:
+    def wiring_claims(self, fabric: Any, text: GateText) -> Iterable[Any]:
         """Return the claims about the wiring of nodes and of the control."""
-        from ..streams.claims.wires import wire_claims  # when it is asked for
+        from ..streams.claims.wires import wire_claims  # here, since only proofs need it
 
         return wire_claims(fabric, text)
 
-    def runs(self, fabric: Any, machine: Machine) -> Runs | None:
-        """Return the whole runs, from loaders to unloaders, that are proved."""
-        from ..streams.claims.whole_runs import StreamRuns  # when it is asked for
-        from .claims.whole_runs import RoomAccess
+    def symbolic_runs(self, fabric: Any, machine: SymbolicMachine) -> Runs | None:
+        """Return the proof of whole runs, from the outputs of loaders to inputs of unloaders."""
+        from ..streams.claims.whole_runs import StreamRuns  # here, since only proofs need it
+        from .claims.whole_runs import LoadedStreamAccess
 
-        return StreamRuns(RoomAccess(fabric, machine))
+        return StreamRuns(LoadedStreamAccess(fabric, machine))
 
     def assumptions(self) -> Iterator[str]:
         """Yield the assumptions that the proof does not check, one sentence each."""

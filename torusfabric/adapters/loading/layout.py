@@ -4,10 +4,10 @@ A loaded fabric has these tables, each with an *owner*::
 
     owner                  tables
     node k, k < N          one for each `SettingTable`; with streams also `unload_row`, `facts_row`
-    N, N + 1, ..           one single table each: rows, modes, blocks (not with streams), starts
+    N, N + 1, ..           one *single table* each: rows, modes, blocks (not with streams), starts
 
 All nodes have tables of the same sizes. A table is a memory that is cut by columns into *pieces* of
-at most `PIECE` bits, because a word of an image fills one row of one piece.
+at most `PIECE_BITS` bits, because a word of an image fills one row of one piece.
 """
 
 from __future__ import annotations
@@ -19,19 +19,27 @@ from typing import NamedTuple, TypeAlias
 
 from amaranth.lib.data import StructLayout
 
-from ...rtl.core.part import NodeSettings
-from ...rtl.core.room import assemble, entry_layout, row_layout
+from ...rtl.core.node_module import NodeSettings
+from ...rtl.core.room import assemble_tables, entry_layout, row_layout
 from ...rtl.memories import address_width
 from ...rtl.operator_unit import OperatorUnit
 from .room import Room
 
-__all__ = ["HEAD", "PIECE", "RUN", "Piece", "TableLayout", "TableSize", "pieces"]
+__all__ = [
+    "HEADER_WORDS",
+    "PIECE_BITS",
+    "MOST_RUN_ROWS",
+    "TablePiece",
+    "TableLayout",
+    "TableSize",
+    "split_into_pieces",
+]
 
 #: Bits of a word of an image, and most bits of a piece of a table.
-PIECE = 32
+PIECE_BITS = 32
 
 #: Words before the data of a run in an image (header and first row), and most rows of a run.
-HEAD, RUN = 2, 1 << 10
+HEADER_WORDS, MOST_RUN_ROWS = 2, 1 << 10
 
 #: Number of rows of a table, and bits of a row.
 TableSize: TypeAlias = tuple[int, int]
@@ -54,7 +62,7 @@ class TableLayout:
     >>> from torusfabric.adapters.loading.room import room_for
     >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
     >>> layout = TableLayout(room_for([program]), 8)
-    >>> layout.setting_bits, layout.row.size, layout.block.size
+    >>> layout.setting_bits, layout.row_fields.size, layout.block_fields.size
     ((20, 0, 24, 20, 4), 28, 10)
     """
 
@@ -62,29 +70,35 @@ class TableLayout:
     width: int
 
     @property
-    def idles(self) -> bool:
+    def has_zero_identity(self) -> bool:
         """True if the identity word of the operators is 0."""
         operators = self.room.parsed_operators()
         unit = OperatorUnit(operators) if operators else None
-        return NodeSettings(self.width, self.room.ports, unit).zero_is_neutral
+        return NodeSettings(self.width, self.room.ports, unit).identity_is_zero
 
     @cached_property
     def setting_bits(self) -> tuple[int, ...]:
-        """Bits of a setting of each `SettingTable` of a node."""
-        return tuple(bits.shape[2] for bits in assemble(self.room, {}, idles=self.idles).values())
+        """Bits of a row of each `SettingTable` of a node."""
+        return tuple(
+            bits.shape[2]
+            for bits in assemble_tables(self.room, {}, idles=self.has_zero_identity).values()
+        )
 
     @cached_property
-    def row(self) -> StructLayout:
+    def row_fields(self) -> StructLayout:
         """The fields of a row of the table `rows`, which the sequencer steps through."""
         return row_layout(self.room)
 
     @property
     def reciprocal_shift(self) -> int:
-        """Fraction bits of the reciprocal, which replaces a division by the number of chunks."""
+        """Fraction bits of the reciprocal of the number of chunks.
+
+        A multiplication by the reciprocal, and a shift by these bits, replace a division.
+        """
         return address_width(self.room.flits) + address_width(self.room.sizes.chunks) + 1
 
     @cached_property
-    def mode(self) -> StructLayout:
+    def mode_fields(self) -> StructLayout:
         """The fields of a row of the table `modes`, one row for each entry.
 
         First come the fields for the sequencer, then those for `Requests` and the host port.
@@ -104,12 +118,13 @@ class TableLayout:
         return address_width(self.room.sizes.entries)
 
     @cached_property
-    def start(self) -> StructLayout:
+    def start_fields(self) -> StructLayout:
         """The fields of a row of the table `starts`: the starts of runs that an entry serves.
 
-        An entry serves starts with mode `mode`, a length of at least `least` flits and, if `chosen`
-        is set, root `root`. Entry k is the default of mode k. The bit `further` marks every other
-        entry: further forms of a mode, and freed entries.
+        A further entry serves starts of mode `mode` with a length of at least `least` flits and, if
+        `chosen` is set, with root `root`. Entry k without the bit `further` is the default of mode
+        k: it serves all starts of this mode that no further entry serves. Freed entries are marked
+        `further`, too.
         """
         room = self.room
         roots = {"chosen": 1, "root": address_width(room.nodes)} if room.roots else {}
@@ -117,18 +132,18 @@ class TableLayout:
         return StructLayout({"further": 1, "mode": self.entry_bits, "least": least, **roots})
 
     @cached_property
-    def block(self) -> StructLayout:
+    def block_fields(self) -> StructLayout:
         """The fields of a row of the table `blocks`: memory and first address of a block."""
         return StructLayout({"memory": address_width(self.room.ports + 1),
-                             "base": self.row["at"].width})  # fmt: skip
+                             "base": self.row_fields["at"].width})  # fmt: skip
 
     @cached_property
-    def packet_row(self) -> StructLayout:
+    def packet_row_fields(self) -> StructLayout:
         """The fields of a row of `unload_row`: memory, first address and origin of a chunk.
 
-        The table lists the chunks that a node with streams receives. Memory `ports` is the send
-        memory, for the packet that a node sends to itself. The field `origin` exists only if the
-        room lists origins.
+        Each row is for one received chunk. The memory numbered `ports` is the send memory, for the
+        packet that a node sends to itself. The field `origin` exists only if the room lists origins
+        (`Room.lists`).
         """
         room = self.room
         origin = {"origin": address_width(room.nodes)} if room.lists else {}
@@ -137,16 +152,21 @@ class TableLayout:
 
     @cached_property
     def load_facts(self) -> StructLayout:
-        """The fields of `facts_row` by which a node with streams loads the packets of an entry."""
+        """The fields of `facts_row` for the loader of a node with streams.
+
+        `sends`: the node sends. `named`: its packets have destinations. `last_sent`: number of its
+        last packet. `position`: its position in its group.
+        """
         bits = address_width(self.room.nodes)
         return StructLayout({"sends": 1, "named": 1, "last_sent": bits, "position": bits})
 
     @cached_property
     def unload_facts(self) -> StructLayout:
-        """The fields of `facts_row` by which a node with streams unloads the packets of an entry.
+        """The fields of `facts_row` for the unloader of a node with streams.
 
-        These are the numbers of the last packet and the last chunk, the row in `unload_row` and the
-        origin of the first packet.
+        `receives`: the node receives. `own_last`: number of its last packet. `last_chunk`: number
+        of the last chunk of a packet. `first_row`: row of `unload_row` for its first packet.
+        `origin`: origin of its first packet; absent if the room lists origins.
         """
         room, bits = self.room, address_width(self.room.nodes)
         chunk, row = address_width(room.sizes.chunks), address_width(room.sizes.blocks)
@@ -155,7 +175,7 @@ class TableLayout:
 
     @property
     def stream_tables(self) -> dict[str, TableSize]:
-        """Sizes of the further tables of a node with streams.
+        """Sizes of the tables that a node has only with streams.
 
         `unload_row` has a row for each received chunk, `facts_row` a row for each entry.
         """
@@ -163,7 +183,7 @@ class TableLayout:
         if not self.room.streams:
             return {}
         return {
-            "unload_row": (sizes.blocks, self.packet_row.size),
+            "unload_row": (sizes.blocks, self.packet_row_fields.size),
             "facts_row": (sizes.entries, facts),
         }
 
@@ -171,16 +191,16 @@ class TableLayout:
     def single_tables(self) -> dict[str, TableSize]:
         """Sizes of the single tables, in the order of their owners behind the nodes."""
         sizes = self.room.sizes
-        blocks = {} if self.room.streams else {"blocks": (sizes.blocks, self.block.size)}
+        blocks = {} if self.room.streams else {"blocks": (sizes.blocks, self.block_fields.size)}
         return {
-            "rows": (sizes.rows, self.row.size),
-            "modes": (sizes.entries, self.mode.size),
+            "rows": (sizes.rows, self.row_fields.size),
+            "modes": (sizes.entries, self.mode_fields.size),
             **blocks,
-            "starts": (sizes.entries, self.start.size),
+            "starts": (sizes.entries, self.start_fields.size),
         }
 
     @cached_property
-    def tables(self) -> list[tuple[TableSize, ...]]:
+    def table_sizes(self) -> list[tuple[TableSize, ...]]:
         """Sizes of the tables of each owner: the nodes, then the single tables."""
         settings = zip(self.room.sizes.settings, self.setting_bits, strict=True)
         of_node = (*settings, *self.stream_tables.values())
@@ -190,38 +210,43 @@ class TableLayout:
     @property
     def table_bits(self) -> int:
         """Bits of all tables of the fabric together."""
-        return sum(rows * width for table in self.tables for rows, width in table)
+        return sum(rows * width for table in self.table_sizes for rows, width in table)
 
     @cached_property
-    def bus(self) -> dict[str, int]:
+    def bus_signals(self) -> dict[str, int]:
         """Signals of the bus from the loader to all tables, with their bits.
 
         If `load_valid` is high, `load_word` is written into row `load_row` of piece `load_piece` of
         owner `load_table`, or of all nodes if `load_every` is high.
         """
-        tables = self.tables
+        tables = self.table_sizes
         return {
             "load_valid": 1,
             "load_every": 1,
             "load_table": address_width(len(tables)),
             "load_row": address_width(max(rows for table in tables for rows, _ in table)),
-            "load_piece": address_width(max(len(pieces(table)) for table in tables)),
-            "load_word": PIECE,
+            "load_piece": address_width(max(len(split_into_pieces(table)) for table in tables)),
+            "load_word": PIECE_BITS,
         }
 
     @property
     def fill_words(self) -> int:
         """Words of the fill mask of an image, which has a bit for each entry."""
-        return -(-self.room.sizes.entries // PIECE)
+        return -(-self.room.sizes.entries // PIECE_BITS)
 
     @property
     def image_words(self) -> int:
-        """Words of the longest image: its first words, the runs of all pieces, `END` and CRC."""
-        found = [piece.rows for table in self.tables for piece in pieces(table)]
-        return 4 + self.fill_words + sum(rows + HEAD * -(-rows // RUN) for rows in found) + 2
+        """Words of the longest image: its first words, the runs of all pieces, END_MARK and CRC."""
+        found = [piece.rows for table in self.table_sizes for piece in split_into_pieces(table)]
+        return (
+            4
+            + self.fill_words
+            + sum(rows + HEADER_WORDS * -(-rows // MOST_RUN_ROWS) for rows in found)
+            + 2
+        )
 
 
-class Piece(NamedTuple):
+class TablePiece(NamedTuple):
     """A range of columns of a table, written with one word a row.
 
     Parameters
@@ -240,8 +265,8 @@ class Piece(NamedTuple):
     width: int
 
 
-def pieces(tables: Sequence[TableSize]) -> list[Piece]:
-    """Return the pieces of the tables of one owner, table by table from the lowest bit.
+def split_into_pieces(tables: Sequence[TableSize]) -> list[TablePiece]:
+    """Return the pieces of the tables of one owner, table by table, the lowest bits first.
 
     Parameters
     ----------
@@ -250,11 +275,11 @@ def pieces(tables: Sequence[TableSize]) -> list[Piece]:
 
     Examples
     --------
-    >>> [piece.width for piece in pieces([(64, 40), (4, 8)])]
+    >>> [piece.width for piece in split_into_pieces([(64, 40), (4, 8)])]
     [32, 8, 8]
     """
     return [
-        Piece(number, rows, low, min(PIECE, width - low))
+        TablePiece(number, rows, low, min(PIECE_BITS, width - low))
         for number, (rows, width) in enumerate(tables)
-        for low in range(0, width, PIECE)
+        for low in range(0, width, PIECE_BITS)
     ]

@@ -1,8 +1,12 @@
 """Loadable forms: canonical programs, their needs of a room, and the modes that consist of them.
 
-A `Loadable` is one schedule in canonical form. A `LoadableMode` has one or more of them, each for a
-range of message lengths. An `Entry` is a row in the table of starts: one form of a mode, for one
-root if roots are chosen at the start of a run.
+A `LoadableForm` is one schedule in canonical form. A `LoadableMode` has one or more of them, each
+for a range of message lengths. A `StartEntry` is an entry: one form of a mode, for one root if runs
+choose the root::
+
+    LoadableMode   broadcast, any root of 4 nodes
+      form 0       1 .. 9 flits     -> 4 entries, one for each root
+      form 1       10 flits or more -> 4 entries
 """
 
 from __future__ import annotations
@@ -15,26 +19,26 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...program.fields import IDLE, Action, Field, Order, Stage
-from ...program.serving import ranges_of
-from ...rtl.flit_rows import whole_beats
-from ...topology import IntArray, cayley, require_alike
-from .rewriting import rewrite
+from ...program.serving import choose_ranges
+from ...rtl.flit_rows import round_up_to_beats
+from ...topology import IntArray, check_supports_any_root, require_cayley_graph
+from .rewriting import rewrite_program
 
 if TYPE_CHECKING:
     from ...program import Program
     from ...schedule import Schedule
 
-__all__ = ["Entry", "Loadable", "LoadableMode", "entries_of"]
+__all__ = ["StartEntry", "LoadableForm", "LoadableMode", "list_entries"]
 
 
 @dataclass(frozen=True, eq=False)
-class Loadable:
-    """A form that can be loaded.
+class LoadableForm:
+    """A form in canonical form, with properties that say how much of a room it needs.
 
     Parameters
     ----------
     program : Program
-        The program in canonical form, see `rewriting.rewrite`.
+        The program in canonical form, see `rewriting.rewrite_program`.
     compiled : Program
         The same program before rewriting, as compiled from the schedule.
     """
@@ -43,7 +47,7 @@ class Loadable:
     compiled: Program
 
     @classmethod
-    def from_program(cls, program: Program) -> Loadable:
+    def from_program(cls, program: Program) -> LoadableForm:
         """Return the loadable form of a program.
 
         Parameters
@@ -56,20 +60,25 @@ class Loadable:
         InputError
             If the program has no canonical form.
         """
-        return cls(rewrite(program), program)
+        return cls(rewrite_program(program), program)
 
-    def values(self, action: Action) -> IntArray:
-        """Return the values of all control points of an action, shape (rows, nodes, ports)."""
+    def action_values(self, action: Action) -> IntArray:
+        """Return the values of all control points of an action, shape (rows, nodes, ports).
+
+        In canonical form an action has one control point for each port.
+        """
         points = range(self.program.ports)
-        return np.stack([self.program.loop.values(action, number) for number in points], axis=-1)
+        return np.stack(
+            [self.program.loop.point_values(action, number) for number in points], axis=-1
+        )
 
     @property
-    def rows(self) -> int:
+    def n_rows(self) -> int:
         """Number of rows."""
-        return self.program.loop.rows
+        return self.program.loop.n_rows
 
     @property
-    def chunks(self) -> int:
+    def n_chunks(self) -> int:
         """Chunks of a message."""
         return self.program.schedule.chunks
 
@@ -79,74 +88,75 @@ class Loadable:
         return self.program.form.beat
 
     @property
-    def least(self) -> int:
-        """The least cycles of a row."""
+    def least_row_cycles(self) -> int:
+        """The number of cycles that even the shortest row takes."""
         return self.program.loop.least
 
     @cached_property
-    def stores(self) -> IntArray:
+    def store_delays(self) -> IntArray:
         """Cycles from a slot to the storing of its word, 0 for none; shape (rows, nodes, ports)."""
-        return self.values(Action.TAP)
+        return self.action_values(Action.TAP)
 
     @cached_property
-    def lags(self) -> IntArray:
-        """Cycles by which each reader reads after its slot, shape (rows, nodes, ports)."""
-        return self.values(Action.LAG)
+    def reader_lags(self) -> IntArray:
+        """Cycles from a slot to the read of each reader, shape (rows, nodes, ports)."""
+        return self.action_values(Action.LAG)
 
     @property
-    def words(self) -> int:
+    def memory_words(self) -> int:
         """Words of the memory of an in-port."""
         return int(self.program.depth[0, 0])
 
     @cached_property
-    def streams(self) -> bool:
+    def has_overlapping_rows(self) -> bool:
         """True if words of a row may arrive while later rows are executed."""
         loop = self.program.loop
-        late = np.where(self.stores > 0, self.stores, IDLE).max(axis=(1, 2))
+        late = np.where(self.store_delays > 0, self.store_delays, IDLE).max(axis=(1, 2))
         return loop.order is Order.FLIT or bool((late >= loop.pause).any())
 
     @property
-    def reads_late(self) -> bool:
-        """True if all words are read with the delay of a link, during later rows."""
-        return self.streams and bool(self.lags.max() > 0)
+    def has_late_reads(self) -> bool:
+        """True if rows overlap, and words are read one link latency after their slot."""
+        return self.has_overlapping_rows and bool(self.reader_lags.max() > 0)
 
     @property
-    def depth(self) -> int:
+    def longest_delay(self) -> int:
         """Largest delay in cycles of any stored or read word, at least 1."""
-        return int(max(self.stores.max(), self.lags.max(), 1))
+        return int(max(self.store_delays.max(), self.reader_lags.max(), 1))
 
     @cached_property
-    def _stages(self) -> IntArray:
+    def _source_stages(self) -> IntArray:
         """The `Stage` of each selected source: index 0 for operators, 1 for out-ports."""
-        both = [self.values(action) for action in (Action.OPERAND, Action.SELECT)]
+        both = [self.action_values(action) for action in (Action.OPERAND, Action.SELECT)]
         return np.stack(both) // self.program.ports
 
     @property
-    def later(self) -> bool:
+    def needs_second_registers(self) -> bool:
         """True if any word is selected from a second register."""
-        return bool(np.isin(self._stages, (Stage.LATER, Stage.LATER_RESULT)).any())
+        return bool(np.isin(self._source_stages, (Stage.DELAYED, Stage.DELAYED_RESULT)).any())
 
     @property
-    def adds(self) -> bool:
+    def needs_operators(self) -> bool:
         """True if an operator combines any words."""
-        operands = self._stages[0]
+        operands = self._source_stages[0]
         return bool(((operands >= 0) & (operands != Stage.IDENTITY)).any())
 
     @cached_property
     def store_addresses(self) -> IntArray:
-        """For each row, the address of a word that is stored one cycle after its slot.
+        """The address in each row for words that are stored one cycle after their slot.
 
-        The address may be negative. A word that is stored d cycles after its slot lies d - 1
-        addresses higher, except if rows stream or the beat is above 1.
+        Words that are stored d cycles after their slot lie d - 1 addresses higher, because the word
+        counter of the row has advanced. With overlapping rows, or a beat above 1, all words have
+        the same address. The address may be negative if no word is stored after one cycle.
         """
-        spreads = not self.streams and self.beat == 1
-        write = self.values(Action.WRITE) - (self.stores - 1 if spreads else 0)
+        spreads = not self.has_overlapping_rows and self.beat == 1
+        write = self.action_values(Action.WRITE) - (self.store_delays - 1 if spreads else 0)
         least = -(1 << 40)
-        found = np.where(self.stores > 0, write, least).max(axis=(1, 2))
+        found = np.where(self.store_delays > 0, write, least).max(axis=(1, 2))
         return np.where(found == least, 0, found)
 
     @cached_property
-    def received(self) -> tuple[IntArray, IntArray]:
+    def received_locations(self) -> tuple[IntArray, IntArray]:
         """Memory and first address of each received block, both of shape (nodes, parts, chunks).
 
         The address is -1 if a node receives no such block.
@@ -154,17 +164,17 @@ class Loadable:
         program = self.program
         groups, layout = program.form.groups, program.layout
         part, chunk = np.mgrid[: layout.recv_parts, : layout.part_chunks]
-        position = groups.position[:, None, None]
+        position = groups.position_of_node[:, None, None]
         memory, first = program.form.receive_map.locate(position, part[None], chunk[None])
-        return memory, np.where(groups.group[:, None, None] >= 0, first, IDLE)
+        return memory, np.where(groups.group_of_node[:, None, None] >= 0, first, IDLE)
 
     @property
-    def one_node(self) -> bool:
+    def has_one_receiver(self) -> bool:
         """True if at most one node receives blocks."""
-        return int((self.received[1] >= 0).any(axis=(1, 2)).sum()) < 2
+        return int((self.received_locations[1] >= 0).any(axis=(1, 2)).sum()) < 2
 
     def block_rows(self, *, streams: bool) -> IntArray:
-        """Return the rows that this form needs in the tables of received blocks.
+        """Return the number of rows that this form needs in the tables of received blocks.
 
         Parameters
         ----------
@@ -174,23 +184,25 @@ class Loadable:
         Returns
         -------
         ndarray of int
-            Number of rows, shape (nodes,) with streams and (1,) otherwise.
+            Number of rows in each table, shape (nodes,) with streams and (1,) otherwise.
         """
-        there = self.received[1] >= 0
+        there = self.received_locations[1] >= 0
         if streams:
             found: IntArray = there.sum(axis=(1, 2))
             return found
         nodes, blocks = len(there), there[0].size
-        return np.array([blocks if self.one_node else blocks << max((nodes - 1).bit_length(), 1)])
+        return np.array(
+            [blocks if self.has_one_receiver else blocks << max((nodes - 1).bit_length(), 1)]
+        )
 
     @property
-    def lacks(self) -> bool:
-        """True if a node receives packets from some of the origins only."""
-        there = self.received[1][..., 0] >= 0
+    def has_partial_receivers(self) -> bool:
+        """True if some node receives packets, but not from every origin."""
+        there = self.received_locations[1][..., 0] >= 0
         count: IntArray = there.sum(axis=1)
         return bool(((count > 0) & (count < there.shape[1])).any())
 
-    def moved(self, root: int) -> Loadable:
+    def translate_root(self, root: int) -> LoadableForm:
         """Return the form translated from root 0 to another root.
 
         Node v then does the work of node v - root.
@@ -202,19 +214,26 @@ class Loadable:
 
         Examples
         --------
+        The root of a gather is the only node that receives.
+
         >>> import torusfabric as tf
-        >>> form = Loadable.from_program(tf.compile(tf.plan("3", "gather"), max_flits=4))
-        >>> [int((form.moved(root).received[1] >= 0).any(axis=(1, 2)).argmax()) for root in (0, 2)]
-        [0, 2]
+        >>> form = LoadableForm.from_program(tf.compile(tf.plan("3", "gather"), max_flits=4))
+        >>> for root in (0, 2):
+        ...     memory, first = form.translate_root(root).received_locations
+        ...     print(np.flatnonzero((first >= 0).any(axis=(1, 2))))
+        [0]
+        [2]
         """
         program = self.program
         form, layout = program.form, program.layout
         groups, loop = form.groups, form.loop
         fields = [
-            Field(each.point, groups.moved(each.values.T, root).T, each.delay)
+            Field(each.point, groups.translate_values(each.values.T, root).T, each.delay)
             for each in loop.fields
         ]
-        offset = cayley(groups.torus).subtract(np.arange(groups.size), root)
+        offset = require_cayley_graph(groups.group_topology).subtract(
+            np.arange(groups.group_size), root
+        )
         memory, first = (
             table[offset] for table in (form.receive_map.memory, form.receive_map.base)
         )
@@ -223,12 +242,12 @@ class Loadable:
         if layout.send_parts > 1:
             # The part for destination v + root takes the place of that for destination v.
             own = program.ports
-            first = np.where(memory == own, self._moved_own(first, root), first)
+            first = np.where(memory == own, self._translate_send_addresses(first, root), first)
             reads = {each.point.number: each for each in fields if each.point.action is Action.READ}
             kept = [each for each in fields if each.point.action is not Action.READ]
             for each in [one for one in kept if one.point.action is Action.MEMORY]:
                 read = reads[each.point.number]
-                values = self._moved_own(read.values, root)
+                values = self._translate_send_addresses(read.values, root)
                 kept.append(replace(read, values=np.where(each.values == own, values, read.values)))
             fields = kept
         moved = replace(
@@ -238,36 +257,41 @@ class Loadable:
         )
         return replace(self, program=replace(program, forms=(moved,)))
 
-    def _moved_own(self, first: IntArray, root: int) -> IntArray:
-        """Return addresses in the send memory, moved from part v to part v + root."""
+    def _translate_send_addresses(self, first: IntArray, root: int) -> IntArray:
+        """Return addresses in the send memory, each moved from part v to part v + root.
+
+        Both parts are positions in the group, added as translations of the torus. -1 stays.
+        """
         program = self.program
-        groups, flits = program.form.groups, whole_beats(program.flits, self.beat)
-        positions = cayley(groups.torus).add(np.arange(groups.size), root)
+        groups, flits = program.form.groups, round_up_to_beats(program.flits, self.beat)
+        positions = require_cayley_graph(groups.group_topology).add(
+            np.arange(groups.group_size), root
+        )
         # A chunk past the end of the last message has an address outside all parts. It is never
         # read, so any part will do.
-        part = np.clip(first // flits, 0, groups.size - 1)
+        part = np.clip(first // flits, 0, groups.group_size - 1)
         return np.where(first >= 0, first + (positions[part] - part) * flits, first)
 
 
-class Entry(NamedTuple):
-    """A row of the table of starts: one form of a mode, for a least length and a root.
+class StartEntry(NamedTuple):
+    """An entry of a loaded fabric: one form of a mode, for a least length and a root.
 
     Parameters
     ----------
     mode : int
-        Position of the mode in the fabric, from 0.
+        Number of the mode in the fabric, from 0.
     start : int
-        Length in flits of the shortest message that the form serves.
+        Length in flits of the shortest message that the entry serves.
     root : int or None
-        The root that the form serves; None if runs do not choose the root.
-    form : Loadable
+        The root that the entry serves; None if runs do not choose the root.
+    form : LoadableForm
         The form, already translated to the root.
     """
 
     mode: int
     start: int
     root: int | None
-    form: Loadable
+    form: LoadableForm
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,8 +300,8 @@ class LoadableMode:
 
     Parameters
     ----------
-    forms : tuple of Loadable
-        The forms, that for the shortest messages first.
+    forms : tuple of LoadableForm
+        The forms; the form for the shortest messages comes first.
     starts : tuple of int
         For each form, the length in flits of the shortest message that it serves.
     any_root : bool
@@ -287,64 +311,69 @@ class LoadableMode:
     --------
     >>> import torusfabric as tf
     >>> plans = [tf.plan("9", "broadcast", trees=trees) for trees in (1, 2)]
-    >>> forms = [Loadable.from_program(tf.compile(plan, max_flits=64)) for plan in plans]
-    >>> mode = LoadableMode.of(forms)
-    >>> mode.starts, [form.chunks for form in mode.forms]
+    >>> forms = [LoadableForm.from_program(tf.compile(plan, max_flits=64)) for plan in plans]
+    >>> mode = LoadableMode.from_forms(forms)
+    >>> mode.starts, [form.n_chunks for form in mode.forms]
     ((1, 10), [1, 2])
     """
 
-    forms: tuple[Loadable, ...]
+    forms: tuple[LoadableForm, ...]
     starts: tuple[int, ...] = (1,)
     any_root: bool = False
 
     @classmethod
-    def of(cls, forms: Sequence[Loadable], *, any_root: bool = False) -> LoadableMode:
-        """Return the mode of those forms that are the fastest for some lengths.
+    def from_forms(cls, forms: Sequence[LoadableForm], *, any_root: bool = False) -> LoadableMode:
+        """Return a mode with those of some forms that are the fastest for some lengths.
 
-        Each form gets one range of lengths. Why: every range has a comparator in hardware, so a
-        form does not get a second range in which its chunks happen to be full.
+        Each form gets one range of lengths. Why: every range has a comparator in hardware. So a
+        form does not get a second range, in which it is faster again because its last chunks are
+        full.
 
         Parameters
         ----------
-        forms : sequence of Loadable
+        forms : sequence of LoadableForm
             Forms of one collective.
         any_root : bool
             True if the root is chosen at the start of each run.
         """
         if any_root:
-            require_alike(forms[0].program.form.groups.torus)
-        ranges = ranges_of([form.program.form for form in forms], forms[0].program.flits)
+            check_supports_any_root(forms[0].program.form.groups.group_topology)
+        ranges = choose_ranges([form.program.form for form in forms], forms[0].program.flits)
         start = {form: start for start, form in ranges}
         order = sorted(start, key=start.__getitem__)
         starts = (1, *(start[form] for form in order[1:]))
         return cls(tuple(forms[form] for form in order), starts, any_root)
 
     @property
-    def longest(self) -> LoadableMode:
+    def mode_of_longest_form(self) -> LoadableMode:
         """A mode with only the form for the longest messages, which then serves all lengths."""
         return LoadableMode(self.forms[-1:], any_root=self.any_root)
 
     @property
     def schedules(self) -> list[Schedule]:
-        """The schedule of each form."""
+        """The schedules of the forms, in the same order."""
         return [form.program.schedule for form in self.forms]
 
     @property
-    def roots(self) -> int:
+    def n_roots(self) -> int:
         """Number of roots that have forms of their own; 0 where the root is fixed."""
-        return self.forms[0].program.form.groups.size if self.any_root else 0
+        return self.forms[0].program.form.groups.group_size if self.any_root else 0
 
     @cached_property
-    def by_root(self) -> list[tuple[int, int | None, Loadable]]:
-        """Least length in flits, root and form of each entry of the mode."""
-        roots: Sequence[int | None] = range(self.roots) if self.any_root else [None]
+    def forms_by_root(self) -> list[tuple[int, int | None, LoadableForm]]:
+        """Least length in flits, root and form of each entry of the mode.
+
+        Entries come form by form, and within a form root by root. Each form is translated to the
+        root.
+        """
+        roots: Sequence[int | None] = range(self.n_roots) if self.any_root else [None]
         return [
-            (start, root, form.moved(root) if root else form)
+            (start, root, form.translate_root(root) if root else form)
             for start, form in zip(self.starts, self.forms, strict=True)
             for root in roots
         ]
 
 
-def entries_of(modes: Sequence[LoadableMode]) -> list[Entry]:
-    """Return the entries of modes, mode by mode."""
-    return [Entry(k, *found) for k, mode in enumerate(modes) for found in mode.by_root]
+def list_entries(modes: Sequence[LoadableMode]) -> list[StartEntry]:
+    """Return the entries of all modes, mode by mode; mode numbers count from 0."""
+    return [StartEntry(k, *found) for k, mode in enumerate(modes) for found in mode.forms_by_root]

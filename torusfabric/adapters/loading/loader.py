@@ -1,12 +1,13 @@
 """The loader: hardware that takes the words of an image, checks them, and writes them into tables.
 
 The format of an image is described in `torusfabric.adapters.loading.image`. `ImageLoader` steps
-through one `State` for each part of an image and keeps the *loaded state*: a mask of the entries
-that may run, the digest of the program, and the last word of the image.
+through one `LoaderState` for each part of an image. It keeps the *loaded state*: a mask of the
+entries that may run, the digest of the program, and the last word of the image.
 
-Rows are written as they arrive, before the CRC is known. An image therefore begins by removing the
-entries that it fills from the mask (a full image: all entries), and adds them after a correct CRC.
-A torn or wrong image leaves them removed, so that no run uses its rows.
+Rows are written as they arrive, before the CRC is known. So before the first row, the loader
+removes the entries that the image fills from the mask (for a full image all entries). It adds them
+after a correct CRC. After an incomplete or wrong image they stay removed, so that no run uses its
+rows.
 """
 
 from __future__ import annotations
@@ -18,40 +19,49 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import memory
 from amaranth.lib.wiring import In, Member, Out
 
-from ...rtl.crc import CRC_BITS, ONES, crc_masks
+from ...rtl.crc import CRC_BITS, INITIAL_CRC, crc_masks
 from ...rtl.memories import ReadPort, WritePort, add_memory, address_width, constant_at
 from ...rtl.netlist import Leaf
 from ...topology import IntArray
-from .layout import PIECE
+from .layout import PIECE_BITS
 
-__all__ = ["END", "EVERY", "MAGIC", "PIECE_AT", "ROWS_AT", "SETTLED", "WORDS", "ImageLoader"]
+__all__ = [
+    "END_MARK",
+    "ALL_NODES",
+    "MAGIC",
+    "PIECE_AT",
+    "ROWS_AT",
+    "LOADED_CYCLES",
+    "LOAD_INPUTS",
+    "ImageLoader",
+]
 
 #: The first word of an image: its format, and the version.
 MAGIC = 0x02494654
 
-#: In place of a header: the runs of rows end, and the CRC follows.
-END = 0xFFFF
+#: The word that follows the last run of rows, in place of a header; then the CRC follows.
+END_MARK = 0xFFFF
 
-#: In place of the owner in a header: the rows of all nodes are written.
-EVERY = 0xFFFE
+#: The owner in the header of a run of rows that is written into the tables of all nodes.
+ALL_NODES = 0xFFFE
 
 #: Lowest bits of the fields of a header: number of the piece, and number of rows less one.
 PIECE_AT, ROWS_AT = 16, 22
 
 #: Cycles from the last word of an image to the last write of a table.
-SETTLE = 4
+TABLE_WRITE_CYCLES = 4
 
 #: Cycles from the last word of an image until the output `loaded` is valid.
-SETTLED = SETTLE + 2
+LOADED_CYCLES = TABLE_WRITE_CYCLES + 2
 
 #: The output that distinguishes images, and its width: the lowest bits of the CRC.
-IMAGE, IMAGE_BITS = "image", 16
+IMAGE_OUTPUT, IMAGE_BITS = "image", 16
 
 #: The inputs that take the words of an image, with their bits.
-WORDS = {"load_we": 1, "load_first": 1, "load_data": PIECE}
+LOAD_INPUTS = {"load_we": 1, "load_first": 1, "load_data": PIECE_BITS}
 
 
-class State(enum.IntEnum):
+class LoaderState(enum.IntEnum):
     """The part of an image to which the next word belongs."""
 
     MAGIC = 0
@@ -63,23 +73,23 @@ class State(enum.IntEnum):
     FIRST = 6
     DATA = 7
     CHECK = 8
-    #: None: words are ignored until the next first word, after an image has ended or been refused.
+    #: No part: an image has ended or was refused. Words are ignored up to the next first word.
     OVER = 9
 
 
 class ImageLoader(Leaf):
-    """Hardware that writes images into tables.
+    """Hardware that checks the words of images and writes them into tables.
 
     A partial image is accepted only if its base is the image that is loaded. It fills some modes,
-    while others may run. A full image is accepted only while no run is under way, and removes all
-    modes before it fills its own.
+    while others may run. A full image is accepted only while no run is under way. It removes all
+    entries from the mask, also those that it does not fill.
 
     Parameters
     ----------
     digest : int
         Digest of the fabric, with which word 1 of an image is compared.
     bus : dict of str to int
-        Names and bits of the signals to the tables: `TableLayout.bus`.
+        Names and bits of the signals to the tables: `TableLayout.bus_signals`.
     entries : int
         Number of entries in the room.
     there : tuple of int
@@ -88,16 +98,16 @@ class ImageLoader(Leaf):
     written : bool
         False for proofs, in which the loaded state is constant and no image is taken.
     waits : bool
-        True if an image is refused until all nodes have delivered the results of runs (streams).
-    blocks : ndarray of int, shape (blocks, nodes), optional
-        The nodes of each block of a fabric that is split over several devices, if one block is
-        built. Images are then refused while `busy`, and the output `image` tells other blocks
-        which image is loaded.
+        True with streams: an image is then refused unless all nodes have delivered the results of
+        all runs.
+    blocks : ndarray of int, shape (boards, nodes of a board), optional
+        The nodes of each board, if the loader is that of one board of several. Every image is then
+        refused while `busy`, and the output `image` tells the other boards which image is loaded.
 
     Members
     -------
     load_we, load_first, load_data : In
-        Valid bit, mark of the first word, and word of an image: at most one word a cycle.
+        A word of an image is taken in each cycle with `load_we`; `load_first` marks the first word.
     busy, last_entry : In
         `busy` is high while a run is under way; `last_entry` is the entry of the last run. An image
         that fills the entry of a run under way is refused.
@@ -109,13 +119,14 @@ class ImageLoader(Leaf):
         Digest of the loaded program; 0 if no image is loaded completely.
     image : Out
         Lowest bits of the CRC of the loaded image, 0 if none is complete; only with `blocks`.
-    block, numbers : In, Out
-        Number of this block; owner numbers of the tables of its nodes, concatenated. Only with
-        `blocks`.
+    block : In
+        Number of this board; only with `blocks`.
+    numbers : Out
+        Owner numbers of the tables of this board's nodes, concatenated; only with `blocks`.
     entries : Out
         Mask of the entries that may run. A start of an entry outside the mask is refused.
     load_valid, load_every, load_table, load_row, load_piece, load_word : Out
-        The bus on which one row of one piece is written: see `TableLayout.bus`.
+        The bus on which one row of one piece is written: see `TableLayout.bus_signals`.
     """
 
     def __init__(
@@ -133,18 +144,18 @@ class ImageLoader(Leaf):
         self._digest, self._initial, self._written = digest, there, written
         self._bus = bus
         super().__init__(
-            {name: In(bits) for name, bits in WORDS.items()}
+            {name: In(bits) for name, bits in LOAD_INPUTS.items()}
             | {"busy": In(1), "last_entry": In(address_width(entries)), "all_rest": In(int(waits))}
             | {"loaded": Out(1), "loaded_program": Out(32), "entries": Out(entries)}
             | {name: Out(bits) for name, bits in bus.items()}
-            | ({} if blocks is None else self._of_blocks(blocks))
+            | ({} if blocks is None else self._block_members(blocks))
         )
 
-    def _of_blocks(self, blocks: IntArray) -> dict[str, Member]:
-        """Return the members that only a block of a split fabric has."""
+    def _block_members(self, blocks: IntArray) -> dict[str, Member]:
+        """Return the members that the loader of one board of several has."""
         number, nodes = blocks.shape
         return {
-            IMAGE: Out(IMAGE_BITS),
+            IMAGE_OUTPUT: Out(IMAGE_BITS),
             "block": In(address_width(number)),
             "numbers": Out(nodes * self._bus["load_table"]),
         }
@@ -152,102 +163,122 @@ class ImageLoader(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the state machine over the parts of an image, and the CRC.
 
-        Any wrong word leads to `State.OVER`.
+        Any wrong word leads to `LoaderState.OVER`.
         """
         m = Module()
         if self.blocks is not None:
             for k, numbers in enumerate(self.blocks.T.tolist()):
-                number = constant_at(numbers, self.value("block"))
+                number = constant_at(numbers, self.input_value("block"))
                 m.d.comb += self.numbers.word_select(k, self._bus["load_table"]).eq(number)
         if not self._written:
             entries, program, _ = self._initial
             m.d.comb += [self.loaded_program.eq(program), self.entries.eq(entries)]
             m.d.comb += self.loaded.eq(1)
-            m.d.sync += self.load_word.eq(self.value("load_data"))
+            m.d.sync += self.load_word.eq(self.input_value("load_data"))
             return m
-        taken, first, word = (self.value(f"load_{name}") for name in ("we", "first", "data"))
-        # After a reset in the middle of an image its remaining words are ignored.
-        state = Signal(State, name="state", init=State.OVER)
-        check = Signal(CRC_BITS, name="check", init=ONES)
+        taken, first, word = (self.input_value(f"load_{name}") for name in ("we", "first", "data"))
+        # State OVER after a reset: the remaining words of an interrupted image are ignored.
+        state = Signal(LoaderState, name="state", init=LoaderState.OVER)
+        check = Signal(CRC_BITS, name="check", init=INITIAL_CRC)
         right, begins = Signal(name="right"), Signal(name="begins")
         whole: Value = right
         m.d.sync += [self.load_valid.eq(0), right.eq(0)]
-        for _ in range(SETTLE - 1):
+        for _ in range(TABLE_WRITE_CYCLES - 1):
             later = Signal(name="settles")
             m.d.sync += later.eq(whole & ~(taken & first))
             whole = later
         program, image = Signal(32, name="program"), Signal(32, name="last_word")
-        count = -(-len(self.entries) // PIECE)
-        fills, alone = Signal(count * PIECE, name="fills"), Signal(name="alone")
+        count = -(-len(self.entries) // PIECE_BITS)
+        fills, alone = Signal(count * PIECE_BITS, name="fills"), Signal(name="alone")
         fill = Signal(range(max(count, 2)), name="fill")
         bare = word == 0
         left = Mux(whole, self.entries | fills, Mux(bare, 0, self.entries & ~fills))
         left = left[: len(self.entries)]
-        base = self._keep(m, begins | whole, left, Mux(whole, Cat(whole, program, image), 0))
-        runs = self.value("busy") & fills.bit_select(self.value("last_entry"), 1)
-        # A run may have been accepted just before the mask was cleared. The image is then refused.
-        stops = runs | (self.value("busy") & alone) if self.blocks is None else self.value("busy")
-        stopped = (state >= State.TABLE) & stops
-        now = Mux(first, Const(State.MAGIC, 4), Mux(stopped, State.OVER, state))
+        base = self._add_state_register(
+            m, begins | whole, left, Mux(whole, Cat(whole, program, image), 0)
+        )
+        runs = self.input_value("busy") & fills.bit_select(self.input_value("last_entry"), 1)
+        # A run may have been accepted just before the mask was changed: the rest of the image is
+        # then ignored.
+        stops = (
+            runs | (self.input_value("busy") & alone)
+            if self.blocks is None
+            else self.input_value("busy")
+        )
+        stopped = (state >= LoaderState.TABLE) & stops
+        now = Mux(first, Const(LoaderState.MAGIC, 4), Mux(stopped, LoaderState.OVER, state))
         with m.If(taken):
-            before = Mux(first, ONES, check)
-            m.d.sync += [check.eq(_checked(m, before, word)), state.eq(now + 1)]
+            before = Mux(first, INITIAL_CRC, check)
+            m.d.sync += [check.eq(_next_crc(m, before, word)), state.eq(now + 1)]
             with m.Switch(now):
-                for begins_with, known in ((State.MAGIC, MAGIC), (State.FABRIC, self._digest)):
+                for begins_with, known in (
+                    (LoaderState.MAGIC, MAGIC),
+                    (LoaderState.FABRIC, self._digest),
+                ):
                     with m.Case(begins_with), m.If(word != known):
-                        m.d.sync += state.eq(State.OVER)
-                with m.Case(State.PROGRAM):
+                        m.d.sync += state.eq(LoaderState.OVER)
+                with m.Case(LoaderState.PROGRAM):
                     m.d.sync += [program.eq(word), fill.eq(0)]
-                with m.Case(State.MODES):
-                    m.d.sync += [fills.eq(Cat(fills[PIECE:], word)), fill.eq(fill + 1)]
+                with m.Case(LoaderState.MODES):
+                    m.d.sync += [fills.eq(Cat(fills[PIECE_BITS:], word)), fill.eq(fill + 1)]
                     with m.If(fill != count - 1):
-                        m.d.sync += state.eq(State.MODES)
-                with m.Case(State.BASE):
-                    idle = Mux(bare, ~self.value("busy"), (word == base) & ~runs)
+                        m.d.sync += state.eq(LoaderState.MODES)
+                with m.Case(LoaderState.BASE):
+                    idle = Mux(bare, ~self.input_value("busy"), (word == base) & ~runs)
                     if "all_rest" in self.signature.members:
-                        idle &= self.value("all_rest")
+                        idle &= self.input_value("all_rest")
                     if self.blocks is not None:
-                        idle = (bare | (word == base)) & ~self.value("busy")
+                        idle = (bare | (word == base)) & ~self.input_value("busy")
                     m.d.comb += begins.eq(idle)
-                    m.d.sync += [alone.eq(bare), state.eq(Mux(idle, State.TABLE, State.OVER))]
-                self._take_table(m, state, word)
-                with m.Case(State.CHECK):
-                    m.d.sync += [state.eq(State.OVER), image.eq(word), right.eq(word == ~check)]
+                    m.d.sync += [
+                        alone.eq(bare),
+                        state.eq(Mux(idle, LoaderState.TABLE, LoaderState.OVER)),
+                    ]
+                self._take_row_run(m, state, word)
+                with m.Case(LoaderState.CHECK):
+                    m.d.sync += [
+                        state.eq(LoaderState.OVER),
+                        image.eq(word),
+                        right.eq(word == ~check),
+                    ]
                 with m.Default():
-                    m.d.sync += state.eq(State.OVER)
+                    m.d.sync += state.eq(LoaderState.OVER)
         return m
 
-    def _take_table(self, m: Module, state: Signal, word: Value) -> None:
-        """Take the header, first row and data words of a run of rows, and drive the bus."""
-        bits, rows = self._bus, len(range(ROWS_AT, PIECE))
+    def _take_row_run(self, m: Module, state: Signal, word: Value) -> None:
+        """Add the states that take the header, first row and data of a run of rows.
+
+        In the cycle after a data word, the bus carries it to the tables.
+        """
+        bits, rows = self._bus, len(range(ROWS_AT, PIECE_BITS))
         row, left = Signal(bits["load_row"], name="next_row"), Signal(rows, name="rows_left")
-        with m.Case(State.TABLE):
+        with m.Case(LoaderState.TABLE):
             m.d.sync += [
                 self.load_table.eq(word),
-                self.load_every.eq(word[:PIECE_AT] == EVERY),
+                self.load_every.eq(word[:PIECE_AT] == ALL_NODES),
                 self.load_piece.eq(word[PIECE_AT:ROWS_AT]),
                 left.eq(word[ROWS_AT:]),
             ]
-            with m.If(word[:PIECE_AT] == END):
-                m.d.sync += state.eq(State.CHECK)
-        with m.Case(State.FIRST):
+            with m.If(word[:PIECE_AT] == END_MARK):
+                m.d.sync += state.eq(LoaderState.CHECK)
+        with m.Case(LoaderState.FIRST):
             m.d.sync += row.eq(word)
-        with m.Case(State.DATA):
+        with m.Case(LoaderState.DATA):
             m.d.sync += [
                 self.load_valid.eq(1),
                 self.load_row.eq(row),
                 self.load_word.eq(word),
                 row.eq(row + 1),
                 left.eq(left - 1),
-                state.eq(Mux(left == 0, State.TABLE, State.DATA)),
+                state.eq(Mux(left == 0, LoaderState.TABLE, LoaderState.DATA)),
             ]
 
-    def _keep(self, m: Module, writes: Value, entries: Value, rest: Value) -> Value:
+    def _add_state_register(self, m: Module, writes: Value, entries: Value, rest: Value) -> Value:
         """Add the register of the loaded state, and drive the outputs from it.
 
-        Why: a memory of two rows serves as the register, because a memory has initial contents and
-        a reset does not change them. The read port is disabled in the cycle of a write, so that the
-        outputs keep the old state for that cycle.
+        The register is row 0 of a memory of two rows. Why a memory: it has initial contents, and a
+        reset does not change it. The read port is disabled in the cycle of a write, so that the
+        outputs keep the old state in this cycle.
 
         Parameters
         ----------
@@ -274,13 +305,13 @@ class ImageLoader(Leaf):
             self.loaded_program.eq(kept[bits + 1 : bits + 33]),
         ]  # fmt: skip
         if self.blocks is not None:
-            m.d.comb += getattr(self, IMAGE).eq(kept[bits + 33 :])
+            m.d.comb += getattr(self, IMAGE_OUTPUT).eq(kept[bits + 33 :])
         return kept[bits + 33 :]
 
 
-def _checked(m: Module, check: Value, word: Value) -> Value:
-    """Return the CRC after one more word: each bit is a parity of bits of both."""
+def _next_crc(m: Module, check: Value, word: Value) -> Value:
+    """Return the CRC after one more word: each bit is a parity of bits of old CRC and word."""
     mixed = Signal(CRC_BITS, name="mixed")
     m.d.comb += mixed.eq(check ^ word)
     # The word is as wide as the CRC, so it can be added to the CRC first: one mask serves both.
-    return Cat((mixed & (mask & ONES)).xor() for mask in crc_masks(CRC_BITS))
+    return Cat((mixed & (mask & INITIAL_CRC)).xor() for mask in crc_masks(CRC_BITS))

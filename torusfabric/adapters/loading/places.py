@@ -1,9 +1,12 @@
-"""Places: allocation of table rows to the entries of modes, beside entries that stay.
+"""Places: allocation of table rows to entries.
 
-An entry needs consecutive rows in the table of the sequencer and in the tables of received blocks.
-Each row of the sequencer also refers to one *setting* in every setting table of the nodes: the
-values of some control points. Equal settings are stored once. Two settings also share a row if they
-differ only in values that do not matter to one of them.
+A full image allocates rows to all entries. A partial image allocates rows to new entries, and the
+other entries keep their rows.
+
+An entry needs consecutive rows in the table `rows` of the sequencer, and in the tables of received
+blocks. Each row of the sequencer also refers to one row of every setting table, a setting. Equal
+settings are stored once. Two settings also share a row if they differ only in values that do not
+matter to one of them.
 """
 
 from __future__ import annotations
@@ -20,19 +23,20 @@ from ...rtl.core.room import SettingTable
 from ...topology import IntArray
 
 if TYPE_CHECKING:
-    from .loadable import Entry, Loadable
+    from .loadable import LoadableForm, StartEntry
     from .room import Room
 
-__all__ = ["Place", "join_settings", "places_beside", "stack_uses"]
+__all__ = ["TableAllocation", "join_settings", "allocate_entries", "stack_ranges"]
 
 
-class Place(NamedTuple):
+class TableAllocation(NamedTuple):
     """The rows of an entry in all tables.
 
     Parameters
     ----------
     number : int
-        Number of the entry. The default entry of a mode has the number of the mode.
+        Number of the entry: its row in the tables `starts`, `modes` and `facts_row`. The default
+        entry of a mode has the number of the mode.
     row : int
         First row in the table of the sequencer.
     block : int
@@ -46,24 +50,27 @@ class Place(NamedTuple):
     block: int
     settings: tuple[Sequence[int], ...]
 
-    def fits(self, room: Room, form: Loadable) -> bool:
-        """Return True if a form fits at this place of a room."""
+    def is_valid_for(self, room: Room, form: LoadableForm) -> bool:
+        """Return True if the room has these rows, and they are as many as the form needs.
+
+        Why: the numbers may come from a file.
+        """
         blocks = form.block_rows(streams=room.streams).max()
         return (
             0 <= self.number < room.sizes.entries
-            and 0 <= self.row <= room.sizes.rows - form.rows
+            and 0 <= self.row <= room.sizes.rows - form.n_rows
             and 0 <= self.block <= room.sizes.blocks - blocks
-            and [*map(len, self.settings)] == [form.rows] * len(SettingTable)
+            and [*map(len, self.settings)] == [form.n_rows] * len(SettingTable)
             and all(0 <= min(each) <= max(each) < most
                     for each, most in zip(self.settings, room.sizes.settings, strict=True))
         )  # fmt: skip
 
 
 def join_settings(rows: IntArray) -> tuple[IntArray, int]:
-    """Return the number of a setting for each row, and the number of settings.
+    """Return the number of a setting for each row, and the count of settings.
 
-    Rows share a setting if they agree in all values that matter to both; the first setting that
-    fits is taken.
+    Rows share a setting if they agree in all values that matter to both. Row by row, the first
+    setting that fits is taken, else a new one.
 
     Parameters
     ----------
@@ -87,34 +94,34 @@ def join_settings(rows: IntArray) -> tuple[IntArray, int]:
     return which, len(known)
 
 
-def stack_uses(
+def stack_ranges(
     uses: Sequence[IntArray], taken: Sequence[tuple[int, IntArray]] = ()
 ) -> tuple[list[int], int]:
     """Allocate ranges of rows in the tables of several owners, first fit.
 
-    A use takes a range of rows that begins at the same row in the tables of all owners, and may
-    be shorter at some of them.
+    A *use* is the need of one entry. It takes a range of rows in the table of each owner. The
+    ranges of a use begin at the same row in all tables, and may differ in length.
 
     Parameters
     ----------
     uses : sequence of ndarray of int, shape (owners,)
-        The rows that each use needs in the table of each owner.
+        The number of rows that each use needs in the table of each owner.
     taken : sequence of (int, ndarray of int)
-        First row and needed rows of the uses that are already allocated.
+        First row, and number of rows for each owner, of the uses that are already allocated.
 
     Returns
     -------
     starts : list of int
         First row of each use.
     rows : int
-        Number of rows in use at the end, including those taken before.
+        Number of rows that a table needs for all uses, including `taken`.
 
     Examples
     --------
     A use that needs no row of an owner does not collide with uses of that owner.
 
     >>> taken = [(0, np.array([2, 0])), (2, np.array([0, 5]))]
-    >>> stack_uses([np.array([3, 0])], taken), stack_uses([np.array([1, 1])], taken)
+    >>> stack_ranges([np.array([3, 0])], taken), stack_ranges([np.array([1, 1])], taken)
     (([2], 7), ([7], 8))
     """
     found, starts = [*taken], []
@@ -131,23 +138,26 @@ def stack_uses(
     return starts, max(first + int(used.max()) for first, used in found)
 
 
-def places_beside(
-    room: Room, entries: Sequence[Entry], staying: Sequence[tuple[Place, Loadable]] = ()
-) -> list[Place]:
-    """Return a place for each entry, beside entries that stay where they are.
+def allocate_entries(
+    room: Room,
+    entries: Sequence[StartEntry],
+    staying: Sequence[tuple[TableAllocation, LoadableForm]] = (),
+) -> list[TableAllocation]:
+    """Return the rows that each entry gets, beside entries that keep theirs.
 
-    The default entry of a mode gets the number of the mode. All further entries get free numbers
-    from the highest down. Why: a start takes the matching entry with the lowest number, and forms
-    come in the order of their lengths, so the form for the longest messages wins.
+    The first entry of a mode is its default entry, and gets the number of the mode. All further
+    entries get free numbers, from the highest down. Why: of the further entries that match a start,
+    the hardware takes the one with the lowest number. Forms come in the order of their lengths, so
+    this is the form for the longest messages.
 
     Parameters
     ----------
     room : Room
         Capacity of the fabric.
-    entries : sequence of Entry
-        The entries to place.
-    staying : sequence of (Place, Loadable)
-        Entries that keep their places.
+    entries : sequence of StartEntry
+        The entries that need rows.
+    staying : sequence of (TableAllocation, LoadableForm)
+        Entries that keep their rows.
 
     Raises
     ------
@@ -157,47 +167,50 @@ def places_beside(
     others, forms = [place for place, _ in staying], [entry.form for entry in entries]
     where = "beside other modes of this fabric" if staying else "for this fabric"
 
-    def refuse(what: str, most: int, needed: int) -> None:
+    def check_limit(what: str, most: int, needed: int) -> None:
         if needed > most:
             raise InputError(
                 f"{what} must be at most {most} {where}, not {needed}; build it with more, or "
                 "load fewer collectives"
             )
 
-    def stack(
-        what: str, most: int, taken: Iterable[int], use: Callable[[Loadable], IntArray]
+    def stack_rows(
+        what: str, most: int, taken: Iterable[int], use: Callable[[LoadableForm], IntArray]
     ) -> list[int]:
-        """Return the first row of each form in the first free range of a table."""
+        """Return the first row of each new form in a kind of tables, or raise InputError."""
         there = zip(taken, (use(form) for _, form in staying), strict=True)
-        found, needed = stack_uses([use(form) for form in forms], [*there])
-        refuse(what, most, needed)
+        found, needed = stack_ranges([use(form) for form in forms], [*there])
+        check_limit(what, most, needed)
         return found
 
-    rows = stack(
-        "Rows", room.sizes.rows, (at.row for at in others), lambda form: np.array([form.rows])
+    rows = stack_rows(
+        "Rows", room.sizes.rows, (at.row for at in others), lambda form: np.array([form.n_rows])
     )
-    blocks = stack(
+    blocks = stack_rows(
         "Blocks of nodes",
         room.sizes.blocks,
         (at.block for at in others),
         lambda form: form.block_rows(streams=room.streams),
     )
-    refuse("Entries of modes", room.sizes.entries - len(others), len(forms))
-    numbers = _numbers(room, entries, {place.number for place in others})
+    check_limit("Entries of modes", room.sizes.entries - len(others), len(forms))
+    numbers = _assign_numbers(room, entries, {place.number for place in others})
     known = room.settings_of(forms)
     named: list[list[list[int]]] = [[] for _ in forms]
     for table, most in zip(SettingTable, room.sizes.settings, strict=True):
         which, count = known[table]
         free = sorted({*range(most)}.difference(*(place.settings[table] for place in others)))
-        refuse(f"Settings of table {table.name.lower()}", len(free), count)
-        ends = accumulate(form.rows for form in forms)
+        check_limit(f"Settings of table {table.name.lower()}", len(free), count)
+        ends = accumulate(form.n_rows for form in forms)
         for mine, form, end in zip(named, forms, ends, strict=True):
-            mine.append([free[k] for k in which[end - form.rows : end].tolist()])
-    return [*map(Place, numbers, rows, blocks, map(tuple, named))]
+            mine.append([free[k] for k in which[end - form.n_rows : end].tolist()])
+    return [*map(TableAllocation, numbers, rows, blocks, map(tuple, named))]
 
 
-def _numbers(room: Room, entries: Sequence[Entry], taken: set[int]) -> list[int]:
-    """Return a number for each entry, distinct from the numbers that are taken."""
+def _assign_numbers(room: Room, entries: Sequence[StartEntry], taken: set[int]) -> list[int]:
+    """Return a number for each entry, distinct from the numbers that are taken.
+
+    Raises `InputError` if the number of a default entry is taken.
+    """
     first = {entry.mode: k for k, entry in reversed([*enumerate(entries)])}
     if not taken.isdisjoint(first):
         raise InputError(

@@ -1,7 +1,7 @@
-"""Requests: selection of the entry for the start of a run in a loaded fabric.
+"""`Requests`: the check of the start of a run in a loaded fabric, and the selection of its entry.
 
-A start gives a mode, a length and, if roots are chosen, a root. It is compared with the rows of all
-entries in parallel, so the selection takes no cycle.
+A start has a mode, a length and, if runs choose the root, a root. The module compares them with all
+rows of the table `starts` in parallel, so the selection takes no cycle.
 """
 
 from __future__ import annotations
@@ -13,34 +13,40 @@ from amaranth.lib.wiring import In, Out
 from ...program.timing import MODE_SETUP, RUN_SETUP
 from ...rtl.lengths import Lengths
 from ...rtl.memories import address_width
-from ...rtl.modules import Leaf, delayed, pulsed
+from ...rtl.modules import Leaf, delay_pulse, delay_value
 from ...rtl.operator_unit import OperatorUnit
-from ...rtl.run_choices import ERROR_BITS, RunChoices, RunError, entry_members, found_entry
+from ...rtl.run_choices import ERROR_BITS, RunChoices, RunError, entry_members, find_entry
 from .layout import TableLayout
 from .room import Room
 
-__all__ = ["FOR_HOST", "Requests", "choices_by_command", "choices_of", "last_flit"]
+__all__ = ["HOST_FIELDS", "Requests", "command_choices", "start_choices", "last_flit_of_block"]
 
-#: Fields of `TableLayout.mode` for the host port, of the entry of the last run.
-FOR_HOST = ("chunks", "reciprocal", "first_block", "one_node")
+#: Fields of `TableLayout.mode_fields` that the host port needs for the entry of the last run.
+HOST_FIELDS = ("chunks", "reciprocal", "first_block", "one_node")
 
 
-def choices_of(room: Room) -> RunChoices:
-    """Return the inputs that a start may have; the loaded entries decide which values are valid."""
+def start_choices(room: Room) -> RunChoices:
+    """Return the choices of a start, with as many modes as the room has entries.
+
+    The loaded entries decide which values are valid.
+    """
     operators, entries = room.parsed_operators(), room.sizes.entries
     unit = OperatorUnit(operators) if operators else None
     # With streams the command unit, rather than the core, selects the entry of a root.
     chosen = room.roots and not room.streams
     root = 1 << address_width(room.nodes) if chosen else None
     lengths = Lengths(room.flits, (1,) * entries)
-    several = unit if unit and unit.bits else None
+    several = unit if unit and unit.n_control_bits else None
     return RunChoices((root,) * entries, (True,) * entries, lengths, several)
 
 
-def choices_by_command(room: Room) -> dict[str, int]:
-    """Return the inputs that the commands of a fabric with streams have, with their bits."""
+def command_choices(room: Room) -> dict[str, int]:
+    """Return the fields of a command of a fabric with streams, with their bits.
+
+    They are the inputs of a start, and the root, by which the command unit selects the entry.
+    """
     root = {"root": address_width(room.nodes)} if room.roots else {}
-    return choices_of(room).inputs | root
+    return start_choices(room).sampled_inputs | root
 
 
 class Requests(Leaf):
@@ -59,57 +65,62 @@ class Requests(Leaf):
     entry : Out
         Number of the selected entry.
     loaded, entries, starts : In
-        Loaded state, and all rows of the table of starts: see `entry_members`.
+        Loaded state, and all rows of the table `starts`: see
+        `torusfabric.rtl.run_choices.entry_members`.
     modes : Out
         Mask of the modes that may run.
     form_word : In
         Row of the table `modes` for the entry of the run, valid from the cycle after its start.
     chunks, reciprocal, first_block, one_node : Out
-        Fields of that row for the host port, one cycle later.
+        Fields of `form_word` for the host port, one cycle later.
     """
 
     def __init__(self, layout: TableLayout) -> None:
-        self._layout, self._choices = layout, choices_of(layout.room)
-        members = {"start": In(1), "busy": In(1), "form_word": In(layout.mode.size)}
-        members |= {name: In(bits) for name, bits in self._choices.inputs.items()}
-        members |= entry_members(layout.start, layout.room.sizes.entries)
+        self._layout, self._choices = layout, start_choices(layout.room)
+        members = {"start": In(1), "busy": In(1), "form_word": In(layout.mode_fields.size)}
+        members |= {name: In(bits) for name, bits in self._choices.sampled_inputs.items()}
+        members |= entry_members(layout.start_fields, layout.room.sizes.entries)
         members |= {
             "accepted": Out(1),
             "entry": Out(layout.entry_bits),
             "last": Out(address_width(layout.room.flits)),
             "error": Out(ERROR_BITS),
         }
-        super().__init__(members | {name: Out(layout.mode[name].width) for name in FOR_HOST})
+        super().__init__(
+            members | {name: Out(layout.mode_fields[name].width) for name in HOST_FIELDS}
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Build the comparison with all entries, the refusals, and the outputs to the core."""
-        m, inputs = Module(), self._choices.inputs
+        m, inputs = Module(), self._choices.sampled_inputs
         choices = "mode", "length", "root"
-        chosen: dict[str, Value] = {name: self.value(name) for name in choices if name in inputs}
-        entry, no_root, missing = found_entry(m, self, self._layout.start, chosen)
+        chosen: dict[str, Value] = {
+            name: self.input_value(name) for name in choices if name in inputs
+        }
+        entry, no_root, missing = find_entry(m, self, self._layout.start_fields, chosen)
         refusals = [
             (RunError.ROOT, no_root),
             (RunError.MODE, missing),
-            (RunError.IMAGE, missing & ~self.value("loaded")),
-            (RunError.BUSY, self.value("busy")),
+            (RunError.IMAGE, missing & ~self.input_value("loaded")),
+            (RunError.BUSY, self.input_value("busy")),
         ]
-        accepted = self._choices.accepted(m, self, refusals)
+        accepted = self._choices.check_start(m, self, refusals)
         m.d.comb += [self.accepted.eq(accepted), self.entry.eq(entry)]
-        form = View(self._layout.mode, self.value("form_word"))
-        m.d.sync += [getattr(self, name).eq(form[name]) for name in FOR_HOST]
-        last = last_flit(m, self._layout, form, self.value("length") - 1, accepted)
+        form = View(self._layout.mode_fields, self.input_value("form_word"))
+        m.d.sync += [getattr(self, name).eq(form[name]) for name in HOST_FIELDS]
+        last = last_flit_of_block(m, self._layout, form, self.input_value("length") - 1, accepted)
         m.d.comb += self.last.eq(last)
         return m
 
 
-def last_flit(
+def last_flit_of_block(
     m: Module, layout: TableLayout, form: View, last_of_message: Value, accepted: Value
 ) -> Value:
-    """Return the number of the last flit of a block, from that of a message.
+    """Return the number of the last flit of a block, computed from that of the message.
 
-    With C chunks and beat 1 it is floor(last_of_message / C), computed with the reciprocal of C.
-    The quotient is valid from the first slot of the run on. In the cycle before, the value is only
-    1 (the quotient is above 0) or 0, because the product is not ready.
+    With C chunks and beat 1 the result is floor(last_of_message / C), a product with the reciprocal
+    of C. It is valid from the first slot of the run on. One cycle earlier the product is not ready
+    yet; the value is then 1 if the result will be above 0, else 0.
 
     Parameters
     ----------
@@ -128,7 +139,7 @@ def last_flit(
     before = Signal(address_width(layout.room.flits), name="flits_before", reset_less=True)
     with m.If(accepted):
         m.d.sync += before.eq(last_of_message)
-    reciprocal = delayed(m, form["reciprocal"], 1, "reciprocal_here")
+    reciprocal = delay_value(m, form["reciprocal"], 1, "reciprocal_here")
     product, several = (before[bits:] * reciprocal)[layout.reciprocal_shift :], Const(0, 1)
     more = before >= form["chunks"]
     if bits:
@@ -136,7 +147,7 @@ def last_flit(
         several = form["chunks"] > 1
         more = before.any() | several
     last = Cat(before[:bits] | several.replicate(bits), product)
-    last = delayed(m, last[: len(before)], 1, "last_of_block")
-    more = delayed(m, more, 1, "more_flits")
-    go = pulsed(m, accepted, RUN_SETUP + MODE_SETUP, name="goes")
+    last = delay_value(m, last[: len(before)], 1, "last_of_block")
+    more = delay_value(m, more, 1, "more_flits")
+    go = delay_pulse(m, accepted, RUN_SETUP + MODE_SETUP, name="goes")
     return Mux(go, more, last)

@@ -1,15 +1,21 @@
-"""Rewriting: turns a program into the canonical form that every loaded fabric can execute.
+"""Rewriting: turns a program into canonical form, which every large enough room can execute.
 
-A compiled program may have memories, readers and sources of its own. In the canonical form:
+The compiler gives each program the memories, readers and sources that suit it. The hardware of a
+loaded fabric is built before its programs are known, so all of them use it in the same way. With P
+ports, canonical form means:
 
-- Node memory p stores the words that arrive by in-port p, and memory `ports` is the send memory.
-- Out-port p reads by reader p, while operators take any free reader.
-- A row executes at most one block of each port; a row of several blocks is split.
-- The store address of a row is the same at all nodes, because it comes from the sequencer. Rows
-  that store therefore get separate *regions* of the memories. Two rows share a region if no memory
-  stores words of both.
+- Memory p stores the words that arrive on in-port p, for p < P. Memory P is the send memory.
+- Out-port p takes words from reader p. An operator takes words from any free reader.
+- A row moves at most one block through each port. A row of several blocks is split into several.
+- The store address of a row is the same at all nodes and memories, because the sequencer sends it.
+  A *region* is a range of addresses, the same in all memories, for the blocks of a row. Two rows
+  share a region only if no memory stores words of both::
 
-`_Rewriting` follows each block from its arrival to the rows that read it, and replaces addresses.
+    address   0 .. size - 1      size .. 2 size - 1
+    region    0 (row 0, row 3)   1 (row 1)            ..
+
+`_Rewriter` follows each block from the row in which it is stored to the rows that read it, and
+replaces its old location by the new one.
 """
 
 from __future__ import annotations
@@ -22,18 +28,18 @@ import numpy as np
 from ...errors import InputError
 from ...program.address_map import AddressMap
 from ...program.fields import (
+    IDENTITY_MEMORY,
     IDLE,
-    NEUTRAL,
     Action,
     Field,
     Order,
     Point,
     Sources,
     Stage,
-    memories_of,
+    make_node_memories,
 )
 from ...program.timing import ADDRESS, COMBINE, MEMORY_AGE, PASS, SETTING
-from ...rtl.flit_rows import whole_beats
+from ...rtl.flit_rows import round_up_to_beats
 from ...topology import BoolArray, IntArray, Topology
 
 if TYPE_CHECKING:
@@ -41,12 +47,12 @@ if TYPE_CHECKING:
     from ...program.fields import Loop
     from ...program.mode import Form
 
-__all__ = ["canonical_sources", "operand_links", "rewrite"]
+__all__ = ["canonical_sources", "operand_links", "rewrite_program"]
 
 #: Later than all rows.
-END = 1 << 60
+AFTER_ALL_ROWS = 1 << 60
 
-#: The location of a block: memory and first address.
+#: The location of a block at a node: memory and first address.
 _Place = tuple[int, int]
 
 
@@ -55,8 +61,8 @@ def canonical_sources(ports: int) -> Sources:
 
     Examples
     --------
-    >>> canonical_sources(4).listed[Stage.MADE * 4 + 2]
-    (<Stage.MADE: 4>, 2)
+    >>> canonical_sources(4).by_number[Stage.EARLY_RESULT * 4 + 2]
+    (<Stage.EARLY_RESULT: 4>, 2)
     """
     every = tuple(range(ports))
     injections = tuple((k,) for k in every)
@@ -66,60 +72,70 @@ def canonical_sources(ports: int) -> Sources:
 
 
 def operand_links(topology: Topology) -> int:
-    """Return the cycles of a link by which operators select later than out-ports.
+    """Return the cycles by which operators select later than out-ports: the latency of a link.
 
-    If links have different latencies it is 1, so operators select before the words of longer links
-    arrive.
+    If links have different latencies the result is 1. Operators then select some cycles before the
+    words of longer links arrive.
     """
     return topology.one_latency or 1
 
 
-def rewrite(program: Program) -> Program:
+def rewrite_program(program: Program) -> Program:
     """Return a program in the canonical form.
 
     Parameters
     ----------
     program : Program
-        A program of one form, for messages of any length. A canonical program is returned as it is.
+        A program of one form, for messages of any length. A program that is already in canonical
+        form is returned as it is.
 
     Raises
     ------
     InputError
-        If the program needs something that the tables of a room cannot express.
+        If the program does something that tables of a room cannot express.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
-    >>> found = rewrite(program)
-    >>> found.loop.rows, found.cycles() - program.cycles()  # one more, to look up the form
+    >>> found = rewrite_program(program)
+    >>> found.loop.n_rows, found.cycles() - program.cycles()  # one more, to look up the form
     (8, 1)
     """
-    return program if program.loop.of(Action.LAG) else _Rewriting(program).program()
+    return (
+        program
+        if program.loop.fields_of_action(Action.LAG)
+        else _Rewriter(program).canonical_program()
+    )
 
 
-def _refuse(what: str, found: object) -> None:
+def _raise_unsupported(what: str, found: object) -> None:
     raise InputError(
         f"Loaded tables need a schedule {what}, which {found} is not; choose another algorithm, "
         "or fixed tables (--tables rom)"
     )
 
 
-class _Rewriting:
-    """The rewriting of one program, with the locations of blocks found so far."""
+class _Rewriter:
+    """The rewriting of one program, with the new locations of its blocks as far as they are known.
+
+    `canonical_program` returns the result. Its *new rows* are the old rows, except that a row of
+    several blocks is split.
+    """
 
     def __init__(self, program: Program) -> None:
         self._program, self._loop = program, program.loop
         self._beat = program.form.beat
         #: Addresses of one part of the send memory.
-        self._part_size = whole_beats(program.flits, self._beat)
+        self._part_size = round_up_to_beats(program.flits, self._beat)
         #: Cycles of a link.
         self._links = program.topology.longest_link
-        self._check()
+        self._check_supported()
         loop = self._loop
         times = np.maximum(loop.blocks, 1)
-        #: For each new row, the old row from which it comes, and the flit offset of its block.
-        self._of = np.repeat(np.arange(loop.rows), times)
+        #: For each new row, the old row from which it comes, and the number of flits that come
+        #: before its block in the old row.
+        self._of = np.repeat(np.arange(loop.n_rows), times)
         block = np.arange(len(self._of)) - (np.cumsum(times) - times)[self._of]
         self._offset = block * loop.flits
         last = np.append(np.diff(self._of) > 0, True)
@@ -128,12 +144,16 @@ class _Rewriting:
         self._nodes, self._ports = program.topology.nodes, program.ports
         #: True if words of an in-port are stored uncombined, shape (rows, nodes, ports).
         self._kept = np.zeros((len(self._of), self._nodes, self._ports), bool)
-        self._own = [self._sent(node) for node in range(self._nodes)]
-        #: For each node, from the old location of a block to its new ones: (first row, location).
+        self._own = [self._sent_locations(node) for node in range(self._nodes)]
+        #: For each node, from the old location of a block to its new locations, each with the first
+        #: row that may read it.
         self._came: list[dict[_Place, list[tuple[int, _Place]]]] = [{} for _ in range(self._nodes)]
 
-    def _check(self) -> None:
-        """Raise InputError if the program has no canonical form."""
+    def _check_supported(self) -> None:
+        """Raise InputError for properties of the program that exclude a canonical form.
+
+        Others are found during the rewriting.
+        """
         program, loop = self._program, self._loop
         sources = loop.sources
         if not program.any_length:
@@ -141,53 +161,67 @@ class _Rewriting:
                 "Loaded tables need messages whose length each run chooses; give max_flits "
                 "(--max-flits) in place of flits"
             )
-        if max(program.blocks.goals, program.blocks.parts) > program.topology.nodes:
-            _refuse("with no more offsets than nodes", program.schedule.collective)
+        if (
+            max(program.blocks.messages_per_origin, program.blocks.messages_per_receiver)
+            > program.topology.nodes
+        ):
+            _raise_unsupported("with no more offsets than nodes", program.schedule.collective)
         if loop.padded or (loop.least > 1 and loop.blocks.max() > 1):
-            _refuse("whose steps end with their words", program.schedule.algorithm)
+            _raise_unsupported("whose steps end with their words", program.schedule.algorithm)
         if any(len(readers) > 1 for readers in sources.injections) or sources.injection_delay:
-            _refuse("that adds at in-ports", program.schedule.algorithm)
+            _raise_unsupported("that adds at in-ports", program.schedule.algorithm)
         if sources.latency:
-            _refuse("with operators of one cycle", program.schedule.algorithm)
+            _raise_unsupported("with operators of one cycle", program.schedule.algorithm)
         links = operand_links(program.topology)
         for action, delay in ((Action.SELECT, 0), (Action.OPERAND, links)):
-            late = {field.delay - SETTING - delay for field in loop.of(action)}
-            # If rows pause, operators may also change just when their first words arrive.
+            late = {field.delay - SETTING - delay for field in loop.fields_of_action(action)}
+            # Operators may also change early, exactly when the first words of a row arrive. If rows
+            # overlap, this is excluded later.
             self._early = action is Action.OPERAND and late == {PASS - links}
             if late - {0} and not self._early:
-                _refuse("whose ports change at once", program.schedule.algorithm)
+                _raise_unsupported("whose ports change at once", program.schedule.algorithm)
 
     @property
     def _may_wait(self) -> bool:
-        """True if rows may last until their words have arrived, because none passes a node."""
-        loop = self._loop
-        if loop.order is Order.FLIT or loop.combining:
-            return False
-        return bool(((loop.select < 0) | (loop.select >= loop.sources.first_injection)).all())
+        """True if rows may be prolonged until their words have arrived.
 
-    def program(self) -> Program:
+        This is so if every word is stored where it arrives. A word that passes through a node in
+        the same row could not wait.
+        """
+        loop = self._loop
+        if loop.order is Order.FLIT or loop.has_operators:
+            return False
+        return bool(
+            (
+                (loop.selected_sources < 0)
+                | (loop.selected_sources >= loop.sources.first_injection)
+            ).all()
+        )
+
+    def canonical_program(self) -> Program:
         """Return the program in the canonical form."""
         program, loop, ports = self._program, self._loop, self._ports
         shape = len(self._of), self._nodes, ports
         select, operand = np.full((2, *shape), IDLE)
         reads, stores = np.full((*shape, 3), IDLE), np.full(shape, IDLE)
-        blocks = self._stored(stores)
+        blocks = self._find_stores(stores)
         late, least = stores.max(axis=(1, 2)), loop.least
         if self._may_wait and {*np.unique(stores[stores > 0]).tolist()} - {self._links}:
-            # Not longer: the last words of a run have to arrive after its last row (see `drain`).
+            # No longer pause than this: the last words of a run have to arrive after its last row
+            # (see `Timing.drain_cycles`).
             self._pause, least = np.where(late > 0, late + 1, self._pause), 1
         streams = loop.order is Order.FLIT or bool((late >= self._pause).any())
-        at, words = self._store(stores, blocks, streams=streams)
-        self._choose({Action.SELECT: select, Action.OPERAND: operand}, reads)
-        self._pass(select, operand, streams=streams)
+        at, words = self._allocate_stores(stores, blocks, streams=streams)
+        self._choose_sources({Action.SELECT: select, Action.OPERAND: operand}, reads)
+        self._select_identities(select, operand, streams=streams)
         comes = {*np.unique(stores[stores > 0]).tolist()}
         read = {*np.unique(reads[..., 2][reads[..., 0] >= 0]).tolist()}
         alike = comes <= {self._links} and (read <= {0} or read <= {self._links})
         if streams and (not alike or (self._early and self._links > 1)):
-            _refuse("whose words cross one link in a row", program.schedule.algorithm)
-        write = at[:, None, None] + self._spread(stores, streams=streams)
+            _raise_unsupported("whose words cross one link in a row", program.schedule.algorithm)
+        write = at[:, None, None] + self._delay_offsets(stores, streams=streams)
         memory, first, lag = np.moveaxis(reads, -1, 0)
-        made = Stage.MADE * ports + np.arange(ports)
+        made = Stage.EARLY_RESULT * ports + np.arange(ports)
         fields = [
             Field(Point(action, number), values[..., number], delay)
             for action, values, delay in (
@@ -214,24 +248,30 @@ class _Rewriting:
             pitch=(1,) * ports + (program.schedule.chunks,),
         )
         own = self._nodes * self._part_size + 2 * self._beat * program.schedule.chunks
-        form = self._form(new_loop)
-        if form.timing.drain < 1:
-            _refuse("whose last words arrive when its rows are over", program.schedule.algorithm)
+        form = self._canonical_form(new_loop)
+        if form.timing.drain_cycles < 1:
+            _raise_unsupported(
+                "whose last words arrive when its rows are over", program.schedule.algorithm
+            )
         return replace(
             program,
             forms=(form,),
-            memories=memories_of(range(ports), 1),
+            memories=make_node_memories(range(ports), 1),
             depth=np.tile([words] * ports + [own], (self._nodes, 1)),
             variant_of=np.arange(self._nodes),
             of_beats=None,
         )
 
-    def _form(self, loop: Loop) -> Form:
-        """Return the form with new rows, and address maps that do not depend on the image."""
+    def _canonical_form(self, loop: Loop) -> Form:
+        """Return the form with the rows of `loop`, and with address maps of the new locations.
+
+        The send map is the same for all programs of a room and a collective, so that the host port
+        writes messages without a look-up.
+        """
         program, ports = self._program, self._ports
         layout = program.layout
-        base = self._own_places()
-        received = self._received()[program.form.groups.members[0]]
+        base = self._own_addresses()
+        received = self._received_locations()[program.form.groups.members[0]]
         shape = len(received), layout.recv_parts, layout.part_chunks
         memory, first = (received[..., k].reshape(shape) for k in (0, 1))
         return replace(
@@ -243,8 +283,11 @@ class _Rewriting:
             layout=0,
         )
 
-    def _own_places(self) -> IntArray:
-        """Return the address in the send memory of each block, shape (parts, chunks)."""
+    def _own_addresses(self) -> IntArray:
+        """Return the first address in the send memory of each block, shape (parts, chunks).
+
+        Flits of a part lie in the order of the host, whole beats of the chunks in turn.
+        """
         layout = self._program.layout
         part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
         within = self._beat * chunk
@@ -255,96 +298,121 @@ class _Rewriting:
         places: IntArray = within
         return places
 
-    def _values(self, action: Action, number: int) -> IntArray:
-        """Return the values of a control point, shape (rows, nodes)."""
-        found: IntArray = self._loop.values(action, number)[self._of][:, self._program.variant_of]
+    def _row_values(self, action: Action, number: int) -> IntArray:
+        """Return the values of a control point of the old program, shape (new rows, nodes)."""
+        found: IntArray = self._loop.point_values(action, number)[self._of][
+            :, self._program.variant_of
+        ]
         return found
 
-    def _located(self, mapped: AddressMap, parts: int, node: int) -> list[_Place]:
-        """Return the old locations of the blocks of some parts at a node."""
+    def _locate_blocks(self, mapped: AddressMap, parts: int, node: int) -> list[_Place]:
+        """Return the old locations of all blocks at a node, part by part, by an address map."""
         program = self._program
         blocks = np.mgrid[:parts, : program.layout.part_chunks].reshape(2, -1)
-        memory, base = mapped.locate(program.form.groups.position[node], *blocks)
+        memory, base = mapped.locate(program.form.groups.position_of_node[node], *blocks)
         return list(zip(memory.tolist(), base.tolist(), strict=True))
 
-    def _sent(self, node: int) -> dict[_Place, _Place]:
+    def _sent_locations(self, node: int) -> dict[_Place, _Place]:
         """Return a dict from old to new locations of the blocks that a node sends."""
-        there = self._located(self._program.form.send_map, self._program.layout.send_parts, node)
-        places = zip(there, self._own_places().ravel().tolist(), strict=True)
+        there = self._locate_blocks(
+            self._program.form.send_map, self._program.layout.send_parts, node
+        )
+        places = zip(there, self._own_addresses().ravel().tolist(), strict=True)
         return {place: (self._ports, address) for place, address in places if place[1] >= 0}
 
-    def _stored(self, stores: IntArray) -> list[tuple[int, int, int, _Place]]:
-        """Fill `stores` with the delays of stored words, and list the stored blocks.
+    def _find_stores(self, stores: IntArray) -> list[tuple[int, int, int, _Place]]:
+        """Fill `stores` with the delays of stored words, and return the stored blocks.
+
+        A delay counts the cycles from a slot to the storing of its word. `stores` has the shape
+        (rows, nodes, ports).
 
         Returns
         -------
         list of (int, int, int, (int, int))
-            Row, node, in-port and old location of each block, sorted.
+            New row, node, in-port and old location of each block, sorted.
         """
-        listed, blocks = self._loop.sources.listed, []
+        listed, blocks = self._loop.sources.by_number, []
         for number, memory in enumerate(self._program.memories):
             field = self._loop.field(Action.WRITE, number)
             if memory.own or field is None:
                 continue
             pitch = self._loop.pitch_of(number)
             write, source, tap = (
-                self._values(action, number) for action in (Action.WRITE, Action.SOURCE, Action.TAP)
+                self._row_values(action, number)
+                for action in (Action.WRITE, Action.SOURCE, Action.TAP)
             )
             for row, node in zip(*np.nonzero((write >= 0) & (self._blocks > 0)[:, None]),
                                  strict=True):  # fmt: skip
                 stage, port = listed[source[row, node]]
                 late = field.delay - SETTING + int(tap[row, node])
                 if stage not in (Stage.PORT, Stage.RESULT) or late < 1:
-                    _refuse("that stores what arrives", self._program.schedule.algorithm)
+                    _raise_unsupported("that stores what arrives", self._program.schedule.algorithm)
                 if stores[row, node, port] >= 0:
-                    _refuse("that stores a word once", self._program.schedule.algorithm)
+                    _raise_unsupported("that stores a word once", self._program.schedule.algorithm)
                 base = int(write[row, node] + self._offset[row])
                 if pitch != 1 and base >= pitch:
-                    _refuse("whose blocks lie flit after flit", self._program.schedule.algorithm)
+                    _raise_unsupported(
+                        "whose blocks lie flit after flit", self._program.schedule.algorithm
+                    )
                 self._kept[row, node, port] = stage is Stage.PORT
                 # Results are taken before the result register, so one stage earlier.
                 stores[row, node, port] = late - COMBINE * (stage is Stage.RESULT)
                 blocks.append((int(row), int(node), int(port), (number, base)))
         return sorted(blocks)
 
-    def _store(
+    def _allocate_stores(
         self, late: IntArray, blocks: list[tuple[int, int, int, _Place]], *, streams: bool
     ) -> tuple[IntArray, int]:
-        """Return the store address of each row, and the words of a memory; record the locations."""
-        region = _regions((late > 0).reshape(len(late), -1))
-        spread = self._spread(late, streams=streams)
+        """Allocate a region to each row that stores, and record the new locations of the blocks.
+
+        `late` has the delays, and `blocks` the blocks, of `_find_stores`. Returns the store address
+        of each row, and the number of words that a memory needs.
+        """
+        region = _assign_regions((late > 0).reshape(len(late), -1))
+        spread = self._delay_offsets(late, streams=streams)
         least, most = int(spread[late > 0].min()), int(spread[late > 0].max())
-        size = whole_beats(self._loop.flits, self._beat) + most - least
+        size = round_up_to_beats(self._loop.flits, self._beat) + most - least
         at = np.where(region >= 0, region * size - least, 0)
         for row, node, port, block in blocks:
             came = int(late[row, node, port])
             place = port, int(at[row] + spread[row, node, port])
-            # First row that may read the block. With Order.FLIT a row is one slot, so it is the row
-            # after the store delay; else it is the next row.
+            # First row that may read the block. With Order.FLIT a row is one slot, so the row has
+            # to come after the store delay. Otherwise the next row may read it.
             by_flit = self._loop.order is Order.FLIT
             first = row + (MEMORY_AGE - PASS + came if by_flit else 1)
             self._came[node].setdefault(block, []).append((first, place))
         return at, (int(region.max()) + 1) * size
 
-    def _spread(self, late: IntArray, *, streams: bool) -> IntArray:
-        """Return the addresses by which delayed words lie higher; 0 with streams or beats."""
+    def _delay_offsets(self, late: IntArray, *, streams: bool) -> IntArray:
+        """Return the distance of stored words from the store address of their row.
+
+        A word that is stored d cycles after its slot lies d - 1 addresses higher, because the word
+        counter has advanced. The distance is 0 if rows overlap (`streams`), or the beat is above 1.
+        """
         found: IntArray = np.zeros_like(late) if streams or self._beat > 1 else late - 1
         return found
 
-    def _choose(self, found: dict[Action, IntArray], reads: IntArray) -> None:
-        """Fill in the sources of out-ports and operators, and the reads that they need."""
+    def _choose_sources(self, found: dict[Action, IntArray], reads: IntArray) -> None:
+        """Fill in the sources of out-ports and operators, and the reads of injected words.
+
+        `found` has the source of each out-port and operator, shape (rows, nodes, ports). `reads`
+        has memory, first address and delay of each reader, shape (rows, nodes, ports, 3).
+        """
         sources, algorithm = self._loop.sources, self._program.schedule.algorithm
-        numbers = np.array([stage * self._ports + k for stage, k in sources.listed] + [IDLE])
+        numbers = np.array([stage * self._ports + k for stage, k in sources.by_number] + [IDLE])
         #: From (row, node, new reader) to the injection port of the old program.
         taken: dict[tuple[int, int, int], int] = {}
         read = [
-            tuple(self._values(action, reader) for action in (Action.READ, Action.MEMORY))
+            tuple(self._row_values(action, reader) for action in (Action.READ, Action.MEMORY))
             for (reader,) in sources.injections
         ]
         # Out-ports first, because each has to use its own reader.
-        for field in (*self._loop.of(Action.SELECT), *self._loop.of(Action.OPERAND)):
+        for field in (
+            *self._loop.fields_of_action(Action.SELECT),
+            *self._loop.fields_of_action(Action.OPERAND),
+        ):
             action, port = field.point
-            values = self._values(action, port)
+            values = self._row_values(action, port)
             found[action][:, :, port] = numbers[values]
             injected = (values >= sources.first_injection) & (values < sources.identity)
             for row, node in np.argwhere(injected).tolist():
@@ -352,16 +420,18 @@ class _Rewriting:
                 at, late = self._read_row(row, injection, field.delay)
                 base, memory = (int(each[at, node]) for each in read[injection])
                 found[action][row, node, port] = IDLE
-                if base >= 0 and memory != NEUTRAL:
-                    number = self._reader(taken, (at, node, injection), field.point)
+                if base >= 0 and memory != IDENTITY_MEMORY:
+                    number = self._choose_reader(taken, (at, node, injection), field.point)
                     found[action][row, node, port] = Stage.INJECTION * self._ports + number
-                    place = self._known(node, memory, base + int(self._offset[at]), at + late)
+                    place = self._block_location(
+                        node, memory, base + int(self._offset[at]), at + late
+                    )
                     if place[0] == IDLE:
-                        _refuse("that reads what has been written", algorithm)
+                        _raise_unsupported("that reads what has been written", algorithm)
                     reads[at, node, number] = *place, late
 
     def _read_row(self, row: int, injection: int, delay: int) -> tuple[int, int]:
-        """Return the row in which the word of a selection is read, and the delay of the read.
+        """Return the row in which a selected word is read, and the delay of the read in cycles.
 
         Parameters
         ----------
@@ -370,7 +440,7 @@ class _Rewriting:
         injection : int
             Injection port that is selected.
         delay : int
-            Delay of the selection in cycles.
+            Cycles from the slot to the selection.
         """
         read = self._loop.field(Action.READ, self._loop.sources.injections[injection][0])
         if read is None:
@@ -379,60 +449,74 @@ class _Rewriting:
             row = (row + delay - (SETTING - ADDRESS) - read.delay) % len(self._of)
         return row, read.delay - ADDRESS
 
-    def _reader(
+    def _choose_reader(
         self, taken: dict[tuple[int, int, int], int], use: tuple[int, int, int], point: Point
     ) -> int:
-        """Return the reader of a word: an out-port has its own, an operator takes a free one."""
+        """Return the reader for a word: that of the out-port, or a free one for an operator.
+
+        `use` is row, node and injection port of the word, and `point` the out-port or operator that
+        selects it. A reader may serve several points that need the same word.
+        """
         row, node, injection = use
         ports = [point.number] if point.action is Action.SELECT else range(self._ports)
         having = [k for k in ports if taken.get((row, node, k), injection) == injection]
         if not having:
-            _refuse("that reads fewer words at a time", self._program.schedule.algorithm)
+            _raise_unsupported("that reads fewer words at a time", self._program.schedule.algorithm)
         # Prefer a reader that already reads this word.
         number = min(having, key=lambda k: (row, node, k) not in taken)
         taken[row, node, number] = injection
         return number
 
-    def _known(self, node: int, memory: int, base: int, row: int) -> _Place:
-        """Return the new location of a block in a row, (IDLE, IDLE) if it has not arrived."""
+    def _block_location(self, node: int, memory: int, base: int, row: int) -> _Place:
+        """Return the new location at which a row reads a block.
+
+        `memory` and `base` are the old location. The result is (IDLE, IDLE) if the block has not
+        arrived before the row.
+        """
         if self._program.memories[memory].own:
             return self._own[node].get((memory, base), (IDLE, IDLE))
         came = self._came[node].get((memory, base), [])
         return next((place for first, place in reversed(came) if first <= row), (IDLE, IDLE))
 
-    def _pass(self, select: IntArray, operand: IntArray, *, streams: bool) -> None:
-        """Select the identity at operators whose words pass on or are stored uncombined."""
+    def _select_identities(self, select: IntArray, operand: IntArray, *, streams: bool) -> None:
+        """Select the identity as operand of the words that pass on, or are stored, uncombined.
+
+        Why: in a room with operators every arriving word goes through an operator, and the identity
+        leaves a word unchanged.
+        """
         passed = np.stack([(select == p).any(axis=2) for p in range(self._ports)], axis=2)
         if streams and self._loop.order is Order.FLIT:
-            # A word passes on in a later slot than the one in which it left the node before.
+            # A word passes through a node some slots later than it left the preceding node.
             passed = np.roll(passed, -operand_links(self._program.topology), axis=0)
         elif streams and passed.any():
             passed[:] = True
         passed |= self._kept
         if (passed & (operand >= 0)).any():
-            _refuse("that combines nothing of what passes", self._program.schedule.algorithm)
+            _raise_unsupported(
+                "that combines nothing of what passes", self._program.schedule.algorithm
+            )
         operand[passed] = Stage.IDENTITY * self._ports
 
-    def _received(self) -> IntArray:
+    def _received_locations(self) -> IntArray:
         """Return the new location of each received block, shape (nodes, blocks, 2)."""
         mapped, layout = self._program.form.receive_map, self._program.layout
         return np.array(
             [
-                [self._known(node, *place, END)
-                 for place in self._located(mapped, layout.recv_parts, node)]
+                [self._block_location(node, *place, AFTER_ALL_ROWS)
+                 for place in self._locate_blocks(mapped, layout.recv_parts, node)]
                 for node in range(self._nodes)
             ]
         )  # fmt: skip
 
 
-def _regions(stored: BoolArray) -> IntArray:
-    """Return the region of each row, IDLE for rows that store nothing.
+def _assign_regions(stored: BoolArray) -> IntArray:
+    """Return the number of the region of each row; IDLE for rows that store nothing.
 
-    Rows that store into the same memory get different regions, first fit.
+    Two rows that store into the same memory of the same node get different regions, first fit.
 
     Parameters
     ----------
-    stored : ndarray of bool, shape (rows, memories)
+    stored : ndarray of bool, shape (rows, memories of all nodes)
         True if a row stores into a memory.
     """
     found, taken = np.full(len(stored), IDLE), np.zeros((0, stored.shape[1]), bool)

@@ -1,8 +1,9 @@
 """Room: the capacity of a loaded fabric, as data from which its hardware is built.
 
-A `Room` has the sizes of all tables and memories, and the sources that each out-port, operator and
-memory reader of a node can select. `room_for` makes a room large enough for some modes. The
-hardware is built from the room alone, so every form that passes `Room.check` can be loaded later.
+A `Room` has the sizes of all tables and memories, and the inputs of each multiplexer of a node: the
+sources that an out-port or an operator can select, and the memories that a reader can read.
+`room_for` makes a room large enough for some modes. The hardware is built from the room alone, so
+every form that passes `Room.check_form` can be loaded later.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from ...collective import Operator
 from ...errors import InputError
 from ...program.fields import IDLE, Action, Sources, Stage
 from ...rtl.core.room import RoomSizes, SettingTable
-from ...rtl.flit_rows import whole_beats
+from ...rtl.flit_rows import round_up_to_beats
 from ...rtl.memories import address_width
-from ...toolchain.values import natural
+from ...toolchain.values import parse_non_negative_int
 from ...topology import IntArray, Topology, topology_from_json, without_faults
-from .loadable import Loadable, LoadableMode, entries_of
-from .places import join_settings, places_beside, stack_uses
+from .loadable import LoadableForm, LoadableMode, list_entries
+from .places import allocate_entries, join_settings, stack_ranges
 from .rewriting import canonical_sources
 
 if TYPE_CHECKING:
@@ -36,31 +37,33 @@ __all__ = ["Room", "require_room_size", "room_for"]
 #: Least capacities of a room: entries of modes, received blocks of each node, chunks of a message.
 LEAST_ENTRIES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
 
-#: If a user asks for a number of rows, each `SettingTable` of a node has room for
-#: rows / SHARES[table] different settings, and for at least LEAST_SETTINGS.
+#: If the user chooses the number of rows, each `SettingTable` of a node has at least
+#: rows / SHARES[table] settings, and at least LEAST_SETTINGS. Why fewer than rows: rows share
+#: settings.
 SHARES, LEAST_SETTINGS = (2, 2, 2, 1, 2), 8
 
-#: Upper limit of `Loadable.least`, the least cycles of a row, for links of one cycle.
-LONGEST_LEAST = 8
+#: Upper limit of `LoadableForm.least_row_cycles`, the least cycles of a row, for links of one
+#: cycle.
+MOST_LEAST_CYCLES = 8
 
 #: Upper limit of the clock edges that a run takes besides those of its rows.
-LONGEST_OTHERS = 64
+OTHER_RUN_CYCLES = 64
 
-#: Upper limits of the rows, and of the cycles from a row to the arrival of its words. Tools take
-#: minutes for fabrics of these sizes.
+#: Upper limits of the rows, and of the cycles from a slot to the arrival of its word. Tools already
+#: take minutes for fabrics of these sizes.
 MOST_ROWS, MOST_DEPTH = 2**16, 2**12
 
 #: Upper limit of the entries. Each has a comparator, because a start is compared with all at once.
 MOST_ENTRIES = 256
 
 #: Names of sources, by `Stage`.
-SOURCES = ("in-port {}", "the second register of in-port {}", "the operator at in-port {}",
+SOURCE_NAMES = ("in-port {}", "the second register of in-port {}", "the operator at in-port {}",
            "the second register of operator {}", "what is made at in-port {}", "injection port {}",
            "the word that changes nothing")  # fmt: skip
 
 
 class _Limit(NamedTuple):
-    """A limit of a room, and the amount that a form needs."""
+    """A resource of a room: its name, the amount in the room, and the amount that a form needs."""
 
     name: str
     most: int
@@ -68,15 +71,15 @@ class _Limit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ways:
-    """The paths of words through a node.
+class NodePaths:
+    """The paths of words through a node: its second registers, and the inputs of its multiplexers.
 
     Parameters
     ----------
     later : bool
         True if in-ports and operators have second registers.
     late : bool
-        True if a mode may read all words with the delay of a link; see `Loadable.reads_late`.
+        True if the hardware supports `LoadableForm.has_late_reads`.
     inputs : tuple of (tuple of (int, int)), or None
         For P ports, 3 P tuples: the sources (`Stage`, number) of each out-port; the sources of
         each operator; the memories of each reader, as (memory, 0). None if every multiplexer has
@@ -102,7 +105,7 @@ class Room:
         Names of the operators; empty if nodes have none and reductions cannot be loaded.
     sizes : RoomSizes
         Sizes of tables and memories.
-    ways : Ways
+    ways : NodePaths
         Paths of words through a node.
     roots : bool
         True if a run may choose the root.
@@ -130,7 +133,7 @@ class Room:
     flits: int
     operators: tuple[str, ...]
     sizes: RoomSizes
-    ways: Ways
+    ways: NodePaths
     roots: bool
     streams: bool = False
     lists: bool = False
@@ -150,14 +153,14 @@ class Room:
         return self.topology.nodes
 
     @property
-    def late(self) -> bool:
-        """True if a mode may read all words with the delay of a link."""
+    def may_read_late(self) -> bool:
+        """True if the hardware supports forms with `LoadableForm.has_late_reads`."""
         return self.ways.late
 
     @property
     def part_words(self) -> int:
         """Addresses of one part of the send memory: `flits`, rounded up to whole beats."""
-        return whole_beats(self.flits, self.beat)
+        return round_up_to_beats(self.flits, self.beat)
 
     @property
     def sent_words(self) -> int:
@@ -169,27 +172,29 @@ class Room:
         """Upper bound of the clock edges of a run, for every image that fits."""
         sizes = self.sizes
         return (
-            LONGEST_OTHERS
+            OTHER_RUN_CYCLES
             + 2 * sizes.depth
-            + sizes.rows * (self.part_words + sizes.depth + LONGEST_LEAST)
+            + sizes.rows * (self.part_words + sizes.depth + MOST_LEAST_CYCLES)
         )
 
     @property
     def stores_exactly(self) -> bool:
         """True if a node subtracts the delay of a stored word from its address.
 
-        Otherwise a word that is stored d cycles later lies d addresses higher. Why: with beats a
-        block has to begin with a whole row of the memory, so it cannot be shifted by d.
+        Why: with a beat above 1 a block has to begin at a whole row of the memory. With beat 1
+        nodes need not subtract: a word that is stored d cycles after its slot lies d - 1 addresses
+        above the store address of its row.
         """
         return self.beat > 1 and self.sizes.depth > 1
 
     @property
     def read_lags(self) -> int:
-        """Most cycles by which a reader of the send memory may follow the word counter of a row.
+        """Most cycles by which a reader of the send memory lags behind the word counter of a row.
 
-        With beats the addresses of the send memory do not grow evenly, so a delay cannot be
-        expressed as a distance of addresses. It is 0 without operators, because only words that
-        operators combine are read later.
+        With beat 1 a lag is expressed by a lower first address, and the result is 0. With a larger
+        beat the addresses of a chunk in the send memory are not evenly spaced, so the reader has to
+        delay the counter. Only words that operators combine are read late, so the result is 0
+        without operators.
         """
         return min(self.beat - 1, self.sizes.depth) if self.operators else 0
 
@@ -197,9 +202,9 @@ class Room:
     def sources(self) -> Sources:
         """The sources of out-ports and operators.
 
-        If nodes have operators, all arriving words pass through them. An operator leaves a word
-        unchanged that is combined with the identity. Out-ports and memories therefore take their
-        words from the operators only.
+        In a room with operators every arriving word passes through an operator, which leaves the
+        word unchanged if the operand is the identity. So out-ports and memories take arriving words
+        from operators only.
         """
         ports = range(self.ports)
         later, adds = tuple(ports) if self.ways.later else (), bool(self.operators)
@@ -207,87 +212,105 @@ class Room:
         return Sources(self.ports, later, adds, later if adds else (), injections, made=adds)
 
     @cached_property
-    def numbers(self) -> IntArray:
-        """The number in this room of each source of canonical forms, -1 if the room lacks it.
+    def numbers_in_room(self) -> IntArray:
+        """The number in this room of each source of canonical forms; -1 if the room lacks it.
 
-        One more -1 at the end is found by the index -1, for control points that are idle.
+        A last entry of -1 is added. It is found by the index -1, the value of an idle control
+        point.
         """
-        listed = {source: number for number, source in enumerate(self.sources.listed)}
-        instead = {Stage.PORT: Stage.MADE} if self.operators else {Stage.MADE: Stage.PORT}
-        every = canonical_sources(self.ports).listed
+        listed = {source: number for number, source in enumerate(self.sources.by_number)}
+        instead = (
+            {Stage.PORT: Stage.EARLY_RESULT} if self.operators else {Stage.EARLY_RESULT: Stage.PORT}
+        )
+        every = canonical_sources(self.ports).by_number
         found = [listed.get((instead.get(stage, stage), k), IDLE) for stage, k in every]
         return np.array([*found, IDLE])
 
-    def _named(self, named: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    def _numbers_of_sources(self, named: Sequence[tuple[int, int]]) -> tuple[int, ...]:
         """Return the numbers in this room of the given sources (`Stage`, number), sorted."""
-        found = {int(self.numbers[stage * self.ports + number]) for stage, number in named}
+        found = {int(self.numbers_in_room[stage * self.ports + number]) for stage, number in named}
         return tuple(sorted(found - {IDLE}))
 
-    def inputs_of(self, action: Action, port: int) -> tuple[int, ...]:
-        """Return the numbers of the sources of an out-port, or of an operator."""
+    def source_numbers(self, action: Action, port: int) -> tuple[int, ...]:
+        """Return the numbers of the sources that an out-port, or an operator, can select.
+
+        `action` is `SELECT` for an out-port, or `OPERAND` for an operator.
+        """
         sources, adds = self.sources, bool(self.operators)
         operand = action is Action.OPERAND
         if self.ways.inputs is not None:
-            return self._named(self.ways.inputs[port + self.ports * operand])
+            return self._numbers_of_sources(self.ways.inputs[port + self.ports * operand])
         if operand:
-            # An operand is never an operator's result of the same cycle (`Stage.MADE`): that
-            # would be a combinational path through two operators.
-            results = range(sources.first(Stage.RESULT), sources.first(Stage.MADE))
+            # An operand is never an operator's result of the same cycle (`Stage.EARLY_RESULT`):
+            # that would be a combinational path through two operators.
+            results = range(
+                sources.first_of_stage(Stage.RESULT), sources.first_of_stage(Stage.EARLY_RESULT)
+            )
             return (*results, *range(sources.first_injection, sources.identity + 1)) if adds else ()
         passed = range(self.ports * adds, sources.first_injection)
         own = sources.first_injection + port
         return (*passed, own, *range(sources.identity, sources.identity + adds))
 
-    def memories(self, port: int) -> tuple[int, ...]:
-        """Return the memories that a reader reads; memory `ports` is the send memory."""
+    def memories_of_reader(self, port: int) -> tuple[int, ...]:
+        """Return the memories that a reader can read; memory `ports` is the send memory."""
         if self.ways.inputs is None:
             return tuple(range(self.ports + 1))
         return tuple(memory for memory, _ in self.ways.inputs[2 * self.ports + port])
 
-    def read_addresses(self, form: Loadable) -> IntArray:
-        """Return the first address of each reader in each row, -1 for idle readers.
+    def read_addresses(self, form: LoadableForm) -> IntArray:
+        """Return the address of each reader in each row, shape (rows, nodes, ports); -1 if idle.
 
-        The address is taken modulo the size of the memory. The word counter of the row is added to
-        it in hardware.
+        The hardware adds the word counter of the row to this address. The address is reduced
+        modulo the size of the memory, since it may be negative.
         """
-        memory, first = form.values(Action.MEMORY), form.values(Action.READ)
+        memory, first = form.action_values(Action.MEMORY), form.action_values(Action.READ)
         own = memory == self.ports
-        if not form.streams:
+        if not form.has_overlapping_rows:
             # A word with lag n is read when the counter has advanced by n more words.
-            counted = form.lags - np.maximum(self.read_lag(form), 0)
-            first = first - counted * np.where(own, form.chunks, 1)
+            counted = form.reader_lags - np.maximum(self.read_lag(form), 0)
+            first = first - counted * np.where(own, form.n_chunks, 1)
         size = 1 << np.where(own, address_width(self.sent_words), address_width(self.sizes.words))
         return np.where(memory >= 0, first % size, IDLE)
 
-    def read_lag(self, form: Loadable) -> IntArray:
-        """Return the lag of each reader of the send memory in cycles; -1 for other readers."""
-        within = 0 if form.streams else form.lags % self.beat
-        return np.where(form.values(Action.MEMORY) == self.ports, within, IDLE)
+    def read_lag(self, form: LoadableForm) -> IntArray:
+        """Return the lag of each reader behind the word counter, in cycles; see `read_lags`.
 
-    def store_addresses(self, form: Loadable) -> IntArray:
-        """Return the address in each row to which the word counter of stores is added."""
-        late = form.stores.max() if form.streams else 1
+        The result is -1 for readers that do not read the send memory.
+        """
+        within = 0 if form.has_overlapping_rows else form.reader_lags % self.beat
+        return np.where(form.action_values(Action.MEMORY) == self.ports, within, IDLE)
+
+    def store_addresses(self, form: LoadableForm) -> IntArray:
+        """Return the address in each row to which the hardware adds the word counter of stores."""
+        late = form.store_delays.max() if form.has_overlapping_rows else 1
         found: IntArray = form.store_addresses + late * self.stores_exactly
         return found
 
-    def setting_values(self, form: Loadable) -> dict[SettingTable, IntArray]:
-        """Return the settings of each row for each table of nodes, shape (rows, nodes, values)."""
+    def setting_values(self, form: LoadableForm) -> dict[SettingTable, IntArray]:
+        """Return the values that a setting has to hold for each row, by setting table.
+
+        The shape is (rows, nodes, values); -1 does not matter.
+        """
         first, low = self.read_addresses(form), (self.flits - 1).bit_length()
         block, within = (np.where(first >= 0, each, IDLE) for each in np.divmod(first, 1 << low))
         moves = (form.program.loop.blocks > 0)[:, None, None]
         lags = [self.read_lag(form)] if self.read_lags else []
         return {
-            SettingTable.SELECT: form.values(Action.SELECT),
-            SettingTable.OPERAND: form.values(Action.OPERAND),
-            SettingTable.READ: np.concatenate([form.values(Action.MEMORY), within, *lags], axis=2),
+            SettingTable.SELECT: form.action_values(Action.SELECT),
+            SettingTable.OPERAND: form.action_values(Action.OPERAND),
+            SettingTable.READ: np.concatenate(
+                [form.action_values(Action.MEMORY), within, *lags], axis=2
+            ),
             SettingTable.ADDRESS: block,
-            SettingTable.STORE: np.where(moves, form.stores, IDLE),
+            SettingTable.STORE: np.where(moves, form.store_delays, IDLE),
         }
 
-    def settings_of(self, forms: Sequence[Loadable]) -> dict[SettingTable, tuple[IntArray, int]]:
-        """Return for each table the setting number of each row, and the number of settings.
+    def settings_of(
+        self, forms: Sequence[LoadableForm]
+    ) -> dict[SettingTable, tuple[IntArray, int]]:
+        """Return the setting number of each row, and the count of settings, by setting table.
 
-        The rows of all forms are concatenated; equal or compatible rows share a setting.
+        The rows of all forms are concatenated. Rows whose values agree share a setting.
         """
         each = [self.setting_values(form) for form in forms]
         return {
@@ -295,14 +318,14 @@ class Room:
             for table in SettingTable
         }
 
-    def check(self, form: Loadable) -> None:
+    def check_form(self, form: LoadableForm) -> None:
         """Check that a form fits into the fabric.
 
         Raises
         ------
         InputError
             If the topology, message length or operators differ, or the form needs more rows,
-            memory or multiplexer inputs than the fabric has.
+            words of memory or other resources, or other multiplexer inputs, than the fabric has.
         """
         program = form.program
         if without_faults(program.topology) != self.topology:
@@ -314,7 +337,7 @@ class Room:
             raise InputError(
                 f"Max flits (--max-flits) must be {self.flits} for this fabric, not {program.flits}"
             )
-        if form.adds:
+        if form.needs_operators:
             names = tuple(each.name for each in program.operators)
             if not self.operators:
                 raise InputError(
@@ -327,23 +350,23 @@ class Room:
                     f"{', '.join(names)}"
                 )
         blocks = int(form.block_rows(streams=self.streams).max())
-        least = LONGEST_LEAST * self.topology.longest_link
+        least = MOST_LEAST_CYCLES * self.topology.longest_link
         for limit in (
-            _Limit("rows (--rows)", self.sizes.rows, form.rows),
-            _Limit("cycles of depth (--depth)", self.sizes.depth, form.depth),
-            _Limit("cycles of the shortest row", least, form.least),
-            _Limit("chunks", self.sizes.chunks, form.chunks),
+            _Limit("rows (--rows)", self.sizes.rows, form.n_rows),
+            _Limit("cycles of depth (--depth)", self.sizes.depth, form.longest_delay),
+            _Limit("cycles of the shortest row", least, form.least_row_cycles),
+            _Limit("chunks", self.sizes.chunks, form.n_chunks),
             _Limit("blocks of nodes", self.sizes.blocks, blocks),
-            _Limit("words of a memory", self.sizes.words, form.words),
+            _Limit("words of a memory", self.sizes.words, form.memory_words),
         ):
             self.check_count(*limit)
         assert self.read_lag(form).max() <= self.read_lags, "only what is combined is read later"
-        if form.reads_late and not self.late:
+        if form.has_late_reads and not self.may_read_late:
             raise InputError(
                 "This schedule needs reads delayed by the link latency, which this fabric was "
                 "built without; build it with a reduction and --inputs all"
             )
-        if self.streams and form.lacks and not self.lists:
+        if self.streams and form.has_partial_receivers and not self.lists:
             raise InputError(
                 "This schedule needs lists of origins at nodes that lack packets, which this "
                 "fabric was built without; build it with --inputs all"
@@ -367,31 +390,35 @@ class Room:
                 "more, or choose another algorithm"
             )
 
-    def _check_inputs(self, form: Loadable) -> None:
+    def _check_inputs(self, form: LoadableForm) -> None:
         """Raise InputError if a multiplexer of a node lacks an input that the form selects."""
         names = self.topology.port_names
         for what, action in (("out-port", Action.SELECT), ("operator", Action.OPERAND)):
             if action is Action.OPERAND and not self.operators:
                 continue
-            values = form.values(action)
+            values = form.action_values(action)
             for port, name in enumerate(names):
                 known = values[..., port]
-                fits = np.isin(self.numbers[known], self.inputs_of(action, port))
+                fits = np.isin(self.numbers_in_room[known], self.source_numbers(action, port))
                 wrong = np.argwhere((known >= 0) & ~fits)
                 if len(wrong):
                     row, node = wrong[0].tolist()
                     stage, number = divmod(int(known[row, node]), self.ports)
                     at = names[number] if stage < Stage.INJECTION else number
-                    self._refuse_input(f"{what} {name} of node {node}", SOURCES[stage].format(at))
-        memory = form.values(Action.MEMORY)
+                    self._raise_missing_input(
+                        f"{what} {name} of node {node}", SOURCE_NAMES[stage].format(at)
+                    )
+        memory = form.action_values(Action.MEMORY)
         for port, name in enumerate(names):
             for number in np.unique(memory[..., port]).tolist():
-                if number >= 0 and number not in self.memories(port):
+                if number >= 0 and number not in self.memories_of_reader(port):
                     whose = f"in-port {names[number]}" if number < self.ports else "what is sent"
-                    self._refuse_input(f"the reader of out-port {name}", f"the memory of {whose}")
+                    self._raise_missing_input(
+                        f"the reader of out-port {name}", f"the memory of {whose}"
+                    )
 
     @staticmethod
-    def _refuse_input(where: str, source: str) -> None:
+    def _raise_missing_input(where: str, source: str) -> None:
         raise InputError(
             f"This schedule needs an input of {where} from {source}, which this fabric was built "
             "without; build it with --inputs all"
@@ -412,7 +439,7 @@ class Room:
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Room:
-        """Return the room of the JSON data in a manifest."""
+        """Return the room from the JSON data that `to_json` returned."""
         sizes = {each.name: facts[each.name] for each in fields(RoomSizes)}
         inputs = facts["inputs"] and tuple(
             tuple((int(a), int(b)) for a, b in port) for port in facts["inputs"]
@@ -422,15 +449,18 @@ class Room:
             flits=int(facts["flits"]),
             operators=tuple(facts["operators"]),
             sizes=RoomSizes(**sizes | {"settings": tuple(map(int, facts["settings"]))}),
-            ways=Ways(bool(facts["later"]), bool(facts["late"]), inputs),
+            ways=NodePaths(bool(facts["later"]), bool(facts["late"]), inputs),
             roots=bool(facts["roots"]),
             streams=bool(facts.get("streams")),
             lists=bool(facts.get("lists")),
             beat=int(facts.get("beat", 1)),
         )
 
-    def changed(self, **facts: Any) -> Room:
-        """Return a copy of the room with some facts replaced, named as in `to_json`."""
+    def with_facts(self, **facts: Any) -> Room:
+        """Return a copy of the room with some facts replaced.
+
+        The keywords are the keys of the data that `to_json` returns.
+        """
         return self.from_json(self.to_json() | facts)
 
     def digest(self, width: int) -> int:
@@ -460,8 +490,8 @@ def room_for(
     programs : sequence of Program or LoadableMode
         The modes; a program stands for a mode of one form.
     rows, depth : int, optional
-        Capacity in rows, and most cycles from a row to the arrival of its words. By default the
-        modes' own needs.
+        Capacity in rows, and the largest number of cycles from a slot to the arrival of its word.
+        By default as many as the modes need.
     inputs : sequence of Program, optional
         Further programs that may be loaded later. Multiplexers of nodes then have only the inputs
         that these and `programs` select. By default every multiplexer has all inputs.
@@ -474,35 +504,35 @@ def room_for(
         If a mode does not fit into the given rows or depth, or there are too many entries.
     """
     modes = [
-        each if isinstance(each, LoadableMode) else LoadableMode((Loadable.from_program(each),))
+        each if isinstance(each, LoadableMode) else LoadableMode((LoadableForm.from_program(each),))
         for each in programs
     ]
-    entries = entries_of(modes)
+    entries = list_entries(modes)
     forms = [entry.form for entry in entries]
     first = forms[0].program
-    others = [*forms, *(Loadable.from_program(each) for each in inputs or ())]
-    nodes, needed = first.topology.nodes, [form for form in forms if form.adds]
+    others = [*forms, *(LoadableForm.from_program(each) for each in inputs or ())]
+    nodes, needed = first.topology.nodes, [form for form in forms if form.needs_operators]
     beat = forms[0].beat
     sizes = RoomSizes(
-        rows=max(rows or 0, 1) if rows else sum(form.rows for form in forms),
-        depth=depth or max(form.depth for form in others),
+        rows=max(rows or 0, 1) if rows else sum(form.n_rows for form in forms),
+        depth=depth or max(form.longest_delay for form in others),
         settings=(),
-        entries=_power(len(forms), LEAST_ENTRIES),
-        blocks=_power(
-            stack_uses([form.block_rows(streams=streams) for form in forms])[1],
+        entries=_power_of_two(len(forms), LEAST_ENTRIES),
+        blocks=_power_of_two(
+            stack_ranges([form.block_rows(streams=streams) for form in forms])[1],
             LEAST_BLOCKS * (1 if streams else nodes),
         ),
-        chunks=_power(max(form.chunks for form in others), LEAST_CHUNKS),
+        chunks=_power_of_two(max(form.n_chunks for form in others), LEAST_CHUNKS),
         # Without a list of inputs, twice the words: plans around faults store more on their way.
-        words=_power(
-            max(form.words for form in others),
-            nodes * whole_beats(first.flits, beat) * (2 if inputs is None else 1),
+        words=_power_of_two(
+            max(form.memory_words for form in others),
+            nodes * round_up_to_beats(first.flits, beat) * (2 if inputs is None else 1),
         ),
     )
-    ways = Ways(
-        later=any(form.later for form in others),
-        late=bool(needed) and (inputs is None or any(form.reads_late for form in others)),
-        inputs=None if inputs is None else _inputs(others, first.ports),
+    ways = NodePaths(
+        later=any(form.needs_second_registers for form in others),
+        late=bool(needed) and (inputs is None or any(form.has_late_reads for form in others)),
+        inputs=None if inputs is None else _used_sources(others, first.ports),
     )
     room = Room(
         topology=without_faults(first.topology),
@@ -512,7 +542,7 @@ def room_for(
         ways=ways,
         roots=any(mode.any_root for mode in modes),
         streams=streams,
-        lists=streams and (inputs is None or any(form.lacks for form in others)),
+        lists=streams and (inputs is None or any(form.has_partial_receivers for form in others)),
         beat=beat,
     )
     if sizes.entries > MOST_ENTRIES:
@@ -525,44 +555,46 @@ def room_for(
         max(count, min(most, max(-(-asked // share), LEAST_SETTINGS)))
         for share, (_, count) in zip(SHARES, room.settings_of(forms).values(), strict=True)
     ]
-    room = room.changed(settings=settings)
+    room = room.with_facts(settings=settings)
     for form in forms:
-        room.check(form)
-    places_beside(room, entries)  # raises InputError if the entries do not fit together
+        room.check_form(form)
+    allocate_entries(room, entries)  # raises InputError if the entries do not fit together
     return room
 
 
 def require_room_size(rows: int | None, depth: int | None) -> None:
-    """Check the numbers of rows and of cycles from a row to its words against their limits.
+    """Check the numbers of rows and depth against their upper limits.
 
     Parameters
     ----------
     rows, depth : int or None
-        None is not checked.
+        As for `room_for`; None is not checked.
 
     Raises
     ------
     InputError
         If a number exceeds `MOST_ROWS` or `MOST_DEPTH`.
     """
-    natural("Rows", rows or 0, most=MOST_ROWS)
-    natural("Depth", depth or 0, most=MOST_DEPTH)
+    parse_non_negative_int("Rows", rows or 0, most=MOST_ROWS)
+    parse_non_negative_int("Depth", depth or 0, most=MOST_DEPTH)
 
 
-def _power(needed: int, least: int) -> int:
+def _power_of_two(needed: int, least: int) -> int:
     """Return the least power of two that is at least `needed` and at least `least`."""
     return 1 << (max(needed, least) - 1).bit_length()
 
 
-def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Return the sources that out-ports, operators and readers select in some forms: `Ways.inputs`.
+def _used_sources(
+    forms: Sequence[LoadableForm], ports: int
+) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Return the sources that out-ports, operators and readers select, as `NodePaths.inputs`.
 
     A multiplexer that no form uses gets one input.
     """
     found = []
     idle = {Action.SELECT: Stage.PORT, Action.OPERAND: Stage.RESULT, Action.MEMORY: None}
     for action, stage in idle.items():
-        each = np.concatenate([form.values(action).reshape(-1, ports) for form in forms])
+        each = np.concatenate([form.action_values(action).reshape(-1, ports) for form in forms])
         for port in range(ports):
             known = np.unique(each[:, port][each[:, port] >= 0]).tolist()
             if stage is None:

@@ -1,13 +1,14 @@
 # amaranth: UnusedElaboratable=no
 """Streams of a loaded fabric: loaders and unloaders that take their facts from loaded tables.
 
-In a fabric with fixed tables, the facts of a form (does the node send, how many packets, ..) are
-constants of each loader and unloader. Here each node has two loaded tables instead:
+The *facts* of a node say, for one entry, whether the node sends and receives, how many packets, and
+where received packets lie. With fixed tables they are constants of each loader and unloader. Here
+each node has two loaded tables instead:
 
 - `facts_row` has the facts of each entry. `NodeFacts` reads them when the command of a run arrives.
-  It keeps those for the loader until the run begins, and those for the unloader until the run has
-  been unloaded.
-- `unload_row` has the location of each received chunk, by packet and chunk.
+  It keeps the facts for the loader until the run begins, and the facts for the unloader until the
+  run has been unloaded.
+- `unload_row` has the location of each received chunk, packet by packet.
 
 Packets to send need no table: they lie in the send memory one after another, by destination.
 """
@@ -27,23 +28,23 @@ from typing_extensions import override
 
 from ...rtl.arrays import Slice, Source
 from ...rtl.core import Core
-from ...rtl.memories import address_width, fitting
+from ...rtl.memories import address_width, resize
 from ...rtl.modules import Leaf
 from ...rtl.netlist import Role
 from ..streams.commands import CommandShape
 from ..streams.control import StreamControl
 from ..streams.engine import Engine, EngineShape
-from ..streams.hardware import NETS, StreamTop
+from ..streams.hardware import RUN_PORT_NETS, StreamTop
 from ..streams.loader import Loader
 from ..streams.options import Clocks
-from ..streams.packets import OWN, Packets
+from ..streams.packets import OWN_BLOCK, Packets
 from ..streams.run_facts import RunFacts
-from ..streams.sections import Sections, levels
+from ..streams.sections import Sections, tree_levels
 from ..streams.unloader import Unloader
-from ..streams.words import WordCount, WordShape, cleared, counted, state
+from ..streams.words import WordPosition, WordShape, add_clear, add_word_counter, make_register
 from .layout import TableLayout
-from .loader import SETTLED, WORDS
-from .requests import choices_of, last_flit
+from .loader import LOAD_INPUTS, LOADED_CYCLES
+from .requests import last_flit_of_block, start_choices
 
 if TYPE_CHECKING:
     from .hardware import Loading
@@ -60,32 +61,35 @@ class SentTable:
 
     layout: TableLayout
 
-    rom_bits, by_form = 0, False
+    rom_bits, depends_on_form = 0, False
 
     @property
     def address_bits(self) -> int:
-        """Bits of the number of a packet, its destination."""
+        """Bits of the number of a packet, which is the number of its destination."""
         return address_width(self.layout.room.nodes)
 
     @property
-    def wired_bits(self) -> Sequence[int]:
-        """The bits of the number of a packet on which fields depend: all."""
+    def address_source_bits(self) -> Sequence[int]:
+        """The bits of the packet number on which the fields depend: all of them."""
         return range(self.address_bits)
 
-    def address(self, block: Value, packet: Value, form: Value) -> Value:
+    def row_address(self, block: Value, packet: Value, form: Value) -> Value:
         """Return the number of a packet; 0 if the node sends one packet without a destination."""
         del block
         named = View(self.layout.load_facts, form)["named"]
-        return fitting(packet, self.address_bits) & named.replicate(self.address_bits)
+        return resize(packet, self.address_bits) & named.replicate(self.address_bits)
 
-    def field(self, name: str, address: Value, row: Value, form: Value) -> Value:
+    def read_field(self, name: str, address: Value, row: Value, form: Value) -> Value:
         """Return the memory ("bank") or the first address ("base") of a packet."""
         del row, form
         room = self.layout.room
         return Const(room.ports) if name == "bank" else address * room.part_words
 
     def is_disjoint(self, name: str, bits: int) -> bool:
-        """Return True if first addresses have no bit in common with words of a packet."""
+        """Return True if an address is first address OR word number, so that no adder is needed.
+
+        This is so if the distance of packets is a power of two, and word numbers have fewer bits.
+        """
         del name
         words = self.layout.room.part_words
         return words & (words - 1) == 0 and bits < words
@@ -100,7 +104,7 @@ class ReceivedTable:
 
     layout: TableLayout
 
-    by_form, wired_bits = False, ()
+    depends_on_form, address_source_bits = False, ()
 
     @property
     def address_bits(self) -> int:
@@ -110,74 +114,74 @@ class ReceivedTable:
     @property
     def rom_bits(self) -> int:
         """Bits of a row."""
-        return int(self.layout.packet_row.size)
+        return int(self.layout.packet_row_fields.size)
 
-    def field(self, name: str, address: Value, row: Value, form: Value) -> Value:
-        """Return a field of a row."""
+    def read_field(self, name: str, address: Value, row: Value, form: Value) -> Value:
+        """Return a field of a row of `unload_row`; "own" is high for words of the send memory."""
         del address, form
-        found = View(self.layout.packet_row, row)
+        found = View(self.layout.packet_row_fields, row)
         if name == "own":
             return found["memory"] == self.layout.room.ports
         value: Value = found["memory" if name == "bank" else name]
         return value
 
     def is_disjoint(self, name: str, bits: int) -> bool:
-        """Return False: any address may be the first one."""
+        """Return False: an adder is needed, because a packet may begin at any address."""
         del name, bits
         return False
 
 
 @dataclass(frozen=True, eq=False)
-class LookedUpShape(EngineShape):
+class TableEngineShape(EngineShape):
     """Parameters of loaders, or unloaders, that take the facts of a form from tables."""
 
     layout: TableLayout
 
-    some, lacks, position_bits = True, True, 0  # type: ignore[assignment]
+    has_idle_senders, has_unequal_packets, position_bits = True, True, 0  # type: ignore[assignment]
 
     @cached_property
-    def table(self) -> Any:
+    def packet_table(self) -> Any:
         """The locations of packets to load, or to unload."""
         return (SentTable if self.verb == "load" else ReceivedTable)(self.layout)
 
     @cached_property
-    def words(self) -> WordShape:
-        """The division of the words of a packet into as many blocks as the facts say."""
+    def word_shape(self) -> WordShape:
+        """The division of the words of a packet into blocks, whose number is one of the facts."""
         most, beat = self.layout.room.part_words // self.beat, self.beat
         several = (1, self.layout.room.sizes.chunks) if self.verb == "unload" else (1,)
         pitch = (beat,) * len(several)
         return WordShape(most=most, block=most, in_turn=True, chunks=several, pitch=pitch)
 
 
-class LookedUp(Engine):
+class TableEngine(Engine):
     """An engine (loader or unloader) with inputs for the facts of a form instead of constants."""
 
-    #: Inputs of an engine with constants of each form, which are left out here.
+    #: Inputs that an engine has with fixed tables, for constants of each form. They are left out.
     CONSTANTS = ("sends", "receives", "position", "own_last", "own_numbers")
 
-    def __init__(self, shape: LookedUpShape, signature: Mapping[str, Member]) -> None:
+    def __init__(self, shape: TableEngineShape, signature: Mapping[str, Member]) -> None:
         verb, facts = shape.verb, shape.facts
         kept = {name: each for name, each in signature.items()
                 if name not in (*self.CONSTANTS, f"{verb}_mode", f"{verb}_root")}  # fmt: skip
         self._layout = facts.looked_up[verb]
-        kept |= {name: In(bits) for name, bits in facts.end_widths(verb).items()}
+        kept |= {name: In(bits) for name, bits in facts.engine_input_widths(verb).items()}
         super().__init__(shape, kept | ({"rests": Out(1)} if verb == "unload" else {}))
 
     @override
     def _form_of(self, number: Value) -> Value:
-        """Return all facts of the form of a run, given the lowest bits of its number."""
-        return self._said("facts", number, self._layout.size)
+        """Return all facts of the entry of a run, given the lowest bits of the run number."""
+        return self._run_choice("facts", number, self._layout.size)
 
     @override
-    def _given(self, name: str, form: Value) -> Value:
+    def _form_field(self, name: str, form: Value) -> Value:
         return View(self._layout, form)[name]
 
     @override
-    def _takes_part(self, number: Value) -> Value:
-        return self._given(self.passes, self._form_of(number))
+    def _has_packets(self, number: Value) -> Value:
+        return self._form_field(self.passes, self._form_of(number))
 
 
-class LoadedLoader(Loader, LookedUp):
+class LoadedLoader(Loader, TableEngine):
     """The loader of a node of a loaded fabric.
 
     Members
@@ -188,18 +192,18 @@ class LoadedLoader(Loader, LookedUp):
 
     @override
     def _last_packet(self) -> Value:
-        return self._given("last_sent", self._form)
+        return self._form_field("last_sent", self._current_form)
 
     @override
-    def _is_named(self) -> Value:
-        return self._given("named", self._form)
+    def _has_destinations(self) -> Value:
+        return self._form_field("named", self._current_form)
 
     @override
-    def _is_beyond(self, dest: Value) -> Value:
+    def _is_out_of_range(self, dest: Value) -> Value:
         return dest > self._last_packet()
 
 
-class LoadedUnloader(Unloader, LookedUp):
+class LoadedUnloader(Unloader, TableEngine):
     """The unloader of a node of a loaded fabric.
 
     Members
@@ -207,79 +211,92 @@ class LoadedUnloader(Unloader, LookedUp):
     unload_facts : In
         Facts of the last run in each section of the memories.
     rests : Out(1)
-        High if the packets of all runs have been unloaded.
+        High if the packets of all runs so far have been unloaded.
     """
 
-    def __init__(self, shape: LookedUpShape) -> None:
-        self._room, self._packet_row = shape.layout.room, shape.layout.packet_row
+    def __init__(self, shape: TableEngineShape) -> None:
+        self._room, self._packet_row = shape.layout.room, shape.layout.packet_row_fields
         super().__init__(shape)
 
     @override
-    def _count(self, m: Module, beat: Value, restart: Value) -> WordCount:
-        last = self._given("last_chunk", self._form)
-        return counted(m, self.shape.words, self._form, beat=beat, restart=restart, last_chunk=last)
+    def _add_word_counter(self, m: Module, beat: Value, restart: Value) -> WordPosition:
+        last = self._form_field("last_chunk", self._current_form)
+        return add_word_counter(
+            m,
+            self.shape.word_shape,
+            self._current_form,
+            beat=beat,
+            restart=restart,
+            last_chunk=last,
+        )
 
     @override
-    def _packets(
+    def _count_packets(
         self, m: Module, goes_on: Value, ends_packet: Value, following: Value
     ) -> tuple[Value, Value]:
         # The rows of the packets of a run are consecutive, `last_chunk + 1` for each packet.
-        first = self._given("first_row", self._form_of(following))
+        first = self._form_field("first_row", self._form_of(following))
         self._row = row = Signal(len(first), name="row_of_packet", reset_less=True)
         with m.If(goes_on | ~self._there):
-            step = Mux(ends_packet, self._given("last_chunk", self._form) + 1, 0)
+            step = Mux(ends_packet, self._form_field("last_chunk", self._current_form) + 1, 0)
             m.d.sync += row.eq(Mux(self._there & ~self._finishes, row + step, first))
-        return super()._packets(m, goes_on, ends_packet, following)
+        return super()._count_packets(m, goes_on, ends_packet, following)
 
     @override
-    def _row_address(self, counter: WordCount, packet: Value) -> Value:
+    def _row_address(self, counter: WordPosition, packet: Value) -> Value:
         return (self._row + counter.chunk)[: len(self._row)]
 
     @override
-    def _origin(self, packet: Value) -> Value:
+    def _packet_origin(self, packet: Value) -> Value:
         if self._room.lists:
             return Const(0, 0)
         # With several packets the fact `origin` is 0; with one, `packet` is 0. So OR is enough.
-        return fitting(packet | self._given("origin", self._form), self.shape.number_bits)
+        return resize(
+            packet | self._form_field("origin", self._current_form), self.shape.stream_id_bits
+        )
 
     @override
-    def _origin_in(self, row: Value) -> Value:
+    def _origin_from_row(self, row: Value) -> Value:
         if not self._room.lists:
             return Const(0, 0)
         origin: Value = View(self._packet_row, row)["origin"]
         return origin
 
     @override
-    def _show_rest(self, m: Module, claimed: Value) -> None:
+    def _drive_rests(self, m: Module, claimed: Value) -> None:
         m.d.comb += self.rests.eq(claimed == 0)
 
 
 class NodeFacts(Leaf):
-    """Hardware that reads the facts of the pending runs of a node from its table.
+    """Hardware that reads the facts of a node for pending commands from the table `facts_row`.
 
     At most two commands are pending, one with an even and one with an odd number. The table is read
-    for the two in alternate cycles.
+    for the even command in one cycle, and for the odd one in the next.
 
     Parameters
     ----------
     facts : RunFacts
-        Sizes of the facts.
+        Bit fields of the facts.
 
     Members
     -------
     load_valid, load_mode : In
-        Two fields, for the even and the odd command: high if it is pending; its entry.
-    run_begins, clear : In(1)
-        High when a run begins, and to forget all runs.
+        Each with two fields, for the even and the odd command: high if the command is pending, and
+        the entry of the command.
+    run_begins : In(1)
+        High in the cycle in which a run begins.
+    clear : In(1)
+        High to forget all commands and runs.
     facts_row : In
-        Row of the table for the entry of the cycle before.
+        Row of the table at the address `entry` of the cycle before.
     entry : Out
         Address of the table: the entry of the even or the odd command.
     known : Out(2)
-        High if the facts of the even, or the odd, command have been read.
-    load_facts, unload_facts : Out
-        Facts for the loader of the even and the odd command, and for the unloader of the run in
-        each section of the memories.
+        Two bits: high if the facts of the even, or the odd, command have been read.
+    load_facts : Out
+        Facts for the loader, of the even and of the odd command.
+    unload_facts : Out
+        Facts for the unloader, of the run in each section of the memories.
     """
 
     def __init__(self, facts: RunFacts) -> None:
@@ -301,13 +318,13 @@ class NodeFacts(Leaf):
 
     def elaborate(self, platform: object) -> Module:
         """Build the alternating reads, and the registers of facts."""
-        m, valid = Module(), self.value("load_valid")
-        odd, asked, section = (state(name=name) for name in ("odd", "asked", "section"))
-        there, begins = state(2, name="there"), self.value("run_begins")
-        row, (low, high) = self.value("facts_row"), self._bits
+        m, valid = Module(), self.input_value("load_valid")
+        odd, asked, section = (make_register(name=name) for name in ("odd", "asked", "section"))
+        there, begins = make_register(2, name="there"), self.input_value("run_begins")
+        row, (low, high) = self.input_value("facts_row"), self._bits
         m.d.sync += [odd.eq(~odd), asked.eq(valid.bit_select(odd, 1)), section.eq(section ^ begins)]
         m.d.comb += [
-            self.entry.eq(self.value("load_mode").word_select(odd, self._modes)),
+            self.entry.eq(self.input_value("load_mode").word_select(odd, self._modes)),
             self.known.eq(there),
         ]
         for k in range(2):
@@ -325,7 +342,7 @@ class NodeFacts(Leaf):
                 self.load_facts.word_select(k, low).eq(loads),
                 self.unload_facts.word_select(k, high).eq(unloads),
             ]
-        cleared(m, self.value("clear"), odd, asked, section, there)
+        add_clear(m, self.input_value("clear"), odd, asked, section, there)
         return m
 
 
@@ -340,20 +357,20 @@ class LoadedControl(StreamControl):
 
     def __init__(self, layout: TableLayout, program: Any, round_trip: int, shape: Any) -> None:
         self._layout = layout
-        others = {"form_word": In(layout.mode.size)}
+        others = {"form_word": In(layout.mode_fields.size)}
         super().__init__(program, round_trip, shape, flits=layout.room.flits, others=others)
 
     @override
     def _last_flit(self, m: Module, go: Value) -> Value:
-        form = View(self._layout.mode, self.value("form_word"))
-        return last_flit(m, self._layout, form, self.value("last"), go)
+        form = View(self._layout.mode_fields, self.input_value("form_word"))
+        return last_flit_of_block(m, self._layout, form, self.input_value("last"), go)
 
 
 class LoadedStreamTop(StreamTop):
     """Adds the modules of streams, and the loaded tables, to the netlist of a core."""
 
-    modules = LoadedLoader, LoadedUnloader
-    asks = "message_valid"
+    engine_classes = LoadedLoader, LoadedUnloader
+    request_net = "message_valid"
 
     def __init__(
         self, loading: Loading, core: Core, clocks: Clocks, timeout: int, *, has_run_port: bool
@@ -376,41 +393,45 @@ class LoadedStreamTop(StreamTop):
         room = self._layout.room
         words, blocks = room.part_words // room.beat, np.zeros((room.nodes, room.nodes, 1), int)
         sent = Packets(named=True, bank=blocks, base=blocks, words=words)
-        received = Packets(bank=np.full_like(blocks, OWN), base=blocks, words=words)
+        received = Packets(bank=np.full_like(blocks, OWN_BLOCK), base=blocks, words=words)
         of_all = self._facts, True, self._layout
         return (
-            LookedUpShape("load", self._core, (sent,), *of_all),
-            LookedUpShape("unload", self._core, (received,), *of_all),
+            TableEngineShape("load", self._core, (sent,), *of_all),
+            TableEngineShape("unload", self._core, (received,), *of_all),
         )
 
     @override
     def _command_shape(self) -> CommandShape:
         room = self._layout.room
         return CommandShape(
-            choices_of(room),
+            start_choices(room),
             self._facts,
             room.flits,
-            starts=self._layout.start,
+            starts=self._layout.start_fields,
             root_bits=address_width(room.nodes),
-            settled=SETTLED,
+            settled=LOADED_CYCLES,
         )
 
     @override
     def _command_nets(self) -> dict[str, str]:
-        """Return the renamed nets of commands: with a run port, images have inputs of their own."""
+        """Return the new names of nets of the command unit; with a run port add the load port.
+
+        With a run port images arrive through inputs of the fabric, and the outputs of the command
+        unit for images get other names.
+        """
         if not self._has_run_port:
             return {}
-        for name, bits in WORDS.items():
+        for name, bits in LOAD_INPUTS.items():
             self._build.add_input(name, bits)
-        return {name: f"command_{name}" for name in WORDS}
+        return {name: f"command_{name}" for name in LOAD_INPUTS}
 
     @override
-    def _control(self, round_trip: int) -> Callable[[], StreamControl]:
+    def _make_control(self, round_trip: int) -> Callable[[], StreamControl]:
         return partial(LoadedControl, self._layout, self._program, round_trip, self.loader)
 
     @override
-    def _constants(self, leaf: Engine) -> dict[str, Sequence[Source]]:
-        """Return the sources of the inputs of engines that differ from node to node."""
+    def _constant_inputs(self, leaf: Engine) -> dict[str, Sequence[Source]]:
+        """Return the sources of those inputs of an engine that come from its own node."""
         nodes, members = np.arange(self._build.nodes), leaf.signature.members
         nets = {"load_valid": "known_{}", "load_facts": "load_facts_{}",
                 "unload_facts": "unload_facts_{}", "row": "unload_row_{}"}  # fmt: skip
@@ -423,22 +444,22 @@ class LoadedStreamTop(StreamTop):
     @override
     def _add_core(self) -> list[tuple[str, int]]:
         build, loading = self._build, self._loading
-        rest = f"rest_{levels(build.nodes) - 1}_0" if self._has_run_port else ""
+        rest = f"rest_{tree_levels(build.nodes) - 1}_0" if self._has_run_port else ""
         loading.add_loader(build, "image_loader", "last_entry", rest)
         self._add_node_facts()
-        return self._core.add(NETS, partial(loading.add_node_tables, self._core))
+        return self._core.add_modules(RUN_PORT_NETS, partial(loading.add_node_tables, self._core))
 
     def _add_node_facts(self) -> None:
         """Add a `NodeFacts` for each node."""
         build, nodes = self._build, np.arange(self._build.nodes)
-        near = build.distribution.near_each
+        near = build.distribution.group_registers
         make = partial(NodeFacts, self._facts)
         members = make().signature.members
         build.add_module("node_facts", make, role=Role.STREAM)
         inputs: dict[str, Sequence[Source]] = {
             name: (near(name, nodes),) for name in ("load_mode", "run_begins", "clear")
         }
-        inputs["load_valid"] = (near(self.asks, nodes),)
+        inputs["load_valid"] = (near(self.request_net, nodes),)
         inputs["facts_row"] = (Slice("facts_row_{}", nodes, 0, members["facts_row"].shape),)
         outputs = {name: (f"{name}_{{}}", members[name].shape)
                    for name in ("entry", "known", "load_facts", "unload_facts")}  # fmt: skip

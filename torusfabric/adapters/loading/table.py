@@ -1,6 +1,6 @@
-"""Loaded tables: memories with a read port, written on the bus of the loader.
+"""`LoadedTable`: the memories of loaded tables, which the loader writes over a bus.
 
-A `LoadedTable` holds all tables of one owner: those of a node, or a single table of the fabric (see
+A module holds all tables of one owner: those of a node, or a single table of the fabric (see
 `torusfabric.adapters.loading.layout`). Cycles of a write::
 
     cycle 0   the loader drives the bus; the table compares the owner number
@@ -17,14 +17,14 @@ from amaranth.lib import memory
 from amaranth.lib.wiring import In, Out
 
 from ...rtl.memories import ReadPort, WritePort, add_memory, add_rom, address_width
-from ...rtl.modules import delayed
+from ...rtl.modules import delay_value
 from ...rtl.netlist import Leaf
-from .layout import TableSize, pieces
+from .layout import TableSize, split_into_pieces
 
 __all__ = ["LoadedTable", "part_bits"]
 
 #: Most rows of a table that synthesis may build from LUTs; larger tables ask for a block RAM.
-SMALL = 16
+MOST_LUT_ROWS = 16
 
 
 class LoadedTable(Leaf):
@@ -35,16 +35,16 @@ class LoadedTable(Leaf):
     tables : sequence of (int, int)
         Rows and bits of each table.
     bus : dict of str to int
-        Names and bits of the signals from the loader: `TableLayout.bus`.
+        Names and bits of the signals from the loader: `TableLayout.bus_signals`.
     contents : sequence of (sequence of int)
         Initial rows of each table; all rows of a table without initial rows are 0.
     parts : dict of str to ((sequence of (int, int)), int)
         For each output its bits and its delay. The rows that are read from all tables are
-        concatenated, table 0 lowest; the bits are ranges (first bit, number of bits) of the
-        result. The delay counts further cycles in registers.
+        concatenated, table 0 lowest. An output has some ranges (first bit, number of bits) of the
+        concatenation, delayed by a number of further registers.
     whole : bool
-        True if the owner has one table that is made of registers, all rows of which are read at
-        all times.
+        True if the owner has one table, made of registers. Then all of its rows are concatenated,
+        row 0 lowest, and are read in every cycle.
     written : bool
         False for proofs, in which the tables are constant.
 
@@ -55,7 +55,7 @@ class LoadedTable(Leaf):
     address_0, address_1, .. : In
         Row to read from each table; absent with `whole`.
     load_valid, load_every, load_table, load_row, load_piece, load_word : In
-        The bus from the loader: see `TableLayout.bus`.
+        The bus from the loader: see `TableLayout.bus_signals`.
     NAME : Out
         The bits of an output, one cycle after the addresses plus the delay.
     """
@@ -82,26 +82,30 @@ class LoadedTable(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build a memory for each piece, and the outputs."""
+        """Build a memory for each piece of each table, and the outputs."""
         m = Module()
-        mine = self.value("load_table") == self.value("number")
+        mine = self.input_value("load_table") == self.input_value("number")
         enable = Signal(name="written")
-        m.d.sync += enable.eq(self.value("load_valid") & (mine | self.value("load_every")))
-        row, number, word = (delayed(m, self.value(f"load_{name}"), 1)
+        m.d.sync += enable.eq(
+            self.input_value("load_valid") & (mine | self.input_value("load_every"))
+        )
+        row, number, word = (delay_value(m, self.input_value(f"load_{name}"), 1)
                              for name in ("row", "piece", "word"))  # fmt: skip
         found = []
-        for k, (of, rows, low, bits) in enumerate(pieces(self.tables)):
+        for k, (of, rows, low, bits) in enumerate(split_into_pieces(self.tables)):
             init = [value >> low & (1 << bits) - 1 for value in self._contents[of] or [0] * rows]
             write = WritePort(row, word[:bits], enable & (number == k))
             if self.whole:
-                found.append(self._registers(m, init, bits, write))
+                found.append(self._make_registers(m, init, bits, write))
                 continue
-            depth, name, read = max(rows, 2), f"piece_{k}", self.value(f"address_{of}")
+            depth, name, read = max(rows, 2), f"piece_{k}", self.input_value(f"address_{of}")
             if self._written:
                 cells = memory.MemoryData(shape=bits, depth=depth, init=init)
                 write = write._replace(address=row[: address_width(depth)])
                 asked = ReadPort(read, Const(1))
-                shown = add_memory(m, name, cells, write=write, read=asked, block=rows > SMALL)
+                shown = add_memory(
+                    m, name, cells, write=write, read=asked, block=rows > MOST_LUT_ROWS
+                )
             else:
                 init += [0] * (depth - rows)
                 shown = add_rom(m, name, rows=init, width=bits, address=read)
@@ -111,11 +115,13 @@ class LoadedTable(Leaf):
         whole = Cat(*(part for parts in zip(*found, strict=True) for part in parts))
         for name, (runs, late) in self.parts.items():
             part = Cat(whole[start : start + bits] for start, bits in runs)
-            m.d.comb += getattr(self, name).eq(delayed(m, part, late, name))
+            m.d.comb += getattr(self, name).eq(delay_value(m, part, late, name))
         return m
 
-    def _registers(self, m: Module, init: list[int], bits: int, write: WritePort) -> list[Value]:
-        """Return the rows of a piece as registers, or as constants if tables cannot be written."""
+    def _make_registers(
+        self, m: Module, init: list[int], bits: int, write: WritePort
+    ) -> list[Value]:
+        """Return the rows of a piece as registers; as constants if tables cannot be written."""
         if not self._written:
             return [Const(value, bits) for value in init]
         rows = [Signal(bits, init=value, reset_less=True, name=f"row_{k}")
@@ -127,5 +133,5 @@ class LoadedTable(Leaf):
 
 
 def part_bits(runs: Sequence[TableSize]) -> int:
-    """Return the total bits of some ranges (first bit, number of bits)."""
+    """Return the number of bits in some ranges (first bit, number of bits)."""
     return sum(bits for _, bits in runs)

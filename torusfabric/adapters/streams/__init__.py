@@ -1,8 +1,9 @@
 """The stream adapter, the top ``stream``: each node sends and receives packets by AXI4-Stream.
 
-Each node has two *engines*. The *loader* writes packets of the node's stream into memories; the
-*unloader* reads received words and sends them as packets. Memories have S *sections*, and message m
-lies in section ``m mod S``, so that loading, running and unloading overlap:
+Each node has two *engines*. The *loader* takes packets from the user and writes them into the
+memories of the node. The *unloader* reads received words and sends them as packets to the user.
+Message m is the message of run m. Memories have S *sections*, and message m and the words that run
+m receives lie in section ``m mod S``. So loading, running and unloading overlap:
 
 =============  ==================  ==================  ==================
 section, of 2  while run 1 goes    while run 2 goes    while run 3 goes
@@ -11,9 +12,13 @@ section, of 2  while run 1 goes    while run 2 goes    while run 3 goes
 1              run 1               load 3, unload 1    run 3
 =============  ==================  ==================  ==================
 
-The *control* starts a run when every node is ready. A node is ready if a complete message
-waits in it, and fewer runs are claimed than it has buffers. A run is *claimed* from its begin until
-its last word has left the memory. So no word is overwritten, and a run never waits once begun.
+The *control* starts a run when every node is ready. A node is ready if it holds a complete message,
+and has room for received words. There is room if fewer runs are claimed than the node has buffers
+(see `sections`). A run is *claimed* at a node from its begin until its last received word has left
+the memory. So no word is overwritten, and a run never waits once it has begun.
+
+If runs choose more than the length of messages, the fabric has a stream of *commands*, one for each
+run, and a stream of *statuses*, which report the end of each run.
 
 =========== ==================================================================================
 packets     locations of the words of packets, as arrays over nodes, packets and blocks

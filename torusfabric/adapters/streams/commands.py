@@ -4,9 +4,8 @@ A *command* is a packet with the choices of a run: mode, length, root, operation
 *status* is a packet with the tag, an error number and the cycles of the run. Statuses have the
 order of commands.
 
-While run k is under way, the message of run k + 1 is being loaded, and the message of run k + 2 may
-already be waiting. So two commands are under way besides that of the run, one with an even and one
-with an odd number.
+While run k is under way, nodes may load the messages of runs k + 1 and k + 2. So the module holds
+two commands besides that of the run under way, one with an even and one with an odd number.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
-from ...rtl.memories import choose, constant_at
+from ...rtl.memories import choose_value, constant_at
 from ...rtl.modules import Leaf
 from ...rtl.run_choices import (
     ERROR_BITS,
     RunChoices,
     RunError,
     entry_members,
-    found_entry,
-    run_form,
+    find_entry,
+    find_form,
 )
-from .ports import COMMAND, COMMAND_BITS, LOAD, STATUS, command_members
+from .ports import COMMAND_BITS, COMMAND_WORDS, LOAD_MODE, STATUS_WORDS, command_members
 from .run_facts import RunFacts
 
 __all__ = ["CommandShape", "Commands"]
 
 #: The error number of a valid command.
-NONE = Const(RunError.NONE, ERROR_BITS)
+NO_ERROR = Const(RunError.NONE, ERROR_BITS)
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ class CommandShape:
     Parameters
     ----------
     choices : RunChoices
-        Choices of each mode, of which the last is the barrier, if there is one; with loadable
-        tables, of each entry of the start table.
+        Choices of each mode; the last mode is the barrier, if there is one. With loadable tables,
+        choices of each entry of the table `starts`.
     facts : RunFacts
         Widths of the choices at the nodes.
     most : int
@@ -52,8 +51,8 @@ class CommandShape:
     barrier : bool
         True if the last mode is a barrier, in which nodes only wait for one another.
     starts : data.StructLayout or None
-        With loadable tables, the layout of an entry of the start table. Commands are then compared
-        with the entries, and may carry images.
+        With loadable tables, the fields of a row of the table `starts`. Commands are then compared
+        with its rows, and may carry images.
     root_bits : int
         With loadable tables, the bits of a node number.
     settled : int
@@ -69,7 +68,7 @@ class CommandShape:
     settled: int = 0
 
     @property
-    def operations(self) -> tuple[int, ...]:
+    def operator_counts(self) -> tuple[int, ...]:
         """Number of operators from which each mode chooses; 0 for a mode that combines nothing."""
         unit = self.choices.operators
         count = len(unit.operators) if unit else 0
@@ -77,27 +76,34 @@ class CommandShape:
 
     @property
     def operation_bits(self) -> int:
-        """Bits of the number of an operator; 0 if runs have no choice."""
-        return self.choices.inputs.get("operation", 0)
+        """Bits of the number of an operator in a command; 0 if runs do not choose the operator."""
+        return self.choices.sampled_inputs.get("operation", 0)
 
     @property
-    def forms(self) -> int:
+    def n_forms(self) -> int:
         """Number of forms of all modes; the last is the barrier, if there is one."""
         return 1 + max(form for ranges in self.choices.served for _, form in ranges)
 
     @property
     def mode_bits(self) -> int:
         """Bits of the mode in a command."""
-        return (self.choices.modes - 1).bit_length()
+        return (self.choices.n_modes - 1).bit_length()
 
-    def length(self, length: Value) -> Value:
-        """Return the length that selects the form of a run: the longest if the command says 0."""
+    def effective_length(self, length: Value) -> Value:
+        """Return the length by which the form of a run is selected.
+
+        Length 0 in a command leaves the length to the packets; the form is then that for the
+        longest messages.
+        """
         length = length[: self.most.bit_length()]
         return Mux(length == 0, Const(self.most, len(length)), length)
 
     @property
-    def bits(self) -> dict[str, int]:
-        """Bits to store of each word of a command."""
+    def stored_bits(self) -> dict[str, int]:
+        """Number of bits to store for each word of a command, by the name of the word.
+
+        Of ``mode`` the form is stored.
+        """
         return {
             "mode": self.facts.form_bits,
             "length": self.most.bit_length(),
@@ -110,8 +116,9 @@ class CommandShape:
 class Commands(Leaf):
     """Module that checks commands, allows loaders to load their messages, and sends statuses.
 
-    A command is *put* when it is valid and its field, even or odd, is free. Loaders may then load
-    its message. An invalid command is refused with a status, when all runs before it are over.
+    The module has two places for commands whose runs have not begun, one for even and one for odd
+    numbers. A valid command is *put* when its place is free. Loaders may then load its message. An
+    invalid command is refused with a status, when all runs before it are over.
 
     With loadable tables, an image may follow a command. The module accepts the image when all runs
     before it are over and nodes have sent all received words. The status tells whether the image
@@ -143,13 +150,13 @@ class Commands(Leaf):
     unload_mode, unload_root : Out
         Form and root of the last run in each section.
     starts, entries, loaded : In
+        With loadable tables, the table `starts` and the loaded state; see `entry_members`.
     modes : Out
-        Start table and state of loadable tables, see `entry_members`; these and the following
-        members only with loadable tables.
+        With loadable tables, a bit for each mode that may run.
     all_rest : In(1)
-        High if all nodes have sent all received words.
+        With loadable tables, high if all nodes have sent all received words.
     load_we, load_first, load_data : Out
-        Words of an image, for the load port.
+        With loadable tables, the words of an image, for the loader.
     """
 
     def __init__(self, shape: CommandShape) -> None:
@@ -157,13 +164,13 @@ class Commands(Leaf):
         if shape.starts:
             words = {"load_we": Out(1), "load_first": Out(1), "load_data": Out(COMMAND_BITS)}
             loading = {
-                **entry_members(shape.starts, shape.choices.modes),
+                **entry_members(shape.starts, shape.choices.n_modes),
                 "all_rest": In(1),
                 **words,
             }
-        said = facts.said_widths("load")
-        if facts.by_form:  # with loadable tables nodes store the facts that they look up
-            said |= facts.said_widths("unload")
+        said = facts.run_choice_widths("load")
+        if facts.has_form_constants:  # with loadable tables nodes store the facts that they look up
+            said |= facts.run_choice_widths("unload")
         super().__init__(
             {
                 **loading,
@@ -175,32 +182,32 @@ class Commands(Leaf):
                 "mode": Out(facts.form_bits),
                 "root": Out(facts.root_bits),
                 "operation": Out(shape.operation_bits),
-                "wanted": Out(shape.bits["length"]),
+                "wanted": Out(shape.stored_bits["length"]),
                 "barrier": Out(int(shape.barrier)),
                 "may_begin": Out(1),
                 **{name: Out(bits) for name, bits in said.items()},
             }
         )
         #: Words of the packet so far; the count stops at one more than a command has.
-        self._number = Signal(range(len(COMMAND) + 2), name="number")
+        self._number = Signal(range(len(COMMAND_WORDS) + 2), name="number")
 
     def elaborate(self, platform: object) -> Module:
-        """Build the receiver, the check, the registers for commands under way, and statuses."""
+        """Build the receiver and check of commands, their registers, and the sender of statuses."""
         m = Module()
         there, taken = Signal(name="there"), Signal(name="taken")
-        under_way, ends = Signal(2, name="under_way"), self.value("run_over")
+        under_way, ends = Signal(2, name="under_way"), self.input_value("run_over")
         rests = under_way == 0
-        command = self._collect(m, there, taken)
+        command = self._collect_words(m, there, taken)
         error, fine = Signal(ERROR_BITS, name="refusal"), Signal(name="fine")
-        carried_out, whole = error == RunError.NONE, self._number == len(COMMAND)
+        carried_out, whole = error == RunError.NONE, self._number == len(COMMAND_WORDS)
         if self.shape.starts:
-            form, refusal = self._find(m, command, self.shape.starts)
-            loads, loaded = self._load(m, command, there, taken, rests)
-            refusal = Mux(loads, Mux(loaded, NONE, RunError.IMAGE), refusal)
+            form, refusal = self._find_entry(m, command, self.shape.starts)
+            loads, loaded = self._pass_image(m, command, there, taken, rests)
+            refusal = Mux(loads, Mux(loaded, NO_ERROR, RunError.IMAGE), refusal)
             carried_out &= ~loads
-            whole |= loads & (self._number > len(COMMAND))
+            whole |= loads & (self._number > len(COMMAND_WORDS))
         else:
-            form, refusal = self._choose(command)
+            form, refusal = self._choose_form(command)
         m.d.comb += error.eq(Mux(whole, refusal, RunError.COMMAND))
         m.d.comb += fine.eq(carried_out)
         odd, put, refused = Signal(name="odd"), Signal(name="put"), Signal(name="refused")
@@ -211,107 +218,113 @@ class Commands(Leaf):
             taken.eq(put | refused),
         ]
         m.d.sync += [odd.eq(odd ^ put), under_way.eq(under_way + put - ends)]
-        tag, idle = self._runs(m, {**command, "mode": form}, put, odd)
-        carried_out = (self.value("error") == RunError.NONE) & ~idle
-        cycles = Mux(carried_out, self.value("cycles"), 0)
-        made = Cat(tag, self.value("error"), cycles)
-        self._report(m, Mux(ends, made, Cat(command["tag"], error, Const(0, 32))), refused)
+        tag, idle = self._store_choices(m, {**command, "mode": form}, put, odd)
+        carried_out = (self.input_value("error") == RunError.NONE) & ~idle
+        cycles = Mux(carried_out, self.input_value("cycles"), 0)
+        made = Cat(tag, self.input_value("error"), cycles)
+        self._send_statuses(m, Mux(ends, made, Cat(command["tag"], error, Const(0, 32))), refused)
         return m
 
-    def _collect(self, m: Module, there: Signal, taken: Signal) -> dict[str, Value]:
-        """Store the words of a packet up to its last one, and count them.
+    def _collect_words(self, m: Module, there: Signal, taken: Signal) -> dict[str, Value]:
+        """Store the words of a command, and count them; return the words by name.
 
-        Words after those of a command are counted as one. A missing word, such as the tag, is 0.
+        `there` is high from the last word until `taken`. All words beyond those of a command
+        together increase the count by one. A missing word is 0.
         """
         number, beat = self._number, Signal(name="beat")
-        m.d.comb += [self.tready.eq(~there), beat.eq(self.value("tvalid") & self.tready)]
+        m.d.comb += [self.tready.eq(~there), beat.eq(self.input_value("tvalid") & self.tready)]
         command: dict[str, Value] = {}
-        for k, name in enumerate(COMMAND):
+        for k, name in enumerate(COMMAND_WORDS):
             command[name] = field = Signal(COMMAND_BITS, name=f"command_{name}")
             with m.If(taken):
                 m.d.sync += field.eq(0)
             with m.Elif(beat & (number == k)):
-                m.d.sync += field.eq(self.value("tdata"))
+                m.d.sync += field.eq(self.input_value("tdata"))
         with m.If(taken):
             m.d.sync += [there.eq(0), number.eq(0)]
         with m.Elif(beat):
-            m.d.sync += there.eq(self.value("tlast"))
-            m.d.sync += number.eq(number + (number <= len(COMMAND)))
+            m.d.sync += there.eq(self.input_value("tlast"))
+            m.d.sync += number.eq(number + (number <= len(COMMAND_WORDS)))
         return command
 
-    def _find(
+    def _find_entry(
         self, m: Module, command: dict[str, Value], starts: data.StructLayout
     ) -> tuple[Value, Value]:
-        """Return the entry of the start table for a command, and the error number."""
+        """Return the entry for a command with loadable tables, and the error number."""
         bits = self.shape.root_bits
         chosen = {
             "mode": command["mode"][: self.shape.facts.form_bits],
-            "length": self.shape.length(command["length"]),
+            "length": self.shape.effective_length(command["length"]),
             "root": command["root"][:bits],
         }
         beyond = command["root"][bits:].any()
-        entry, no_root, missing = found_entry(m, self, starts, chosen, beyond)
-        unknown = missing | (command["mode"] >= self.shape.choices.modes)
-        none = Mux(self.value("loaded"), RunError.MODE, RunError.IMAGE)
-        refusal = Mux(no_root, RunError.ROOT, self._other_refusal(command))
+        entry, no_root, missing = find_entry(m, self, starts, chosen, beyond)
+        unknown = missing | (command["mode"] >= self.shape.choices.n_modes)
+        none = Mux(self.input_value("loaded"), RunError.MODE, RunError.IMAGE)
+        refusal = Mux(no_root, RunError.ROOT, self._choice_error(command))
         return entry, Mux(unknown, none, refusal)
 
-    def _load(
+    def _pass_image(
         self, m: Module, command: dict[str, Value], there: Signal, taken: Signal, rests: Value
     ) -> tuple[Value, Value]:
-        """Pass the image after a command to the load port.
+        """Pass the image that follows a command to the loader.
 
-        Return two flags: the command has an image, and the image was loaded.
+        Return two flags: an image follows the command, and the image has been loaded.
         """
         settled, loads = self.shape.settled, Signal(name="loads")
         ends, begun = Signal(name="image_ends"), Signal(name="image_begun")
         left = Signal(range(settled + 1), name="settles")
         words, was_loaded = Signal(name="at_image"), Signal(name="was_loaded")
         m.d.comb += [
-            loads.eq(command["mode"] == LOAD),
-            words.eq(loads & (self._number >= len(COMMAND)) & ~there),
-            self.load_data.eq(self.value("tdata")),
+            loads.eq(command["mode"] == LOAD_MODE),
+            words.eq(loads & (self._number >= len(COMMAND_WORDS)) & ~there),
+            self.load_data.eq(self.input_value("tdata")),
             self.load_first.eq(~begun),
         ]
         # An image waits until all runs are over. No run can begin while it is being loaded, because
         # this module takes no further command.
         with m.If(words):
-            m.d.comb += self.tready.eq(rests & self.value("all_rest") & ~ends)
-            m.d.comb += self.load_we.eq(self.value("tvalid") & self.tready)
-        # `loaded` falls with the first word of an image. Only its rising again counts, because the
-        # image before also had it high.
+            m.d.comb += self.tready.eq(rests & self.input_value("all_rest") & ~ends)
+            m.d.comb += self.load_we.eq(self.input_value("tvalid") & self.tready)
+        # `loaded` is high for the preceding image, too, and falls with the first word of this one.
+        # So only a rise after the first word counts.
         image_there = Signal(name="image_there")
         m.d.sync += [
-            was_loaded.eq(self.value("loaded")),
-            image_there.eq(begun & (image_there | (self.value("loaded") & ~was_loaded))),
+            was_loaded.eq(self.input_value("loaded")),
+            image_there.eq(begun & (image_there | (self.input_value("loaded") & ~was_loaded))),
         ]
         with m.If(taken):
             m.d.sync += begun.eq(0)
         with m.If(self.load_we):
-            m.d.sync += [begun.eq(1), there.eq(0), ends.eq(self.value("tlast")), left.eq(settled)]
+            m.d.sync += [
+                begun.eq(1),
+                there.eq(0),
+                ends.eq(self.input_value("tlast")),
+                left.eq(settled),
+            ]
         with m.If(ends):
             m.d.sync += left.eq(left - 1)
             with m.If(left == 0):
                 m.d.sync += [ends.eq(0), there.eq(1)]
         return loads, image_there
 
-    def _choose(self, command: dict[str, Value]) -> tuple[Value, Value]:
-        """Return the form of a command, and the error number, a `RunError`."""
-        length = self.shape.length(command["length"])
-        form = run_form(self.shape.choices.served, self._mode(command), length)
-        unknown = command["mode"] >= self.shape.choices.modes
-        return form, Mux(unknown, RunError.MODE, self._other_refusal(command))
+    def _choose_form(self, command: dict[str, Value]) -> tuple[Value, Value]:
+        """Return the form for a command with fixed tables, and the error number, a `RunError`."""
+        length = self.shape.effective_length(command["length"])
+        form = find_form(self.shape.choices.served, self._mode_number(command), length)
+        unknown = command["mode"] >= self.shape.choices.n_modes
+        return form, Mux(unknown, RunError.MODE, self._choice_error(command))
 
-    def _other_refusal(self, command: dict[str, Value]) -> Value:
-        """Return the error number of operation, length and root, for a command with a valid mode.
+    def _choice_error(self, command: dict[str, Value]) -> Value:
+        """Return the error number of a command with a valid mode: of operation, length and root.
 
-        With loadable tables roots are checked by the start table.
+        With loadable tables the root is checked by `_find_entry`.
         """
         shape = self.shape
-        mode = self._mode(command)
-        error: Value = NONE
+        mode = self._mode_number(command)
+        error: Value = NO_ERROR
         if shape.operation_bits:
-            known = constant_at(shape.operations, mode)
+            known = constant_at(shape.operator_counts, mode)
             unknown = (known != 0) & (command["operation"] >= known)
             error = Mux(unknown, RunError.OPERATION, error)
         length = command["length"]
@@ -324,19 +337,21 @@ class Commands(Leaf):
             error = Mux((known != 0) & (command["root"] >= known), RunError.ROOT, error)
         return error
 
-    def _mode(self, command: dict[str, Value]) -> Value:
-        """Return the low bits of the mode, which are the mode if the command is valid."""
+    def _mode_number(self, command: dict[str, Value]) -> Value:
+        """Return the mode with the bits that valid modes need."""
         return command["mode"][: max(self.shape.mode_bits, 1)]
 
-    def _runs(
+    def _store_choices(
         self, m: Module, command: dict[str, Value], put: Value, odd: Value
     ) -> tuple[Value, Value]:
-        """Store the choices of two commands until their runs begin, and those of runs by section.
+        """Store the choices of commands, and drive the outputs with them.
 
-        Return the tag of the run under way, and a flag that it is a barrier, which moves no words.
+        The choices of a command are stored until its run begins. Then those that unloaders need are
+        stored for the section of the run. Return the tag of the run under way, and a flag that this
+        run is a barrier, which moves no words through the core.
         """
-        begins, sections = self.value("run_begins"), self.shape.facts.sections
-        section = Signal(sections.bits, name="next_section")
+        begins, sections = self.input_value("run_begins"), self.shape.facts.sections
+        section = Signal(sections.section_number_bits, name="next_section")
         following = section[0]
         # `tag` follows one cycle after the begin: the run before may end in the first cycle of a
         # run, and its status needs its own tag.
@@ -344,12 +359,12 @@ class Commands(Leaf):
         m.d.sync += begun.eq(begins)
         with m.If(begins):
             m.d.sync += self.load_valid.bit_select(following, 1).eq(0)
-            m.d.sync += section.eq(sections.following(section))
+            m.d.sync += section.eq(sections.next_section(section))
         with m.If(put):
             m.d.sync += self.load_valid.bit_select(odd, 1).eq(1)
         idle: Value = Const(0)
         waits: Value = Const(0)
-        for name, bits in self.shape.bits.items():
+        for name, bits in self.shape.stored_bits.items():
             if not bits:
                 continue
             both = Signal(2 * bits, name=f"{name}_under_way", reset_less=True)
@@ -361,7 +376,7 @@ class Commands(Leaf):
                     m.d.sync += tag.eq(both.word_select(~following, bits))
                 continue
             if name == "mode" and self.shape.barrier:
-                waits, idle = chosen == self.shape.forms - 1, Signal(name="run_idle")
+                waits, idle = chosen == self.shape.n_forms - 1, Signal(name="run_idle")
                 m.d.sync += self.barrier.eq(waits)
                 with m.If(begins):
                     m.d.sync += idle.eq(waits)
@@ -379,25 +394,29 @@ class Commands(Leaf):
                         m.d.sync += kept.eq(chosen)
         return tag, idle
 
-    def _report(self, m: Module, status: Value, refused: Value) -> None:
-        """Send statuses from a queue of two; `may_begin` reserves an entry before a run begins."""
+    def _send_statuses(self, m: Module, status: Value, refused: Value) -> None:
+        """Send statuses from a queue of two.
+
+        `status` is put into the queue at the end of a run, or when a command is `refused`.
+        `may_begin` is high only while the queue has room for the status of a further run.
+        """
         promised, there = Signal(2, name="promised"), Signal(2, name="statuses")
         into, out = Signal(name="into"), Signal(name="out")
-        beat = Signal(range(len(STATUS)), name="status_beat")
+        beat = Signal(range(len(STATUS_WORDS)), name="status_beat")
         kept = [Signal(len(status), name=f"status_{k}", reset_less=True) for k in range(2)]
         comes, leaves = Signal(name="comes"), Signal(name="leaves")
         shown = Mux(out, kept[1], kept[0])
         tag, rest = shown[:COMMAND_BITS], shown[COMMAND_BITS:]
         words = [tag, rest[:ERROR_BITS], rest[ERROR_BITS:]]
-        moves = self.status_tvalid & self.value("status_tready")
+        moves = self.status_tvalid & self.input_value("status_tready")
         m.d.comb += [
-            comes.eq(self.value("run_over") | refused),
+            comes.eq(self.input_value("run_over") | refused),
             leaves.eq(moves & self.status_tlast),
             self.status_tvalid.eq(there != 0),
-            self.status_tlast.eq(beat == len(STATUS) - 1),
-            self.status_tdata.eq(choose(words, beat)),
+            self.status_tlast.eq(beat == len(STATUS_WORDS) - 1),
+            self.status_tdata.eq(choose_value(words, beat)),
         ]
-        begins = self.value("run_begins") | refused
+        begins = self.input_value("run_begins") | refused
         following = Signal.like(promised, name="next_promised")
         m.d.comb += following.eq(promised + begins - leaves)
         m.d.sync += [

@@ -1,8 +1,8 @@
 """`StreamControl`: the module that starts a run as soon as every node is ready.
 
-The control stands between the readiness tree and `Commands` on one side, and the run port of the
-core on the other. Messages with a fault are *dropped*: the control announces begin and end of an
-empty run to the nodes, and does not start the core.
+Its inputs come from the readiness tree and from `Commands`; it drives the run port of the core and
+reports runs to the nodes. Messages with a fault are *dropped*: the control reports begin and end of
+an empty run to the nodes, and does not start the core.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from amaranth.hdl import Const, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
 from ...program import Program
-from ...rtl.lengths import last_of_form
+from ...rtl.lengths import last_flit_of_form
 from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
 from ...rtl.run_choices import ERROR_BITS, RunChoices, RunError
@@ -32,7 +32,8 @@ class StreamControl(Leaf):
     program : Program
         The program of the core.
     round_trip : int
-        Cycles from the start of a run until the readiness of the nodes for the next run arrives.
+        Cycles from the begin of a run until the readiness tree reports the state that the nodes
+        have after this begin.
     shape : EngineShape
         Parameters of the loaders.
     flits : int, optional
@@ -43,11 +44,13 @@ class StreamControl(Leaf):
 
     Members
     -------
-    ready, good, bad, last : In
-        From the readiness tree: every node is ready, no message has a fault, the faults, and the
-        number of the last flit of a packet.
+    ready, good : In(1)
+        From the readiness tree: high if every node is ready, and if no waiting message has a fault.
+    bad, last : In
+        From the readiness tree: the two faults (`BAD_LENGTH`, `BAD_DESTINATION`) of any waiting
+        message, and the number of the last flit of their packets.
     busy, idle, ending, ends, last_entry : In
-        Outputs of the run port.
+        Outputs of the run port; see `torusfabric.rtl.core.run_port`.
     may_begin, wanted, barrier : In
         From `Commands`: a run may begin, the length of the next run in flits (0 for any), and the
         next run is a barrier, which ends as soon as it begins.
@@ -55,16 +58,18 @@ class StreamControl(Leaf):
         Inputs of the run port; `last_flit` is the number of the last flit of a block.
     clear : Out(1)
         Reset of the nodes.
-    run_begins, run_ends : Out(1)
-        High for a cycle when a run begins, and `LEAD` cycles before the last cycle of a run, so
-        that the signal is at the nodes in time.
+    run_begins : Out(1)
+        High for a cycle when a run begins.
+    run_ends : Out(1)
+        High for a cycle, `LEAD_CYCLES` before the last cycle of a run, so that the nodes have the
+        signal in time.
     run_over : Out(1)
         High for a cycle when a run has ended, for `Commands`.
     run_empty, run_last : Out
         One field for the last run in each section: high if the run was dropped, and the number of
         the last flit of its packets.
     error : Out
-        A `RunError`: the reason why the last run was dropped, or 0.
+        A `RunError`: the reason for which the last run was dropped, or 0.
     """
 
     def __init__(
@@ -97,83 +102,87 @@ class StreamControl(Leaf):
                 "wanted": In(self._length_bits if commanded else 0),
                 "barrier": In(int(program.barrier)),
                 "start": Out(1),
-                "section": Out(sections.bits),
+                "section": Out(sections.section_number_bits),
                 "last_flit": Out(address_width(max(most, 2)) if last_bits else 0),
                 "clear": Out(1),
                 "run_begins": Out(1),
                 "run_ends": Out(1),
                 "run_over": Out(int(commanded)),
-                "run_empty": Out(sections.count),
-                "run_last": Out(sections.count * last_bits),
+                "run_empty": Out(sections.n_sections),
+                "run_last": Out(sections.n_sections * last_bits),
                 "error": Out(ERROR_BITS),
             }
             | dict(others)
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the decision, and the signals about runs for the nodes."""
+        """Build the decision to begin or drop a run, and the signals that report it."""
         m, bits = Module(), self._shape.length_bits
         # After a reset, too, the readiness of nodes is valid only after `round_trip` cycles.
         wait = Signal(range(self._round_trip + 1), name="left_to_wait", init=self._round_trip)
         # High if the core accepts a run in this cycle. Computed one cycle early and registered, off
         # the critical path.
         is_open = Signal(name="is_open")
-        other = self._other_length()
-        barrier = self.value("barrier") if self._program.barrier else Const(0)
-        told = self.value("bad")
+        other = self._has_other_length()
+        barrier = self.input_value("barrier") if self._program.barrier else Const(0)
+        told = self.input_value("bad")
         lengths, destinations = told[BAD_LENGTH] | other, told[BAD_DESTINATION]
-        allowed = self.value("may_begin") if self._shape.facts.commanded else Const(1)
+        allowed = self.input_value("may_begin") if self._shape.facts.commanded else Const(1)
         may, fine, go = Signal(name="may"), Signal(name="fine"), Signal(name="go")
         # Two registers delay the end of a dropped run, so that `run_empty` reaches nodes before.
         drops, over = Signal(name="drops"), Signal(name="over")
         m.d.comb += [
-            may.eq(self.value("ready") & is_open & allowed),
-            fine.eq(self.value("good") & ~other & ~barrier),
+            may.eq(self.input_value("ready") & is_open & allowed),
+            fine.eq(self.input_value("good") & ~other & ~barrier),
             self.start.eq(may & fine),
             # A dropped run, or a barrier, waits until the run under way has ended.
-            go.eq(may & (fine | ~self.value("busy"))),
+            go.eq(may & (fine | ~self.input_value("busy"))),
             self.run_begins.eq(go),
-            self.run_ends.eq(self.value("ends") | over),
+            self.run_ends.eq(self.input_value("ends") | over),
             self.clear.eq(ResetSignal("sync", allow_reset_less=True)),
         ]
         m.d.sync += [drops.eq(go & ~fine), over.eq(drops)]
         if self._shape.facts.commanded:
             was_busy = Signal(name="was_busy")
-            m.d.sync += was_busy.eq(self.value("busy"))
-            m.d.comb += self.run_over.eq((was_busy & ~self.value("busy")) | over)
+            m.d.sync += was_busy.eq(self.input_value("busy"))
+            m.d.comb += self.run_over.eq((was_busy & ~self.input_value("busy")) | over)
         with m.If(wait != 0):
             m.d.sync += wait.eq(wait - 1)
-        idle_next = (self.value("idle") | self.value("ending")) & ~go
+        idle_next = (self.input_value("idle") | self.input_value("ending")) & ~go
         m.d.sync += is_open.eq(idle_next & (wait <= 1))
         with m.If(go):
             wrong = Mux(destinations, RunError.DESTINATION, RunError.PACKETS)
             m.d.sync += [
                 wait.eq(self._round_trip),
-                self.section.eq(self._sections.following(self.section)),
+                self.section.eq(self._sections.next_section(self.section)),
                 self.run_empty.bit_select(self.section, 1).eq(lengths | destinations),
                 self.error.eq(Mux(lengths | destinations, wrong, RunError.NONE)),
             ]
             if bits:
-                m.d.sync += self.run_last.word_select(self.section, bits).eq(self.value("last"))
+                m.d.sync += self.run_last.word_select(self.section, bits).eq(
+                    self.input_value("last")
+                )
         if bits:
             m.d.comb += self.last_flit.eq(self._last_flit(m, go))
         return m
 
-    def _other_length(self) -> Value:
-        """Return a signal that is high if the length of messages differs from the command's."""
+    def _has_other_length(self) -> Value:
+        """Return a signal that is high if messages have another length than the command says."""
         if not (self._shape.facts.commanded and self._shape.length_bits):
             return Const(0, 1)
-        wanted, length = self.value("wanted"), self.value("last") + Const(1)
+        wanted, length = self.input_value("wanted"), self.input_value("last") + Const(1)
         return (wanted != 0) & (wanted != length[: self._length_bits])
 
     def _last_flit(self, m: Module, go: Value) -> Value:
         """Return the last flit of a block; with several forms valid one cycle after the start."""
-        last, form = self.value("last"), Const(0, 1)
+        last, form = self.input_value("last"), Const(0, 1)
         if len(self._program.forms) > 1:
             held = Signal(len(last), name="last_before", reset_less=True)
             with m.If(go):
                 m.d.sync += held.eq(last)
-            last, form = held, self.value("last_entry")
-        lengths, loops = RunChoices.of(self._program).lengths, self._program.forms
+            last, form = held, self.input_value("last_entry")
+        lengths, loops = RunChoices.from_program(self._program).lengths, self._program.forms
         assert lengths is not None
-        return last_of_form([form.loop for form in loops], lengths.cuts, last, form)
+        return last_flit_of_form(
+            [form.loop for form in loops], lengths.beats_and_chunks, last, form
+        )

@@ -1,9 +1,9 @@
 # amaranth: UnusedElaboratable=no
-"""`Crossing`: an asynchronous queue between the clock of a node and the clock of the fabric.
+"""`ClockCrossing`: an asynchronous queue between the clock of a node and the clock of the fabric.
 
-With ``clocks="per-node"`` each stream of each node passes one crossing. Each side of the queue has
-a counter of the words that have passed, and sends the counter to the other side in Gray code, in
-which one bit changes at a time.
+With ``clocks="per-node"`` each stream of each node passes through one crossing. Each side of the
+queue counts the words that have passed its end, and sends the count to the other side in Gray code,
+in which one bit changes at a time.
 
 Both sides must be reset together, whichever reset is asserted, even for a time shorter than a clock
 period, although their clocks are unrelated:
@@ -36,19 +36,19 @@ from ...rtl.netlist import Role
 if TYPE_CHECKING:
     from ...rtl.core.core import CoreBuilder
 
-__all__ = ["Crossing", "QUEUE", "add_crossings"]
+__all__ = ["ClockCrossing", "QUEUE_DEPTH", "add_crossings"]
 
 #: Words of a queue: the depth of distributed memory, and enough for a word in every cycle.
-QUEUE = 16
+QUEUE_DEPTH = 16
 
 #: Name of the clock domain of the node.
-NODE = "node"
+NODE_DOMAIN = "node"
 
 #: Registers between the reset of one side and the reset of the other.
 RESET_STAGES = 3
 
 
-class Crossing(Leaf):
+class ClockCrossing(Leaf):
     """Module that passes the words of a stream from one clock domain to another, in order.
 
     Parameters
@@ -67,8 +67,9 @@ class Crossing(Leaf):
     in_NAME, out_NAME : In, Out
         The stream into, and out of, the queue, signal by signal.
     untaken, takes : Out(1)
-        In the clock of the fabric: high while the queue holds words, and for a cycle when the node
-        is seen to have accepted words; only if `watched`.
+        `untaken` is high while the queue holds words that the node has not accepted. `takes` is
+        high for a cycle after the node has accepted words. Both in the clock of the fabric, and
+        only if `watched`.
     """
 
     def __init__(self, fields: Mapping[str, int], *, inward: bool, watched: bool = False) -> None:
@@ -91,23 +92,23 @@ class Crossing(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the queue between the domains."""
         m = Module()
-        m.domains += ClockDomain(NODE, local=True)
-        m.d.comb += ClockSignal(NODE).eq(self.value("node_clk"))
+        m.domains += ClockDomain(NODE_DOMAIN, local=True)
+        m.d.comb += ClockSignal(NODE_DOMAIN).eq(self.input_value("node_clk"))
         held = Signal()
-        resets = {each: Signal(name=f"{each}_resets") for each in (NODE, "sync")}
-        m.submodules.hold = AsyncFFSynchronizer(ResetSignal() | self.value("node_rst"), held)
-        for domain, cause in ((NODE, held), ("sync", resets[NODE])):
+        resets = {each: Signal(name=f"{each}_resets") for each in (NODE_DOMAIN, "sync")}
+        m.submodules.hold = AsyncFFSynchronizer(ResetSignal() | self.input_value("node_rst"), held)
+        for domain, cause in ((NODE_DOMAIN, held), ("sync", resets[NODE_DOMAIN])):
             m.submodules[f"{domain}_reset"] = AsyncFFSynchronizer(
                 cause, resets[domain], o_domain=domain, stages=RESET_STAGES
             )
-        m.d.comb += ResetSignal(NODE).eq(resets[NODE])
-        into, out = (NODE, "sync") if self._inward else ("sync", NODE)
-        words = Memory(shape=sum(self._fields.values()), depth=QUEUE, init=[])
+        m.d.comb += ResetSignal(NODE_DOMAIN).eq(resets[NODE_DOMAIN])
+        into, out = (NODE_DOMAIN, "sync") if self._inward else ("sync", NODE_DOMAIN)
+        words = Memory(shape=sum(self._fields.values()), depth=QUEUE_DEPTH, init=[])
         m.submodules.words = words
         write, read = words.write_port(domain=into), words.read_port(domain=out)
         writes, reads = Signal(name="writes"), Signal(name="reads")
-        written = _pointer(m, "written", writes, into, out)
-        fetched = _pointer(m, "fetched", reads, out, into)
+        written = _add_pointer(m, "written", writes, into, out)
+        fetched = _add_pointer(m, "fetched", reads, out, into)
         ours = fetched if self._inward else written
         with m.If(resets["sync"]):
             m.d.sync += [ours.number.eq(0), ours.gray.eq(0)]
@@ -117,11 +118,11 @@ class Crossing(Leaf):
         m.d.comb += [
             self.in_tready.eq((written.gray != full) & ~resets[into]),
             self.out_tvalid.eq((fetched.gray != written.seen) & ~resets[out]),
-            writes.eq(self.value("in_tvalid") & self.in_tready),
-            reads.eq(self.value("out_tready") & self.out_tvalid),
+            writes.eq(self.input_value("in_tvalid") & self.in_tready),
+            reads.eq(self.input_value("out_tready") & self.out_tvalid),
             write.en.eq(writes),
             write.addr.eq(written.number[:-1]),
-            write.data.eq(Cat(self.value(f"in_{name}") for name in self._fields)),
+            write.data.eq(Cat(self.input_value(f"in_{name}") for name in self._fields)),
             read.en.eq(1),
             read.addr.eq(fetched.following[:-1]),
             Cat(getattr(self, f"out_{name}") for name in self._fields).eq(read.data),
@@ -136,7 +137,7 @@ class Crossing(Leaf):
         return m
 
 
-class _Pointer(NamedTuple):
+class _QueuePointer(NamedTuple):
     """Counter of the words that have passed one end of a queue, modulo twice the depth.
 
     Parameters
@@ -155,15 +156,15 @@ class _Pointer(NamedTuple):
     seen: Signal
 
 
-def _pointer(m: Module, name: str, passes: Value, domain: str, other: str) -> _Pointer:
+def _add_pointer(m: Module, name: str, passes: Value, domain: str, other: str) -> _QueuePointer:
     """Add the counter of one end of a queue, in `domain`, and its synchroniser to `other`."""
-    bits = QUEUE.bit_length()
+    bits = QUEUE_DEPTH.bit_length()
     number, gray = Signal(bits, name=name), Signal(bits, name=f"{name}_gray")
     following, seen = Signal(bits, name=f"{name}_next"), Signal(bits, name=f"{name}_seen")
     m.d.comb += following.eq(number + passes)
     m.d[domain] += [number.eq(following), gray.eq(following ^ (following >> 1))]
     m.submodules[f"{name}_cdc"] = FFSynchronizer(gray, seen, o_domain=other)
-    return _Pointer(number, gray, following, seen)
+    return _QueuePointer(number, gray, following, seen)
 
 
 def add_crossings(build: CoreBuilder, *, watched: bool) -> None:
@@ -200,6 +201,6 @@ def add_crossings(build: CoreBuilder, *, watched: bool) -> None:
         module, shows = f"{side}_crossing", watched and not inward
         if shows:
             outputs |= {name: (f"{name}_{{}}", 1) for name in ("untaken", "takes")}
-        make = partial(Crossing, fields, inward=inward, watched=shows)
+        make = partial(ClockCrossing, fields, inward=inward, watched=shows)
         build.add_module(module, make, role=Role.STREAM)
         build.add_array(f"{module}_{{}}", module, nodes, inputs=inputs, outputs=outputs)

@@ -1,8 +1,8 @@
 """`Engine`, the base class of `Loader` and `Unloader`, and `EngineShape`, their parameters.
 
-Form and root of a message, or of a run, come from `Commands`. The inputs for them have one field
-for each of the few messages under way; the lowest bits of the number of a message select its field,
-see `RunFacts`.
+A loader needs form and root of the message that it loads, an unloader those of the run that it
+unloads. `Commands` drives inputs for them, with one field for each of the few messages or runs
+under way. The lowest bits of the number of a message or run select its field; see `RunFacts`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ...rtl.core import Core
 from ...rtl.core.memory_port import MemoryPort
 from ...rtl.memories import constant_at
 from ...rtl.modules import Leaf
-from .packets import NOWHERE, OWN, Packets
+from .packets import NO_BLOCK, OWN_BLOCK, Packets
 from .run_facts import RunFacts
-from .sections import number_bits
-from .table import FREE, PacketTable
+from .sections import stream_id_bits
+from .table import ANY_VALUE, PacketTable
 from .words import WordShape
 
 __all__ = ["Engine", "EngineShape"]
@@ -53,17 +53,19 @@ class EngineShape:
     keeps: bool
 
     @cached_property
-    def table(self) -> PacketTable:
+    def packet_table(self) -> PacketTable:
         """The packet table: bank and base address of each block."""
         packets = self.packets
-        bank = [np.where(each.bank < 0, FREE, each.bank) for each in packets]
-        base = [np.where(each.bank < 0, FREE, each.base) for each in packets]
-        own = [np.where(each.bank == NOWHERE, FREE, each.bank == OWN) for each in packets]
+        bank = [np.where(each.bank < 0, ANY_VALUE, each.bank) for each in packets]
+        base = [np.where(each.bank < 0, ANY_VALUE, each.base) for each in packets]
+        own = [
+            np.where(each.bank == NO_BLOCK, ANY_VALUE, each.bank == OWN_BLOCK) for each in packets
+        ]
         fields = {"bank": bank, "base": base} | ({"own": own} if self.verb == "unload" else {})
         return PacketTable(packets, fields)
 
     @property
-    def port(self) -> MemoryPort:
+    def memory_port(self) -> MemoryPort:
         """The memory port of each node."""
         port = self.core.memory_port
         assert isinstance(port, MemoryPort)
@@ -71,7 +73,7 @@ class EngineShape:
 
     @property
     def beat(self) -> int:
-        """Flits of a word of the stream and the memory port."""
+        """Number of flits in a word of the stream, and of the memory port."""
         return self.core.beat
 
     @property
@@ -85,21 +87,21 @@ class EngineShape:
         return self.core.program.any_length
 
     @property
-    def number_bits(self) -> int:
+    def stream_id_bits(self) -> int:
         """Bits of `tdest` and `tid`."""
-        return number_bits(self.core.program)
+        return stream_id_bits(self.core.program)
 
     @cached_property
-    def counts(self) -> list[int]:
+    def packet_counts(self) -> list[int]:
         """Largest number of packets of a node, in each form."""
-        return [each.count for each in self.packets]
+        return [each.most_packets for each in self.packets]
 
     @cached_property
-    def words(self) -> WordShape:
+    def word_shape(self) -> WordShape:
         """The division of the words of a packet into blocks."""
         return WordShape(
             most=-(-self.most_flits // self.beat),
-            chunks=tuple(each.blocks for each in self.packets),
+            chunks=tuple(each.n_blocks for each in self.packets),
             block=max(each.words for each in self.packets),
             in_turn=self.any_length,
             pitch=tuple(each.pitch for each in self.packets),
@@ -108,72 +110,75 @@ class EngineShape:
     @property
     def data_bits(self) -> int:
         """Bits of the data of a stream."""
-        return 8 * -(-self.port.width // 8)
+        return 8 * -(-self.memory_port.width // 8)
 
     @property
     def keep_bits(self) -> int:
         """Bits of `tkeep`, one for each byte of a word; 0 if a word is one flit."""
-        return self.port.width // 8 if self.beat > 1 else 0
+        return self.memory_port.width // 8 if self.beat > 1 else 0
 
     @property
     def flit_bits(self) -> int:
-        """Bits of the number of a flit in a word."""
+        """Bits of the position of a flit within a word; 0 if a word is one flit."""
         return self.beat.bit_length() - 1
 
     @property
-    def last_bits(self) -> int:
-        """Bits of the number of the last flit of a packet."""
-        return self.words.index_bits + self.flit_bits
+    def last_flit_bits(self) -> int:
+        """Bits of the number of the last flit of a packet, counted from 0."""
+        return self.word_shape.index_bits + self.flit_bits
 
     @property
     def length_bits(self) -> int:
         """Bits of the number of the last flit of a packet; 0 if the length is fixed."""
-        return self.last_bits if self.any_length else 0
+        return self.last_flit_bits if self.any_length else 0
 
     @property
-    def some(self) -> bool:
+    def has_idle_senders(self) -> bool:
         """True if lengths vary, and in some form some nodes have no packets, hence no length."""
         return self.any_length and any(
-            each.at_root or not each.there.all() for each in self.packets
+            each.at_root or not each.has_packets.all() for each in self.packets
         )
 
     @property
-    def lacks(self) -> bool:
+    def has_unequal_packets(self) -> bool:
         """True if, in some form, nodes have different numbers or origins of packets."""
-        return any(each.numbers is not None and each.count > 1 for each in self.packets)
+        return any(each.numbers is not None and each.most_packets > 1 for each in self.packets)
 
     @property
     def packet_bits(self) -> int:
         """Bits of the number of a packet of a node."""
-        return (max(self.counts) - 1).bit_length()
+        return (max(self.packet_counts) - 1).bit_length()
 
     @property
-    def named(self) -> list[bool]:
+    def has_destinations(self) -> list[bool]:
         """True for each form in which packets have destinations."""
         return [each.named for each in self.packets]
 
     @property
     def position_bits(self) -> int:
-        """Bits of the input `position`, the positions of a node in the groups of all forms.
+        """Bits of the input `position`: the position of a node in its group, for each form.
 
-        They are compared with roots and destinations; 0 if no form needs that.
+        The engine compares it with roots and destinations. The result is 0 if no form needs this.
         """
         matters = any(each.at_root for each in self.packets)
-        matters |= self.verb == "load" and any(self.named)
+        matters |= self.verb == "load" and any(self.has_destinations)
         return self.facts.position_bits * len(self.packets) * matters
 
     @property
-    def key_bits(self) -> int:
+    def rom_address_bits(self) -> int:
         """Bits of the address of the ROM; 0 if the packet table needs no ROM."""
-        return self.table.address_bits * (self.table.rom_bits > 0)
+        return self.packet_table.address_bits * (self.packet_table.rom_bits > 0)
 
     @property
     def address_is_disjoint(self) -> bool:
-        """True if base and offset have no bit in common: an OR gives the address, not an adder."""
-        most, bits = (1 << self.words.within_bits) - 1, min(self.words.pitch) - 1
-        pitches = {*self.words.pitch}
+        """True if no base address and offset have a bit in common.
+
+        An address is then their OR, which needs no adder.
+        """
+        most, bits = (1 << self.word_shape.offset_bits) - 1, min(self.word_shape.pitch) - 1
+        pitches = {*self.word_shape.pitch}
         low = bits if len(pitches) == 1 and not (bits + 1) & bits else 0
-        return self.table.is_disjoint("base", most & ~low)
+        return self.packet_table.is_disjoint("base", most & ~low)
 
 
 class Engine(Leaf):
@@ -194,41 +199,42 @@ class Engine(Leaf):
         self.shape = shape
         super().__init__(signature)
 
-    def _said(self, name: str, number: Value, bits: int, *, otherwise: int = 0) -> Value:
-        """Return the choice `name` of a run, or `otherwise` if commands have no such choice.
+    def _run_choice(self, name: str, number: Value, bits: int, *, otherwise: int = 0) -> Value:
+        """Return the choice `name` of a message or run, from the input ``<verb>_<name>``.
 
-        `number` is the lowest bits of the number of the run, and selects one of the fields, each of
-        `bits` bits.
+        `number` has the lowest bits of the number of the message or run, and selects one of the
+        fields of the input, each of `bits` bits. If commands have no such choice, return
+        `otherwise`.
         """
         name = f"{self.shape.verb}_{name}"
         if name not in self.signature.members:
             return Const(otherwise, 1)
-        return self.value(name).word_select(number, bits)
+        return self.input_value(name).word_select(number, bits)
 
     def _form_of(self, number: Value) -> Value:
-        """Return the form of a run."""
-        return self._said("mode", number, self.shape.facts.form_bits)
+        """Return the form of a message or run, given the lowest bits of its number."""
+        return self._run_choice("mode", number, self.shape.facts.form_bits)
 
     def _root_of(self, number: Value) -> Value:
-        """Return the root of a run."""
-        return self._said("root", number, self.shape.facts.root_bits)
+        """Return the root of a message or run, given the lowest bits of its number."""
+        return self._run_choice("root", number, self.shape.facts.root_bits)
 
-    def _given(self, name: str, form: Value) -> Value:
+    def _form_field(self, name: str, form: Value) -> Value:
         """Return the field of a form, from an input with one field for each form."""
-        given = self.value(name)
+        given = self.input_value(name)
         return given.word_select(form, len(given) // len(self.shape.packets))
 
-    def _takes_part(self, number: Value) -> Value:
-        """Return True if the node has packets in a run."""
+    def _has_packets(self, number: Value) -> Value:
+        """Return True if the node has packets in a run, given the lowest bits of its number."""
         form, at_root = self._form_of(number), [each.at_root for each in self.shape.packets]
-        passes = self._given(self.passes, form)
+        passes = self._form_field(self.passes, form)
         if not any(at_root):
             return passes
-        is_root = self._root_of(number) == self._given("position", form)
+        is_root = self._root_of(number) == self._form_field("position", form)
         # The root counts only in forms in which the root alone has packets.
         return passes & (is_root | ~constant_at(list(map(int, at_root)), form)[0])
 
-    def _address(self, base: Value, within: Value) -> Value:
+    def _word_address(self, base: Value, within: Value) -> Value:
         """Return the address of a word, from the base of its block and its offset."""
         if not len(base):
             return within

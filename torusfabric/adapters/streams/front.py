@@ -5,16 +5,16 @@ from __future__ import annotations
 from ...program import Program
 from ...rtl.core import Core
 from ...rtl.core.run_port import RunPort
-from ...rtl.flit_rows import AUTO, by_beats
-from ...rtl.front import Built, Front
-from ...toolchain.values import natural
+from ...rtl.flit_rows import AUTO, divide_by_beats
+from ...rtl.front import Front, FrontFacts
+from ...toolchain.values import parse_non_negative_int
 from ..host.finders import host_layouts
-from .hardware import LEAD, StreamTop
+from .hardware import LEAD_CYCLES, StreamTop
 from .interface import StreamInterface
 from .options import Clocks
 from .ports import needs_commands
 from .run_port import add_run_port, run_choices
-from .sections import least_beat, sections_of
+from .sections import choose_sections, least_beat
 
 __all__ = ["StreamFront"]
 
@@ -54,28 +54,28 @@ class StreamFront(Front):
         if isinstance(beat, str) and beat == AUTO:
             beat, program = least_beat(program, width)
         else:
-            beat = natural("Beat", beat)
-            program = by_beats(program, width, beat)
-        sections = sections_of(program, beat).count
+            beat = parse_non_negative_int("Beat", beat)
+            program = divide_by_beats(program, width, beat)
+        sections = choose_sections(program, beat).n_sections
         core = Core(
             program,
             width,
             beat=beat,
             sections=sections,
             concurrent=True,
-            run_port=RunPort(program, sections=sections, lead=LEAD, resets=False),
+            run_port=RunPort(program, sections=sections, lead=LEAD_CYCLES, resets=False),
         )
         # Layouts count flits, not beats: no port of this front has addresses.
         super().__init__(core, host_layouts(program))
         self._clocks, self._timeout, self._for_bus = clocks, timeout, for_bus
 
-    def add(self) -> Built:
+    def add_hardware(self) -> FrontFacts:
         """Add engines, control, commands and core to the netlist."""
         core, program = self.core, self.core.program
-        routers = StreamTop(core, self._clocks, self._timeout).add()
+        routers = StreamTop(core, self._clocks, self._timeout).add_modules()
         if self._for_bus and needs_commands(program):
             add_run_port(core.build, run_choices(program))
         interface = StreamInterface(
             program, core.width, self._clocks, core.beat, has_run_port=self._for_bus
         )
-        return Built(routers, interface)
+        return FrontFacts(routers, interface)

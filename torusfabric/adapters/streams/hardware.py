@@ -1,4 +1,4 @@
-"""`StreamTop`: assembly of a core, two engines at each node, control and commands to a netlist."""
+"""`StreamTop`: the builder that assembles core, engines, control and commands to a netlist."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from amaranth.lib.wiring import Out
 from ...program import Program
 from ...program.mode import Range
 from ...program.timing import DISTRIBUTION
-from ...rtl.arrays import Numbers, Slice, Source
+from ...rtl.arrays import Constants, Slice, Source
 from ...rtl.core import Core
 from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
-from ...rtl.netlist import Part, Parts, Role, add_single
+from ...rtl.netlist import Part, Parts, Role, add_single_instance
 from ...rtl.run_choices import RunChoices
 from .commands import Commands, CommandShape
 from .control import StreamControl
@@ -27,29 +27,29 @@ from .loader import Loader
 from .options import Clocks
 from .own_block import OwnBlock
 from .packets import (
-    OWN,
+    OWN_BLOCK,
     barrier_packets,
     packets_received,
     packets_sent,
 )
 from .ports import COMMAND_NETS, needs_commands, stream_ports
-from .readiness import add_tree, add_watch
+from .readiness import add_readiness_tree, add_stall_watch
 from .run_facts import RunFacts
-from .sections import Sections, levels
+from .sections import Sections, tree_levels
 from .unloader import Unloader
 
 if TYPE_CHECKING:
     from ...rtl.core.core import CoreBuilder
 
-__all__ = ["LEAD", "StreamTop"]
+__all__ = ["LEAD_CYCLES", "StreamTop"]
 
 #: Cycles before the last cycle of a run in which the control announces the end of the run, so that
 #: unloaders read the first word as soon as the last word is stored: `DISTRIBUTION` to the nodes,
 #: and two in the unloader, one of which follows the run.
-LEAD = DISTRIBUTION + 1
+LEAD_CYCLES = DISTRIBUTION + 1
 
 #: Net of each member of the run port, where the names of net and member differ.
-NETS = {"entry": "mode", "last": "last_flit"}
+RUN_PORT_NETS = {"entry": "mode", "last": "last_flit"}
 
 
 class StreamTop:
@@ -70,15 +70,15 @@ class StreamTop:
         Parameters of all loaders, and of all unloaders.
     """
 
-    #: The modules of loaders and unloaders, and the net any bit of which requests a run.
-    modules: tuple[type[Loader], type[Unloader]] = (Loader, Unloader)
-    asks = "load_valid"
+    #: The modules of loaders and unloaders. With commands, a high bit of the net requests a run.
+    engine_classes: tuple[type[Loader], type[Unloader]] = (Loader, Unloader)
+    request_net = "load_valid"
 
     def __init__(self, core: Core, clocks: Clocks, timeout: int) -> None:
         self._core, self._clocks, self._timeout = core, clocks, timeout
         self._build: CoreBuilder = core.build
         self._program: Program = core.program
-        self._choices = RunChoices.of(core.program)
+        self._choices = RunChoices.from_program(core.program)
         #: Suffix of the names of node ports, for their nets in the clock of the fabric.
         self._inner = "" if clocks is Clocks.ONE else "_here"
         self._facts = self._plan_facts()
@@ -93,8 +93,8 @@ class StreamTop:
         if core.program.barrier:
             own = [memory.own for memory in core.program.memories].index(True)
             sent.append(barrier_packets(len(core.nodes), own))
-            received.append(barrier_packets(len(core.nodes), OWN))
-        keeps = any(each.keeps.any() for each in received)
+            received.append(barrier_packets(len(core.nodes), OWN_BLOCK))
+        keeps = any(each.has_own_words.any() for each in received)
         facts = self._facts
         return (
             EngineShape("load", core, tuple(sent), facts, keeps=keeps),
@@ -107,42 +107,42 @@ class StreamTop:
         return RunFacts(
             commanded=needs_commands(program),
             form_bits=(len(program.forms) + program.barrier - 1).bit_length(),
-            root_bits=self._choices.inputs.get("root", 0),
+            root_bits=self._choices.sampled_inputs.get("root", 0),
             position_bits=address_width(self._build.nodes),
             sections=Sections({2: 2, 4: 3}[self._core.sections]),
         )
 
-    def add(self) -> list[tuple[str, int]]:
+    def add_modules(self) -> list[tuple[str, int]]:
         """Add all modules; return the router modules, with the number of nodes of each."""
         build = self._build
         self._add_ports()
         self._add_control()
-        loader, unloader = self.modules
+        loader, unloader = self.engine_classes
         self._add_engines("loader", partial(loader, self.loader))
         self._add_engines("unloader", partial(unloader, self.unloader))
         self._add_own_blocks()
-        add_tree(build, self.loader)  # type: ignore[arg-type]
+        add_readiness_tree(build, self.loader)  # type: ignore[arg-type]
         routers = self._add_core()
         for name in ("busy", "done", "cycles"):
             build.add_output(name, build.nets[name])
         build.add_output("error", build.nets["error"])
         apart = self._clocks is not Clocks.ONE
         if self._timeout:
-            add_watch(build, self._timeout, self._asked(), apart=apart)  # type: ignore[arg-type]
+            add_stall_watch(build, self._timeout, self._request_bits(), apart=apart)  # type: ignore[arg-type]
         if apart:
             add_crossings(build, watched=self._timeout > 0)
         return routers
 
     def _add_core(self) -> list[tuple[str, int]]:
         """Add the parts of the core."""
-        return self._core.add(NETS)
+        return self._core.add_modules(RUN_PORT_NETS)
 
-    def _asked(self) -> Parts:
-        """Return the bits any of which requests a run, for the watch."""
+    def _request_bits(self) -> Parts:
+        """Return some bits for the watch: a run is requested if any of them is high."""
         if self._facts.commanded:
-            return self._build.whole(self.asks)
+            return self._build.all_bits(self.request_net)
         (packets,) = self.loader.packets
-        senders = np.flatnonzero(packets.there).tolist()
+        senders = np.flatnonzero(packets.has_packets).tolist()
         return tuple(Part(f"loaded_{node}", 0, 1) for node in senders)
 
     def _add_ports(self) -> None:
@@ -161,23 +161,23 @@ class StreamTop:
 
     def _add_control(self) -> None:
         """Add the control, and `Commands` if runs have choices."""
-        build, top = self._build, levels(self._build.nodes) - 1
+        build, top = self._build, tree_levels(self._build.nodes) - 1
         # Round trip: to the nodes, into their registers, and up the tree.
-        make = self._control(top + 2)
+        make = self._make_control(top + 2)
         heard = {"ready": "ready", "bad": "bad", "good": "good", "last": "length"}
         nets = {name: f"{net}_{top}_0" for name, net in heard.items()}
-        add_single(build, "stream_control", Role.STREAM, make, renamed=nets)
+        add_single_instance(build, "stream_control", Role.STREAM, make, renamed=nets)
         if self._facts.commanded:
             commands = partial(Commands, self._command_shape())
-            nets = COMMAND_NETS | {"load_valid": self.asks, "all_rest": f"rest_{top}_0"}
+            nets = COMMAND_NETS | {"load_valid": self.request_net, "all_rest": f"rest_{top}_0"}
             nets |= self._command_nets()
-            add_single(build, "commands", Role.STREAM, commands, renamed=nets)
+            add_single_instance(build, "commands", Role.STREAM, commands, renamed=nets)
 
     def _command_nets(self) -> dict[str, str]:
-        """Return nets of further members of `Commands`; a subclass overrides this."""
+        """Return the nets of further members of `Commands`; a subclass overrides this."""
         return {}
 
-    def _control(self, round_trip: int) -> Callable[[], StreamControl]:
+    def _make_control(self, round_trip: int) -> Callable[[], StreamControl]:
         """Return a function that makes the control."""
         return partial(StreamControl, self._program, round_trip, self.loader)
 
@@ -198,7 +198,7 @@ class StreamTop:
         build, leaf = self._build, make()
         nodes, shape = np.arange(build.nodes), leaf.shape
         build.add_module(name_of, make, role=Role.STREAM)
-        inputs = self._constants(leaf)
+        inputs = self._constant_inputs(leaf)
         outputs: dict[str, tuple[str, int]] = {}
         for name, member in leaf.signature.members.items():
             net = f"{name}_{{}}"
@@ -209,44 +209,49 @@ class StreamTop:
             elif name.startswith("t"):
                 inputs[name] = (Slice(net, nodes, 0, member.shape),)
             elif name not in inputs:
-                inputs[name] = (build.distribution.near_each(name, nodes),)
+                inputs[name] = (build.distribution.group_registers(name, nodes),)
         build.add_array(f"{name_of}_at_{{}}", name_of, nodes, inputs=inputs, outputs=outputs)
 
-    def _constants(self, leaf: Engine) -> dict[str, Sequence[Source]]:
-        """Return the inputs of engines that are constants of a node, or the row of its ROM."""
+    def _constant_inputs(self, leaf: Engine) -> dict[str, Sequence[Source]]:
+        """Return the sources of those inputs of an engine that belong to its own node.
+
+        These are constants of the node, and the row that its ROM outputs.
+        """
         shape, nodes = leaf.shape, np.arange(self._build.nodes)
         here = self._core.nodes
         inputs: dict[str, Sequence[Source]] = {
-            leaf.passes: [Numbers(each.there.astype(int), 1) for each in shape.packets]
+            leaf.passes: [Constants(each.has_packets.astype(int), 1) for each in shape.packets]
         }
         if shape.position_bits:
             # A barrier does not use the position.
-            positions = [form.groups.position[here] for form in self._program.forms]
+            positions = [form.groups.position_of_node[here] for form in self._program.forms]
             positions += [0 * nodes] * self._program.barrier
-            inputs["position"] = [Numbers(each, self._facts.position_bits) for each in positions]
-        if shape.lacks and shape.verb == "unload":
-            inputs |= _own_packets(shape, len(nodes))
-        if shape.key_bits:
-            contents, which = np.unique(shape.table.rom_rows, axis=0, return_inverse=True)
+            inputs["position"] = [Constants(each, self._facts.position_bits) for each in positions]
+        if shape.has_unequal_packets and shape.verb == "unload":
+            inputs |= _own_packet_inputs(shape, len(nodes))
+        if shape.rom_address_bits:
+            contents, which = np.unique(shape.packet_table.rom_rows, axis=0, return_inverse=True)
             net = f"{shape.verb}_row_{{}}"
             self._build.add_roms(
                 f"rom_{net}",
                 nodes,
                 contents=[tuple(rows) for rows in contents.tolist()],
                 which=np.asarray(which).ravel(),
-                width=shape.table.rom_bits,
-                address=[Slice(f"{shape.verb}_key_{{}}", nodes, 0, shape.key_bits)],
+                width=shape.packet_table.rom_bits,
+                address=[Slice(f"{shape.verb}_key_{{}}", nodes, 0, shape.rom_address_bits)],
                 output=net,
             )
-            inputs["row"] = (Slice(net, nodes, 0, shape.table.rom_bits),)
-        elif shape.table.rom_bits:
-            inputs["row"] = (Numbers(shape.table.rom_rows[:, 0], shape.table.rom_bits),)
+            inputs["row"] = (Slice(net, nodes, 0, shape.packet_table.rom_bits),)
+        elif shape.packet_table.rom_bits:
+            inputs["row"] = (
+                Constants(shape.packet_table.rom_rows[:, 0], shape.packet_table.rom_bits),
+            )
         return inputs
 
     def _add_own_blocks(self) -> None:
         """Add the own block of each node, which drives the data of its stream."""
         build, shape = self._build, self.unloader
-        keeps = np.any([each.keeps for each in shape.packets], axis=0)
+        keeps = np.any([each.has_own_words for each in shape.packets], axis=0)
         for name, nodes in (
             ("own_block", np.flatnonzero(keeps)),
             ("outlet", np.flatnonzero(~keeps)),
@@ -266,15 +271,17 @@ class StreamTop:
             build.add_array(f"{name}_at_{{}}", name, nodes, inputs=inputs, outputs=outputs)
 
 
-def _own_packets(shape: EngineShape, nodes: int) -> dict[str, Sequence[Source]]:
-    """Return, for each form, the number of a node's last packet, and the origins of its packets."""
+def _own_packet_inputs(shape: EngineShape, nodes: int) -> dict[str, Sequence[Source]]:
+    """Return the sources of the inputs `own_last` and `own_numbers` of unloaders."""
     last, numbers = list[Source](), list[Source]()
     for each in shape.packets:
-        counts = np.full(nodes, each.count) if each.numbers is None else each.counts
-        last.append(Numbers(np.maximum(counts, 1) - 1, shape.packet_bits))
+        counts = (
+            np.full(nodes, each.most_packets) if each.numbers is None else each.packets_of_nodes
+        )
+        last.append(Constants(np.maximum(counts, 1) - 1, shape.packet_bits))
         for k in range(1 << shape.packet_bits):
             number = np.full(nodes, k)
             if each.numbers is not None:
-                number = each.numbers[:, min(k, each.count - 1)]
-            numbers.append(Numbers(number | each.origin, shape.number_bits))
+                number = each.numbers[:, min(k, each.most_packets - 1)]
+            numbers.append(Constants(number | each.origin, shape.stream_id_bits))
     return {"own_last": last, "own_numbers": numbers}

@@ -1,4 +1,7 @@
-"""Declarations of streams, from which manifest, test bench, simulation and proof are made."""
+"""Declarations of streams: ports, manifest entries, test bench, simulation and proof.
+
+The commands ask for them through `torusfabric.contract.interface.Interface`.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...contract.assertions import Assertion, handshake
+from ...contract.assertions import Assertion, handshake_assertions
 from ...contract.interface import Interface
-from ...contract.ports import Protocol, grouped_ports
+from ...contract.ports import Protocol, ports_by_name
 from .members import connect_streams, stream_members
 from .options import Clocks
-from .ports import COMMAND, LOAD, STATUS, needs_commands, stream_ports
+from .ports import COMMAND_WORDS, LOAD_MODE, STATUS_WORDS, needs_commands, stream_ports
 
 if TYPE_CHECKING:
     from amaranth.hdl import Module
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from ...contract.claims import Claim
     from ...program import Program
     from ...proof.gates import GateText
-    from ...proof.machine import Machine
+    from ...proof.machine import SymbolicMachine
     from ...proof.runs import Runs
     from ...proof.solver import Harness
     from ...rtl import Fabric
@@ -33,17 +36,17 @@ __all__ = ["StreamInterface"]
 SOURCES = Path(__file__).parent / "bench" / "files"
 
 #: Files of every test bench by their names in the bench, and the source of each.
-BENCH = {
+BENCH_FILES = {
     "test_fabric.py": SOURCES / "test_streams.py",
     "stream_port.py": SOURCES / "stream_port.py",
     "packets.py": SOURCES.parent / "packets.py",
 }
 
 #: Additional file of a test bench behind a bus.
-REGISTERS = "command_registers.py"
+REGISTERS_FILE = "command_registers.py"
 
 #: Purpose of each port of the watch.
-WATCH_PORTS = grouped_ports(
+WATCH_PORTS = ports_by_name(
     {
         ("status", Protocol.LEVEL): {
             "stalled": "high while a node has kept runs waiting for longer than the timeout",
@@ -82,7 +85,7 @@ class StreamInterface(Interface):
         self._width, self._beat = width, beat
         self.ports = WATCH_PORTS | stream_ports(program, width, clocks, beat=beat)
 
-    def members(self) -> dict[str, Member]:
+    def port_members(self) -> dict[str, Member]:
         """Return the Amaranth streams of nodes, commands and statuses."""
         found = stream_members(self._program, self._width, self._beat)
         return {"node": found["node"]} if self._has_run_port else found
@@ -91,7 +94,7 @@ class StreamInterface(Interface):
         """Return True if a port is a signal of a stream."""
         return port.startswith(("s_axis_", "m_axis_"))
 
-    def connect(self, m: Module, fabric: Fabric, assembly: Assembly) -> None:
+    def connect_members(self, m: Module, fabric: Fabric, assembly: Assembly) -> None:
         """Connect the Amaranth streams to the ports of the netlist."""
         connect_streams(m, fabric, assembly)
 
@@ -102,41 +105,48 @@ class StreamInterface(Interface):
 
         return drive
 
-    def facts(self) -> dict[str, Any]:
+    def manifest_entries(self) -> dict[str, Any]:
         """Return the names of command and status words, and special modes, for the manifest."""
         program = self._program
         if not needs_commands(program):
             return {}
         barrier = {"barrier": len(program.modes)} if program.barrier else {}
-        load = {"load_mode": LOAD} if program.writable else {}
-        return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **load}
+        load = {"load_mode": LOAD_MODE} if program.writable else {}
+        return {
+            "command_words": list(COMMAND_WORDS),
+            "status_words": list(STATUS_WORDS),
+            **barrier,
+            **load,
+        }
 
-    def bench(self) -> dict[str, Path]:
+    def bench_files(self) -> dict[str, Path]:
         """Return the files of a test bench that sends packets, and checks received ones."""
-        return BENCH | ({REGISTERS: SOURCES / REGISTERS} if self._has_run_port else {})
+        return BENCH_FILES | (
+            {REGISTERS_FILE: SOURCES / REGISTERS_FILE} if self._has_run_port else {}
+        )
 
-    def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
+    def port_assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
         """Yield the handshake rules of each stream, as assertions."""
         for valid in ports:
             prefix = valid.removesuffix("valid")
             if prefix.startswith(("s_axis_", "m_axis_")) and prefix != valid:
                 payload = [name for name in ports if name.startswith(prefix)
                            and name not in (valid, f"{prefix}ready")]  # fmt: skip
-                yield from handshake(ports, prefix, payload)
+                yield from handshake_assertions(ports, prefix, payload)
 
-    def harnesses(self, fabric: Fabric, design: Design) -> Iterable[Harness]:
+    def proof_harnesses(self, fabric: Fabric, design: Design) -> Iterable[Harness]:
         """Return the proof harnesses of engines, control, commands and readiness tree."""
         from .claims import stream_harnesses  # here, since only proofs need it
 
         return stream_harnesses(fabric, design)
 
-    def claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
+    def wiring_claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
         """Return the claims about packet tables, and about wires of nodes and of the control."""
         from .claims import stream_claims  # here, since only proofs need it
 
         return stream_claims(fabric, text)
 
-    def runs(self, fabric: Fabric, machine: Machine) -> Runs | None:
+    def symbolic_runs(self, fabric: Fabric, machine: SymbolicMachine) -> Runs | None:
         """Return the proof of whole runs, from loaders to unloaders."""
         from .claims.whole_runs import StreamAccess, StreamRuns  # here, since only proofs need it
 

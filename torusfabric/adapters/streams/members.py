@@ -1,7 +1,7 @@
 """Node streams as Amaranth streams (``amaranth.lib.stream``), for `wiring.connect`.
 
-`StreamInterface` uses this module: the netlist has the signals of AXI4-Stream, a `Fabric` as a
-component has these members.
+`StreamInterface` uses this module. The netlist has the signals of AXI4-Stream, such as
+``s_axis_8_tdata``. A `Fabric`, as an Amaranth component, has members such as ``node[8].send``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Member, Out
 
-from .ports import COMMAND_BITS, is_inward, needs_commands, stream_ports
+from .ports import COMMAND_BITS, is_fabric_input, needs_commands, stream_ports
 
 if TYPE_CHECKING:
     from ...program import Program
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["connect_streams", "stream_members"]
 
 #: AXI4-Stream signal of each field of an Amaranth payload.
-SIGNALS = {
+PAYLOAD_SIGNALS = {
     "data": "tdata",
     "last": "tlast",
     "keep": "tkeep",
@@ -54,18 +54,20 @@ def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Mem
     StructLayout({'data': 12, 'last': 1, 'origin': 4})
     """
     ports = {name: port.width for name, port in stream_ports(program, width, beat=beat).items()}
-    send, receive = (_payload(ports, f"{side}_0", width * beat) for side in ("s_axis", "m_axis"))
+    send, receive = (
+        _stream_signature(ports, f"{side}_0", width * beat) for side in ("s_axis", "m_axis")
+    )
     node = wiring.Signature({"send": In(send), "receive": Out(receive)})
     members = {"node": Out(node).array(program.topology.nodes)}
     if needs_commands(program):
-        word = _payload(ports, "s_axis_cmd", COMMAND_BITS)
+        word = _stream_signature(ports, "s_axis_cmd", COMMAND_BITS)
         members |= {"command": In(word), "status": Out(word)}
     return members
 
 
-def _payload(ports: Mapping[str, int], prefix: str, width: int) -> stream.Signature:
+def _stream_signature(ports: Mapping[str, int], prefix: str, width: int) -> stream.Signature:
     """Return a stream with a payload field for each port that exists; `data` has `width` bits."""
-    bits = {field: ports.get(f"{prefix}_{name}", 0) for field, name in SIGNALS.items()}
+    bits = {field: ports.get(f"{prefix}_{name}", 0) for field, name in PAYLOAD_SIGNALS.items()}
     fields = {field: size for field, size in bits.items() if size}
     return stream.Signature(StructLayout(fields | {"data": width}))
 
@@ -83,20 +85,20 @@ def connect_streams(m: Module, fabric: Any, assembly: Assembly) -> None:
         The netlist as an Amaranth component.
     """
     for node in range(fabric.nodes):
-        _connect(m, assembly, f"s_axis_{node}", fabric.node[node].send)
-        _connect(m, assembly, f"m_axis_{node}", fabric.node[node].receive)
+        _connect_stream(m, assembly, f"s_axis_{node}", fabric.node[node].send)
+        _connect_stream(m, assembly, f"m_axis_{node}", fabric.node[node].receive)
     if hasattr(fabric, "command"):
-        _connect(m, assembly, "s_axis_cmd", fabric.command)
-        _connect(m, assembly, "m_axis_status", fabric.status)
+        _connect_stream(m, assembly, "s_axis_cmd", fabric.command)
+        _connect_stream(m, assembly, "m_axis_status", fabric.status)
 
 
-def _connect(m: Module, assembly: Assembly, prefix: str, ours: Any) -> None:
+def _connect_stream(m: Module, assembly: Assembly, prefix: str, ours: Any) -> None:
     """Connect an Amaranth stream to the ports with a prefix; inputs are padded with zeros."""
-    names = {SIGNALS[field]: ours.payload[field] for field, _ in ours.payload.shape()}
+    names = {PAYLOAD_SIGNALS[field]: ours.payload[field] for field, _ in ours.payload.shape()}
     names |= {"tvalid": ours.valid, "tready": ours.ready}
     for name, value in names.items():
         port, mine = getattr(assembly, f"{prefix}_{name}"), Value.cast(value)
-        if is_inward(prefix, name):
+        if is_fabric_input(prefix, name):
             m.d.comb += port.eq(Cat(mine, Const(0, len(port) - len(mine))))
         else:
             m.d.comb += mine.eq(port[: len(mine)])

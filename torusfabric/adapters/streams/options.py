@@ -3,15 +3,15 @@
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 
-from ...contract.options import natural
+from ...contract.options import parse_non_negative_int
 from ...errors import InputError
-from ...toolchain.values import Choice, real
+from ...toolchain.values import Choice, parse_number
 
-__all__ = ["BARRIER", "Clocks", "MOST_STALL", "PORTS", "RUNS", "SETTINGS", "check_share"]
+__all__ = ["BARRIER", "Clocks", "MOST_STALL", "PORTS", "RUNS", "SETTINGS", "check_probability"]
 
 
 class Clocks(Choice):
-    """The clocks of the streams of nodes."""
+    """The choice of the clocks of node streams."""
 
     #: The clock of the fabric.
     ONE = "one"
@@ -37,40 +37,40 @@ RUNS = """
     the fabric must drop it, 0 to 1. Default: 0.
 """
 
-#: Largest probability that a port pauses in a cycle.
+#: Largest probability that a port stalls in a cycle.
 MOST_STALL = 0.95
 
 
-def check_share(name: str, value: object, most: float) -> float:
-    """Return a probability, checked to be from 0 to `most`.
+def check_probability(name: str, value: object, most: float) -> float:
+    """Check that a value is a probability from 0 to `most`, and return it.
 
     Raises
     ------
     InputError
         If the value is no number, or out of range.
     """
-    share = real(name, value)
+    share = parse_number(name, value)
     if not 0 <= share <= most:
         raise InputError(f"{name} must be from 0 to {most}, not {share:g}")
     return share
 
 
-def _reader(most: float) -> Callable[[str], float]:
+def _probability_reader(most: float) -> Callable[[str], float]:
     """Return an argparse type for a probability; argparse itself adds the name of the option."""
 
-    def share(text: str) -> float:
+    def parse_probability(text: str) -> float:
         try:
-            return check_share("", text, most)
+            return check_probability("", text, most)
         except InputError as error:
             raise ArgumentTypeError(str(error).strip()) from None
 
-    return share
+    return parse_probability
 
 
 #: Readers, values and defaults of the options.
 SETTINGS = {
     "clocks": {"choices": tuple(map(str, Clocks)), "default": str(Clocks.ONE)},
-    "timeout": (natural, 0),
-    "stall": _reader(MOST_STALL),
-    "faults": _reader(1),
+    "timeout": (parse_non_negative_int, 0),
+    "stall": _probability_reader(MOST_STALL),
+    "faults": _probability_reader(1),
 }

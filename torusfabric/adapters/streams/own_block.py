@@ -1,8 +1,8 @@
 """`OwnBlock`: the memory for words that a node sends to itself, and the source of `tdata`.
 
-Words of a node to itself do not pass the core. They are kept from the load of the message until the
-unload of its run. In this time more messages are under way than memories have sections, so the
-memory of the own block has twice as many sections.
+The words that a node sends to itself are its *own block*. They do not pass through the core; they
+are kept here from the load of the message until its run is unloaded. This takes longer than a word
+stays in a memory of the core, so the memory here has twice as many sections.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from amaranth.lib.wiring import In, Member, Out
 from ...rtl.memories import ReadPort, WritePort, add_memory, memory_cell
 from ...rtl.modules import Leaf
 from .engine import EngineShape
-from .sections import in_section, section_bits
+from .sections import address_in_section, section_bits
 
 __all__ = ["OwnBlock"]
 
 
 class OwnBlock(Leaf):
-    """Module that stores the own block, and drives `tdata` with its word or the received word.
+    """Module that stores own blocks, and drives `tdata` with an own word or a received word.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class OwnBlock(Leaf):
 
     def __init__(self, shape: EngineShape, *, keeps: bool) -> None:
         self._shape, self._keeps = shape, keeps
-        index, number = shape.words.index_bits, shape.facts.sections.number_bits
-        width = shape.port.width
+        index, number = shape.word_shape.index_bits, shape.facts.sections.message_number_bits
+        width = shape.memory_port.width
         members: dict[str, Member] = {"read_data": In(width), "tdata": Out(shape.data_bits)}
         members["tkeep"] = In(shape.keep_bits)
         if keeps:
@@ -58,28 +58,31 @@ class OwnBlock(Leaf):
 
     def elaborate(self, platform: object) -> Module:
         """Build the memory, and the multiplexer of the word."""
-        m, word = Module(), self.value("read_data")
+        m, word = Module(), self.input_value("read_data")
         if self._keeps:
-            own, kept = self._read(m)
+            own, kept = self._read_own_word(m)
             word = Mux(own, kept, word)
         if self._shape.flit_bits:
             width = self._shape.core.width
-            flits = range(0, len(self.value("tkeep")), width // 8)
-            full = Cat(self.value("tkeep")[k].replicate(width) for k in flits)
+            flits = range(0, len(self.input_value("tkeep")), width // 8)
+            full = Cat(self.input_value("tkeep")[k].replicate(width) for k in flits)
             word &= full
         m.d.comb += self.tdata.eq(Cat(word, Const(0, len(self.tdata) - len(word))))
         return m
 
-    def _read(self, m: Module) -> tuple[Value, Value]:
+    def _read_own_word(self, m: Module) -> tuple[Value, Value]:
         """Return a flag that the word comes from the own block, and the word of the own block.
 
-        Registers delay the read as the memory port delays its own, so that both words coincide.
+        Registers delay this read by as much as the memory port delays a read, so that both words
+        arrive in the same cycle.
         """
-        most, advance = self._shape.words.most, self.value("read_advance")
-        sections = 2 * self._shape.facts.sections.count
-        address = in_section(self.value("read_index"), most, self.value("read_section"))
-        asked = Cat(self.value("read_own"), address)
-        for stage in range(self._shape.port.answer - 1):
+        most, advance = self._shape.word_shape.most, self.input_value("read_advance")
+        sections = 2 * self._shape.facts.sections.n_sections
+        address = address_in_section(
+            self.input_value("read_index"), most, self.input_value("read_section")
+        )
+        asked = Cat(self.input_value("read_own"), address)
+        for stage in range(self._shape.memory_port.read_cycles - 1):
             later = Signal(len(asked), name=f"asked_{stage}", reset_less=True)
             with m.If(advance):
                 m.d.sync += later.eq(asked)
@@ -92,13 +95,15 @@ class OwnBlock(Leaf):
             "kept",
             memory_cell(
                 "kept",
-                width=self._shape.port.width,
+                width=self._shape.memory_port.width,
                 depth=most + ((sections - 1) << section_bits(most)),
             ),
             write=WritePort(
-                in_section(self.value("own_index"), most, self.value("write_section")),
-                self.value("write_data"),
-                self.value("own_enable"),
+                address_in_section(
+                    self.input_value("own_index"), most, self.input_value("write_section")
+                ),
+                self.input_value("write_data"),
+                self.input_value("own_enable"),
             ),
             read=ReadPort(asked[1:], advance),
         )

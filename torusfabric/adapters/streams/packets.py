@@ -1,7 +1,7 @@
 """`Packets`: the locations of the words of packets at the memory port of each node.
 
-`packets_sent` and `packets_received` derive them from the program, once for each form. The packet
-table (`torusfabric.adapters.streams.table`) turns them into hardware.
+`packets_sent` and `packets_received` derive the locations from the program, once for each form. The
+packet table (`torusfabric.adapters.streams.table`) turns them into hardware.
 
 The memory port moves one *word* a cycle: one flit, or a beat of several flits. The address of a
 word is that of its first flit. A packet has one *block* for each chunk; C is the number of chunks,
@@ -10,7 +10,7 @@ and to block ``w // B`` if the length is fixed. The words of a block lie in one 
 addresses apart.
 
 The block that a node sends to itself does not pass the memory port. A memory beside the core keeps
-it (`torusfabric.adapters.streams.own_block`); its bank is `OWN`.
+it (`torusfabric.adapters.streams.own_block`); its bank is `OWN_BLOCK`.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from ...rtl.core import Core
 from ...topology import BoolArray, IntArray
 
 __all__ = [
-    "NOWHERE",
-    "OWN",
+    "NO_BLOCK",
+    "OWN_BLOCK",
     "Packets",
     "barrier_packets",
     "packets_received",
     "packets_sent",
 ]
 
-#: Bank numbers of blocks that a node sends to itself, and of blocks that a node does not have.
-OWN, NOWHERE = -2, -1
+#: Bank numbers that stand for blocks that a node sends to itself, and for blocks that a node does
+#: not have.
+OWN_BLOCK, NO_BLOCK = -2, -1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,7 +52,7 @@ class Packets:
         Origin of the first packet; later packets have the following numbers. Not used if `by_root`
         is True.
     bank, base : ndarray of int, shape (nodes, packets, blocks)
-        Bank and first address of each block.
+        Bank (`OWN_BLOCK` and `NO_BLOCK` included) and first address of each block.
     by_root : bool
         True if a node has a single packet, whose origin is the root that the run chooses. The
         second axis of `bank` and `base` then has an entry for each root.
@@ -74,27 +75,27 @@ class Packets:
     numbers: IntArray | None = None
 
     @property
-    def count(self) -> int:
+    def most_packets(self) -> int:
         """Largest number of packets of a node."""
         return 1 if self.by_root else int(self.base.shape[1])
 
     @cached_property
-    def counts(self) -> IntArray:
-        """Packets of each node; with `by_root`, roots from which the node may get its packet."""
-        return (self.bank != NOWHERE).any(axis=2).sum(axis=1)
+    def packets_of_nodes(self) -> IntArray:
+        """Number of packets of each node; with `by_root`, number of roots that may send it one."""
+        return (self.bank != NO_BLOCK).any(axis=2).sum(axis=1)
 
     @property
-    def there(self) -> BoolArray:
+    def has_packets(self) -> BoolArray:
         """True for each node that has packets."""
-        return self.counts > 0
+        return self.packets_of_nodes > 0
 
     @property
-    def keeps(self) -> BoolArray:
+    def has_own_words(self) -> BoolArray:
         """True for each node that sends words to itself."""
-        return (self.bank == OWN).any(axis=(1, 2))
+        return (self.bank == OWN_BLOCK).any(axis=(1, 2))
 
     @property
-    def blocks(self) -> int:
+    def n_blocks(self) -> int:
         """Blocks of a packet."""
         return int(self.base.shape[2])
 
@@ -114,18 +115,18 @@ def packets_sent(core: Core, form: int) -> Packets:
     >>> import torusfabric as tf
     >>> core = Core(tf.compile(tf.plan("3x3", "scatter"), flits=4), 8, sections=2, concurrent=True)
     >>> sent = packets_sent(core, 0)
-    >>> sent.count, int(sent.there.sum()), sent.base[0, :3, 0].tolist()
+    >>> sent.most_packets, int(sent.has_packets.sum()), sent.base[0, :3, 0].tolist()
     (9, 1, [0, 4, 8])
     """
     part, of_form = core.program.part(form), core.program.forms[form]
-    collective, count = part.schedule.collective, part.schedule.blocks.goals
-    there = part.groups.group >= 0
+    collective, count = part.schedule.collective, part.schedule.blocks.messages_per_origin
+    there = part.groups.group_of_node >= 0
     at_root = collective.single_origin and of_form.any_root
     if collective.single_origin and not at_root:
-        there &= part.groups.position == collective.root
+        there &= part.groups.position_of_node == collective.root
     bank, address = _first_words(core, form, count, received=False)
-    bank = np.where(there[:, None, None, None], bank, NOWHERE)
-    return _joined(core, form, bank, address, at_root=at_root, named=collective.personal)
+    bank = np.where(there[:, None, None, None], bank, NO_BLOCK)
+    return _make_packets(core, form, bank, address, at_root=at_root, named=collective.personal)
 
 
 def packets_received(core: Core, form: int) -> Packets:
@@ -143,13 +144,15 @@ def packets_received(core: Core, form: int) -> Packets:
     >>> import torusfabric as tf
     >>> core = Core(tf.compile(tf.plan("3x3", "gather"), flits=4), 8, sections=2, concurrent=True)
     >>> received = packets_received(core, 0)
-    >>> received.count, int(received.there.sum()), int(received.bank[0, 0, 0]) == OWN
-    (9, 1, True)
+    >>> received.most_packets, int(received.has_packets.sum())
+    (9, 1)
+    >>> int(received.bank[0, 0, 0]) == OWN_BLOCK  # the packet of the root to itself
+    True
     """
     program = core.program
     part, of_form = program.part(form), program.forms[form]
-    collective, count = part.schedule.collective, part.schedule.blocks.parts
-    roots = range(of_form.groups.size if of_form.any_root else 1)
+    collective, count = part.schedule.collective, part.schedule.blocks.messages_per_receiver
+    roots = range(of_form.groups.group_size if of_form.any_root else 1)
     found = [_first_words(core, form, count, received=True, root=root) for root in roots]
     bank, address = (np.stack(each) for each in zip(*found, strict=True))
     by_root = collective.single_origin and of_form.any_root
@@ -157,19 +160,19 @@ def packets_received(core: Core, form: int) -> Packets:
     if by_root:
         bank, address = (each[:, :, 0].swapaxes(0, 1) for each in (bank, address))
     elif at_root:
-        position, nodes = np.maximum(of_form.groups.position, 0), np.arange(bank.shape[1])
+        position, nodes = np.maximum(of_form.groups.position_of_node, 0), np.arange(bank.shape[1])
         bank, address = bank[position, nodes], address[position, nodes]
     else:
         bank, address = bank[0], address[0]
     own = np.array([memory.own for memory in core.rows.memories])[bank]
-    bank = np.where(address < 0, NOWHERE, np.where(own, OWN, bank))
+    bank = np.where(address < 0, NO_BLOCK, np.where(own, OWN_BLOCK, bank))
     has = np.logical_or.reduce(address[..., 0] >= 0, axis=2)
     numbers = None
     if collective.local and not has.all():
         numbers = np.argsort(~has, axis=1, kind="stable")
         bank, address = (np.take_along_axis(each, numbers[..., None, None], axis=1)
                          for each in (bank, address))  # fmt: skip
-    return _joined(
+    return _make_packets(
         core, form, bank, address,
         at_root=at_root,
         origin=0 if by_root or not collective.single_origin else collective.root or 0,
@@ -186,7 +189,7 @@ def barrier_packets(nodes: int, bank: int) -> Packets:
     nodes : int
         Nodes of the fabric.
     bank : int
-        Bank of the word: the send memory for the sent packet, `OWN` for the received packet.
+        Bank of the word: the send memory for the sent packet, `OWN_BLOCK` for the received packet.
     """
     shape = nodes, 1, 1
     return Packets(bank=np.full(shape, bank), base=np.zeros(shape, int), words=1)
@@ -197,8 +200,8 @@ def _first_words(
 ) -> tuple[IntArray, IntArray]:
     """Return bank and address of the first two words of each block.
 
-    Both have the shape (nodes, packets, blocks, 2), from which `_joined` derives the pitch. The
-    address is -1 where a node has no such word.
+    Both have the shape (nodes, packets, blocks, 2), from which `_make_packets` derives the pitch.
+    The address is -1 where a node has no such word.
     """
     program = core.program
     blocks, words = _block_shape(core, form)
@@ -207,7 +210,7 @@ def _first_words(
     block, word = np.arange(blocks)[:, None], np.arange(2)
     step = word * blocks + block if program.any_length else word + block * words
     numbers = core.beat * (np.arange(count)[:, None, None] * blocks * words + step)
-    bank, address = core.places(received=received, form=form, words=numbers.ravel(),
+    bank, address = core.locate_words(received=received, form=form, words=numbers.ravel(),
                                 length=core.beat * blocks * words, root=root)  # fmt: skip
     shape = len(core.nodes), *numbers.shape
     return bank.reshape(shape), address.reshape(shape)
@@ -219,22 +222,24 @@ def _block_shape(core: Core, form: int) -> tuple[int, int]:
     return part.schedule.chunks, -(-part.block_flits // core.beat)
 
 
-def _joined(core: Core, form: int, bank: IntArray, address: IntArray, **others: Any) -> Packets:
+def _make_packets(
+    core: Core, form: int, bank: IntArray, address: IntArray, **others: Any
+) -> Packets:
     """Return packets, given bank and address of the first two words of each block.
 
-    If the blocks of every packet are contiguous in one bank, they are joined to one block, which
-    makes the packet table smaller.
+    If the blocks of every packet are contiguous in one bank, each packet is given as a single
+    block, because this makes the packet table smaller.
     """
     _, words = _block_shape(core, form)
     base, passes = np.maximum(address[..., 0], 0), (bank >= 0).all(axis=3)
     steps = np.unique((address[..., 1] - address[..., 0])[passes & (address >= 0).all(axis=3)])
     pitch = max(int(steps.max(initial=0)), 1) if words > 1 else 1
     bank = bank[..., 0]
-    there = (bank != NOWHERE).any(axis=(1, 2))
+    there = (bank != NO_BLOCK).any(axis=(1, 2))
     # The own block has a memory of its own, in which its words are contiguous.
     block = np.arange(base.shape[2])
-    base = np.where(bank == OWN, words * block, base)
-    step = np.where(bank == OWN, words, words * pitch)
+    base = np.where(bank == OWN_BLOCK, words * block, base)
+    step = np.where(bank == OWN_BLOCK, words, words * pitch)
     follow = (base == base[..., :1] + step * block) & (bank == bank[..., :1])
     if not core.program.any_length and pitch == core.beat and follow[there].all():
         bank, base = bank[..., :1], base[..., :1]

@@ -1,7 +1,7 @@
 """The ports of a fabric with streams: names, widths and purposes.
 
-`StreamTop` adds them to a netlist; manifest, test bench and Amaranth members read them. The strings
-are the purposes that the manifest and generated pages show.
+`StreamTop` adds these ports to a netlist. Manifest, test bench and Amaranth members are made from
+them. Each port has a string, its purpose, which the manifest and generated pages show.
 """
 
 from __future__ import annotations
@@ -13,21 +13,30 @@ from amaranth.lib.wiring import In, Member, Out
 from ...contract.ports import Port, Protocol
 from ...rtl.run_choices import ERROR_BITS
 from .options import Clocks
-from .sections import number_bits
+from .sections import stream_id_bits
 
 if TYPE_CHECKING:
     from ...program import Program
 
-__all__ = ["COMMAND", "COMMAND_BITS", "COMMAND_NETS", "LOAD", "STATUS", "command_members",
-           "is_inward", "needs_commands",
-           "stream_ports", "stream_signals"]  # fmt: skip
+__all__ = [
+    "COMMAND_WORDS",
+    "COMMAND_BITS",
+    "COMMAND_NETS",
+    "LOAD_MODE",
+    "STATUS_WORDS",
+    "command_members",
+    "is_fabric_input",
+    "needs_commands",
+    "stream_ports",
+    "stream_signals",
+]
 
 #: Bits of a beat of the command stream and of the status stream.
 COMMAND_BITS = 32
 
 #: The words of a command, and of its status, in their order.
-COMMAND = ("mode", "length", "root", "operation", "tag")
-STATUS = ("tag", "error", "cycles")
+COMMAND_WORDS = ("mode", "length", "root", "operation", "tag")
+STATUS_WORDS = ("tag", "error", "cycles")
 
 #: Net of each member of `Commands` and `CommandPort` that belongs to one of these streams.
 COMMAND_NETS = {
@@ -37,7 +46,7 @@ COMMAND_NETS = {
 }
 
 #: A number in place of the mode: the words of an image to load follow the command.
-LOAD = (1 << COMMAND_BITS) - 1
+LOAD_MODE = (1 << COMMAND_BITS) - 1
 
 
 def needs_commands(program: Program) -> bool:
@@ -112,7 +121,7 @@ def stream_ports(
     ['busy', 'done', 'cycles', 'error']
     """
     personal = program.writable or any(form.schedule.collective.personal for form in program.forms)
-    apart, number, bits = Clocks(clocks) is Clocks.PER_NODE, number_bits(program), width * beat
+    apart, number, bits = Clocks(clocks) is Clocks.PER_NODE, stream_id_bits(program), width * beat
     what = "a packet for each destination" if personal else "its message"
     ports: dict[str, Port] = {}
     for node in range(program.topology.nodes):
@@ -123,16 +132,30 @@ def stream_ports(
                    f"rst_{node}": Port("reset", Protocol.LEVEL, of_reset, clock, 1)}  # fmt: skip
             ports |= {name: port._replace(node=node) for name, port in own.items()}
         streams = {
-            **_stream(f"s_axis_{node}", bits, f"the message that node {node} sends, {what}",
-                      keeps=beat > 1, tdest=number * personal),
-            **_stream(f"m_axis_{node}", bits, f"the packets that node {node} receives",
-                      keeps=beat > 1, tid=number),
-        }  # fmt: skip
+            **_axi_stream_ports(
+                f"s_axis_{node}",
+                bits,
+                f"the message that node {node} sends, {what}",
+                keeps=beat > 1,
+                tdest=number * personal,
+            ),
+            **_axi_stream_ports(
+                f"m_axis_{node}",
+                bits,
+                f"the packets that node {node} receives",
+                keeps=beat > 1,
+                tid=number,
+            ),
+        }
         whose: dict[str, Any] = {"node": node, "clock": clock if apart else "clk"}
         ports |= {name: port._replace(**whose) for name, port in streams.items()}
     if needs_commands(program):
-        ports |= _stream("s_axis_cmd", COMMAND_BITS, f"a command: {', '.join(COMMAND)}")
-        ports |= _stream("m_axis_status", COMMAND_BITS, f"a status: {', '.join(STATUS)}")
+        ports |= _axi_stream_ports(
+            "s_axis_cmd", COMMAND_BITS, f"a command: {', '.join(COMMAND_WORDS)}"
+        )
+        ports |= _axi_stream_ports(
+            "m_axis_status", COMMAND_BITS, f"a status: {', '.join(STATUS_WORDS)}"
+        )
     return ports | {
         name: Port("status", Protocol.LEVEL, meaning, width=bits, output=True)
         for name, bits, meaning in (
@@ -148,7 +171,7 @@ def stream_ports(
     }
 
 
-def _stream(
+def _axi_stream_ports(
     prefix: str, width: int, meaning: str, *, keeps: bool = False, tdest: int = 0, tid: int = 0
 ) -> dict[str, Port]:
     """Return the ports of one stream; `tdata` is padded to whole bytes."""
@@ -163,11 +186,11 @@ def _stream(
     }
     return {
         f"{prefix}_{name}": Port("data", Protocol.AXI_STREAM, what, width=bits,
-                                 output=not is_inward(prefix, name))
+                                 output=not is_fabric_input(prefix, name))
         for name, (bits, what) in signals.items() if bits
     }  # fmt: skip
 
 
-def is_inward(prefix: str, name: str) -> bool:
+def is_fabric_input(prefix: str, name: str) -> bool:
     """Return True if a signal of a stream is an input of the fabric."""
     return prefix.startswith("s_axis") != (name == "tready")

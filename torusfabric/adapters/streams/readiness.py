@@ -1,8 +1,8 @@
 """The readiness tree, which combines the states of all nodes, and the watch for late nodes.
 
-A level of the tree is a row of `ReadinessMerge`. Its root tells the control that every node is
-ready, and describes the waiting messages: their length and their faults. The optional `Watch` has
-direct wires from all nodes, and names one for which all others have waited too long.
+The tree consists of levels of `ReadinessMerge`. The root tells the control when every node is
+ready, and reports length and faults of the waiting messages. The optional `StallWatch` has direct
+wires from all nodes, and reports the number of a node for which the others have waited too long.
 """
 
 from __future__ import annotations
@@ -14,24 +14,27 @@ from typing import TYPE_CHECKING, Protocol
 from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
-from ...rtl.distribution import RADIX
+from ...rtl.distribution import READ_TREE_RADIX
 from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
-from ...rtl.netlist import Part, Parts, Role, add_single
-from .sections import levels
+from ...rtl.netlist import Part, Parts, Role, add_single_instance
+from .sections import tree_levels
 
 if TYPE_CHECKING:
     from ...rtl.core.core import CoreBuilder
     from .run_facts import RunFacts
 
-__all__ = ["ReadinessMerge", "add_tree", "add_watch"]
+__all__ = ["ReadinessMerge", "add_readiness_tree", "add_stall_watch"]
 
 
 class MessageShape(Protocol):
-    """Protocol of the parameters that decide the ports of the tree; `EngineShape` has them."""
+    """Protocol of the parameters that decide the ports of the tree.
+
+    `EngineShape` implements it.
+    """
 
     @property
-    def some(self) -> bool:
+    def has_idle_senders(self) -> bool:
         """True if some nodes send nothing in a run, so that their length must not be compared."""
 
     @property
@@ -58,14 +61,15 @@ class ReadinessMerge(Leaf):
     Members
     -------
     ready : In
-        Two bits of each fabric node, `loaded` and `free`, or one bit of each branch.
+        Two bits of each fabric node (`loaded`, `free`), or one bit of each branch; all have to be
+        high.
     bad : In
-        Two bits of each input, the faults of messages.
+        For each input two bits, the faults of its messages.
     good : In
-        High for each branch without faults; only from branches.
+        For each branch one bit, high if it has no fault; only with `branches`.
     length, sends : In
-        The number of the last flit of the packets of each input, and high if the input has any;
-        only if these are needed.
+        For each input the number of the last flit of its packets, if runs choose their length; and
+        a bit that is high if it has packets, if some nodes may send nothing.
     rest : In
         High for each input that has sent all received words; only with loadable tables.
     all_ready, none_bad, any_bad, any_length, any_sends, all_rest : Out
@@ -73,9 +77,9 @@ class ReadinessMerge(Leaf):
     """
 
     def __init__(self, inputs: int, shape: MessageShape, *, branches: bool) -> None:
-        self._shape, self._branches, some = shape, branches, shape.some
+        self._shape, self._branches, some = shape, branches, shape.has_idle_senders
         # An image may be loaded only when nodes have sent all received words.
-        self._rests, length_bits = not shape.facts.by_form, shape.length_bits
+        self._rests, length_bits = not shape.facts.has_form_constants, shape.length_bits
         super().__init__(
             {
                 "ready": In(inputs if branches else 2 * inputs),
@@ -102,21 +106,21 @@ class ReadinessMerge(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the comparison of lengths, and the registers."""
         m = Module()
-        bad = reduce(or_, self.words("bad", 2))
+        bad = reduce(or_, self.input_words("bad", 2))
         # Branches provide `good` beside `bad`, which spares a level of logic behind long wires.
-        good = self.value("good").all() if self._branches else bad == 0
-        m.d.sync += self.all_ready.eq(self.value("ready").all())
+        good = self.input_value("good").all() if self._branches else bad == 0
+        m.d.sync += self.all_ready.eq(self.input_value("ready").all())
         if self._rests:
-            m.d.sync += self.all_rest.eq(self.value("rest").all())
+            m.d.sync += self.all_rest.eq(self.input_value("rest").all())
         if not self._shape.length_bits:
             m.d.sync += [self.any_bad.eq(bad), self.none_bad.eq(good)]
             return m
-        lengths = self.words("length", self._shape.length_bits)
-        if not self._shape.some:
+        lengths = self.input_words("length", self._shape.length_bits)
+        if not self._shape.has_idle_senders:
             differs = [length != lengths[0] for length in lengths[1:]]
             m.d.sync += self.any_length.eq(lengths[0])
         else:
-            sends = self.words("sends", 1)
+            sends = self.input_words("sends", 1)
             chosen = Signal.like(self.any_length, name="chosen")
             for sent, length in zip(reversed(sends), reversed(lengths), strict=True):
                 with m.If(sent):
@@ -128,10 +132,20 @@ class ReadinessMerge(Leaf):
         return m
 
 
-def add_tree(build: CoreBuilder, shape: MessageShape) -> None:
-    """Add the readiness tree to a netlist. The root has the nets ``ready_<level>_0`` etc."""
-    widths = {"ready": 1, "bad": 2, "good": 1, "length": shape.length_bits, "sends": shape.some}
-    widths["rest"] = not shape.facts.by_form
+def add_readiness_tree(build: CoreBuilder, shape: MessageShape) -> None:
+    """Add the readiness tree to a netlist.
+
+    The outputs of the root are the nets ``ready_<level>_0``, ``bad_<level>_0`` and so on, for the
+    last level.
+    """
+    widths = {
+        "ready": 1,
+        "bad": 2,
+        "good": 1,
+        "length": shape.length_bits,
+        "sends": shape.has_idle_senders,
+    }
+    widths["rest"] = not shape.facts.has_form_constants
     widths = {name: int(width) for name, width in widths.items() if width}
     shown = {"ready": "all_ready", "good": "none_bad", "rest": "all_rest"}
     of_node = {"bad": "bad", "length": "length", "sends": "counts", "rest": "rests"}
@@ -144,42 +158,44 @@ def add_tree(build: CoreBuilder, shape: MessageShape) -> None:
         }
         for node in range(build.nodes)
     ]
-    for level in range(levels(build.nodes)):
-        groups = [words[start : start + RADIX] for start in range(0, len(words), RADIX)]
+    for level in range(tree_levels(build.nodes)):
+        groups = [
+            words[start : start + READ_TREE_RADIX]
+            for start in range(0, len(words), READ_TREE_RADIX)
+        ]
         words = []
         for number, group in enumerate(groups):
             module = f"readiness_{len(group)}" + ("" if level else "_of_nodes")
             make = partial(ReadinessMerge, len(group), shape, branches=level > 0)
             build.add_module(module, make, role=Role.STREAM)
             at = f"{level}_{number}"
-            build.add(
+            build.add_instance(
                 f"readiness_{at}",
                 module,
                 inputs={name: tuple(p for word in group for p in word[name]) for name in group[0]},
                 outputs={shown.get(name, f"any_{name}"): (f"{name}_{at}", width)
                          for name, width in widths.items()},
             )  # fmt: skip
-            words.append({name: build.whole(f"{name}_{at}") for name in widths})
+            words.append({name: build.all_bits(f"{name}_{at}") for name in widths})
 
 
-def shown(nodes: int) -> dict[str, int]:
+def watch_outputs(nodes: int) -> dict[str, int]:
     """Return the widths of the outputs of the watch, keyed by name."""
     return {"stalled": 1, "stalled_node": address_width(nodes), "stalled_sends": 1}
 
 
-class Watch(Leaf):
-    """Module that names a node which holds up a run, or does not accept its received words.
+class StallWatch(Leaf):
+    """Module that reports the number of a node for which the other nodes wait.
 
     A run is *requested* while a command waits for its run, or, without commands, while a node has a
-    message. The watch counts cycles in which no run is under way.
+    message. The watch counts cycles in which no run is under way. After `timeout` such cycles it
+    searches, one node a cycle:
 
-    - A run is requested, and none has begun for `timeout` cycles: the watch searches, one node a
-      cycle, for a receiver without a free buffer, or, if all have one, for a sender without a
-      message.
-    - No run is requested: the watch searches for a receiver that has been offered a word for
-      `timeout` cycles, and has not accepted it.
+    - If a run is requested, for a node without a free buffer for received words. If all nodes have
+      one, for a node that has not sent its message.
+    - If no run is requested, for a node that has not accepted a received word in all this time.
 
-    It names the node until a run begins, or the node no longer holds up anything.
+    It reports the node until a run begins, or until the others no longer wait for this node.
 
     Parameters
     ----------
@@ -195,14 +211,18 @@ class Watch(Leaf):
     loaded, free : In
         One bit for each node: it has a message, and a free buffer for received words.
     asked : In
-        Any bit high: a run is requested.
+        A run is requested if any bit is high.
     offered, taken : In
-        One bit for each node: a received word is offered on its stream, and one is accepted.
+        Each with one bit for each node: a received word is offered to the node, and the node
+        accepts one.
     busy, run_begins : In(1)
         High while a run is under way, and when one begins.
-    stalled, stalled_node, stalled_sends : Out
-        High while a node is named; its number; and high if the node has not sent its message, low
-        if it has not accepted received words.
+    stalled : Out(1)
+        High while a node is reported.
+    stalled_node : Out
+        Number of the reported node.
+    stalled_sends : Out(1)
+        High if the node has not sent its message, low if it has not accepted received words.
     """
 
     def __init__(self, nodes: int, timeout: int, bits: int) -> None:
@@ -211,7 +231,7 @@ class Watch(Leaf):
         given |= {"asked": bits, "busy": 1, "run_begins": 1}
         super().__init__(
             {name: In(width) for name, width in given.items()}
-            | {name: Out(width) for name, width in shown(nodes).items()}
+            | {name: Out(width) for name, width in watch_outputs(nodes).items()}
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -222,18 +242,18 @@ class Watch(Leaf):
         free = Signal(self._nodes, name="free_here", reset_less=True)
         asked, was_asked = Signal(name="asked_here"), Signal(name="was_asked")
         m.d.sync += [
-            loaded.eq(self.value("loaded")),
-            free.eq(self.value("free")),
-            asked.eq(self.value("asked").any()),
+            loaded.eq(self.input_value("loaded")),
+            free.eq(self.input_value("free")),
+            asked.eq(self.input_value("asked").any()),
         ]
         count, number = Signal(range(self._timeout + 1), name="count"), self.stalled_node
         # Receivers that have accepted nothing since the count began.
         stuck = Signal(self._nodes, name="stuck")
         begun = count != 0
-        waiting = self.value("offered") & ~self.value("taken")
+        waiting = self.input_value("offered") & ~self.input_value("taken")
         m.d.sync += stuck.eq(waiting & (stuck | (~begun).replicate(self._nodes)))
         waits, late, sends = Signal(name="waits"), Signal(name="late"), Signal(name="of_senders")
-        moves = self.value("busy") | self.value("run_begins")
+        moves = self.input_value("busy") | self.input_value("run_begins")
         m.d.sync += [waits.eq((asked | stuck.any()) & ~moves), was_asked.eq(asked)]
         m.d.comb += late.eq(count == self._timeout)
         of_all = Mux(was_asked, ~free, stuck)
@@ -252,7 +272,7 @@ class Watch(Leaf):
         return m
 
 
-def add_watch(build: CoreBuilder, timeout: int, asked: Parts, *, apart: bool) -> None:
+def add_stall_watch(build: CoreBuilder, timeout: int, asked: Parts, *, apart: bool) -> None:
     """Add the watch and its outputs to a netlist.
 
     Parameters
@@ -262,7 +282,7 @@ def add_watch(build: CoreBuilder, timeout: int, asked: Parts, *, apart: bool) ->
     timeout : int
         Cycles without a run before a node is named.
     asked : tuple of Part
-        Bits any of which requests a run.
+        Bits for the input `asked`.
     apart : bool
         True if nodes have clocks of their own. Crossings then report offered and accepted words.
     """
@@ -275,7 +295,7 @@ def add_watch(build: CoreBuilder, timeout: int, asked: Parts, *, apart: bool) ->
         for name, net in nets.items()
     }
     bits = sum(part.width for part in asked)
-    make = partial(Watch, build.nodes, timeout, bits)
-    add_single(build, "watch", Role.STREAM, make, inputs | {"asked": asked})
-    for name, width in shown(build.nodes).items():
+    make = partial(StallWatch, build.nodes, timeout, bits)
+    add_single_instance(build, "watch", Role.STREAM, make, inputs | {"asked": asked})
+    for name, width in watch_outputs(build.nodes).items():
         build.add_output(name, width)

@@ -1,8 +1,9 @@
-"""`RunFacts`: the widths of the choices of commands (form, root) at loaders and unloaders.
+"""`RunFacts`: the widths of the inputs by which loaders and unloaders know the choices of a run.
 
-At most two messages are pending at a loader, one with an even and one with an odd number. Each
-input of a loader therefore has two fields, selected by the lowest bit of the message number. Each
-input of an unloader has one field for each section of the memories.
+The choices are form and root. At most two messages are pending at a loader, one with an even and
+one with an odd number. Each such input of a loader therefore has two fields, selected by the lowest
+bit of the message number. Each such input of an unloader has one field for each section of the
+memories.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ __all__ = ["RunFacts"]
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Widths of the choices for a run, and of the facts that nodes derive from them.
+    """The widths of form and root of a run, and of the facts that nodes look up for a run.
 
     Parameters
     ----------
     commanded : bool
         True if the fabric has a command stream.
     form_bits, root_bits : int
-        Bits of a form, and of a root; 0 if runs have no choice.
+        Bits of a form, and of a root; 0 if runs do not choose it.
     position_bits : int
         Bits of the position of a node in its group.
     sections : Sections
@@ -44,11 +45,11 @@ class RunFacts:
     looked_up: Mapping[str, data.StructLayout] = field(default_factory=dict)
 
     @property
-    def by_form(self) -> bool:
+    def has_form_constants(self) -> bool:
         """True if engines have constants for each form: with fixed tables."""
         return not self.looked_up
 
-    def said_widths(self, verb: str) -> dict[str, int]:
+    def run_choice_widths(self, verb: str) -> dict[str, int]:
         """Return the widths of the outputs of `Commands` for loaders or unloaders, keyed by name.
 
         Parameters
@@ -58,9 +59,13 @@ class RunFacts:
         """
         bits = {"valid": int(self.commanded)} if verb == "load" else {}
         bits |= {"mode": self.form_bits, "root": self.root_bits}
-        return {f"{verb}_{name}": self._runs(verb) * each for name, each in bits.items() if each}
+        return {
+            f"{verb}_{name}": self._fields_per_signal(verb) * each
+            for name, each in bits.items()
+            if each
+        }
 
-    def end_widths(self, verb: str) -> dict[str, int]:
+    def engine_input_widths(self, verb: str) -> dict[str, int]:
         """Return the widths of the inputs of loaders or unloaders for a run, keyed by name.
 
         With fixed tables these are the outputs of `Commands`; with loadable tables, the facts.
@@ -70,11 +75,11 @@ class RunFacts:
         verb : {"load", "unload"}
             Prefix of the names.
         """
-        if self.by_form:
-            return self.said_widths(verb)
+        if self.has_form_constants:
+            return self.run_choice_widths(verb)
         valid = {"load_valid": 2} if verb == "load" else {}
-        return valid | {f"{verb}_facts": self._runs(verb) * self.looked_up[verb].size}
+        return valid | {f"{verb}_facts": self._fields_per_signal(verb) * self.looked_up[verb].size}
 
-    def _runs(self, verb: str) -> int:
-        """Return the number of messages, or runs, for which each signal has a field."""
-        return 2 if verb == "load" else self.sections.count
+    def _fields_per_signal(self, verb: str) -> int:
+        """Return the number of fields of a signal: 2 for loaders, one for each section else."""
+        return 2 if verb == "load" else self.sections.n_sections

@@ -1,7 +1,7 @@
-"""`CommandPort`: a run port in place of the command and status streams, for an adapter like a bus.
+"""`CommandPort`: a run port in place of the command and status streams, for the bus adapter.
 
 Each start becomes a command, and each status sets the outputs `done`, `error` and `cycles`. So the
-bus adapter drives a fabric with streams just as it drives the run port of a core.
+bus adapter drives a fabric with streams as it drives the run port of a core.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ...rtl.memories import address_width, choose
+from ...rtl.memories import address_width, choose_value
 from ...rtl.modules import Leaf
-from ...rtl.netlist import Role, add_single
+from ...rtl.netlist import Role, add_single_instance
 from ...rtl.run_choices import ERROR_BITS, RunChoices
-from .ports import COMMAND, COMMAND_BITS, COMMAND_NETS, STATUS, command_members
+from .ports import COMMAND_BITS, COMMAND_NETS, COMMAND_WORDS, STATUS_WORDS, command_members
 
 if TYPE_CHECKING:
     from ...program import Program
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["CommandPort", "add_run_port", "run_choices"]
 
 #: Outputs with the state of the last run, and their widths.
-STATES = {"busy": 1, "done": 1, "error": ERROR_BITS, "cycles": 32}
+STATUS_OUTPUTS = {"busy": 1, "done": 1, "error": ERROR_BITS, "cycles": 32}
 
 
 def run_choices(program: Program) -> dict[str, int]:
-    """Return the choices of a command for a run, and their widths."""
+    """Return the words of a command that matter, with their widths in bits."""
     modes = len(program.modes) + program.barrier
-    choices = RunChoices.of(program).inputs
+    choices = RunChoices.from_program(program).sampled_inputs
     return dict(choices) | ({"mode": address_width(modes)} if modes > 1 else {})
 
 
@@ -48,17 +48,19 @@ def add_run_port(
     choices : mapping of str to int
         Widths of the choices of a command, keyed by name.
     kept : collection of str
-        Further ports that stay ports.
+        Names of further ports that the fabric keeps.
     """
-    ports = {"start": 1, **choices, **STATES}
-    inputs, outputs = build.enclose({name: f"run_{name}" for name in ports})
+    ports = {"start": 1, **choices, **STATUS_OUTPUTS}
+    inputs, outputs = build.turn_ports_into_nets({name: f"run_{name}" for name in ports})
     for name in ("start", *choices):
         build.add_input(name, ports[name])
     for name in sorted(inputs.keys() & {*kept}):
         build.add_input(name, inputs[name])
-    add_single(build, "run_commands", Role.BUS, partial(CommandPort, choices), renamed=COMMAND_NETS)
-    for name, bits in (STATES | outputs).items():
-        if name in STATES or name in kept or name.startswith("stalled"):
+    add_single_instance(
+        build, "run_commands", Role.BUS, partial(CommandPort, choices), renamed=COMMAND_NETS
+    )
+    for name, bits in (STATUS_OUTPUTS | outputs).items():
+        if name in STATUS_OUTPUTS or name in kept or name.startswith("stalled"):
             build.add_output(name, bits)
 
 
@@ -68,7 +70,7 @@ class CommandPort(Leaf):
     Parameters
     ----------
     choices : mapping of str to int
-        Widths of the choices of a command, keyed by their names in `COMMAND`.
+        Widths of the choices of a command, keyed by their names in `COMMAND_WORDS`.
 
     Members
     -------
@@ -93,7 +95,7 @@ class CommandPort(Leaf):
             {
                 "start": In(1),
                 **{name: In(bits) for name, bits in choices.items()},
-                **{name: Out(bits) for name, bits in STATES.items()},
+                **{name: Out(bits) for name, bits in STATUS_OUTPUTS.items()},
                 **{name: each.flip() for name, each in command_members().items()},
             }
         )
@@ -101,34 +103,34 @@ class CommandPort(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the sender of commands, and the registers for statuses."""
         m = Module()
-        number, begins = Signal(range(len(COMMAND)), name="number"), Signal(name="begins")
+        number, begins = Signal(range(len(COMMAND_WORDS)), name="number"), Signal(name="begins")
         words: list[Value] = []
-        m.d.comb += begins.eq(self.value("start") & ~self.busy)
-        for name in COMMAND:
+        m.d.comb += begins.eq(self.input_value("start") & ~self.busy)
+        for name in COMMAND_WORDS:
             kept: Value = Const(0, COMMAND_BITS)
             if name in self._choices:
                 kept = Signal(self._choices[name], name=f"kept_{name}", reset_less=True)
                 with m.If(begins):
-                    m.d.sync += kept.eq(self.value(name))
+                    m.d.sync += kept.eq(self.input_value(name))
             words.append(kept)
-        comes = self.value("status_tvalid")
-        beat = Signal(range(len(STATUS)), name="status_beat")
+        comes = self.input_value("status_tvalid")
+        beat = Signal(range(len(STATUS_WORDS)), name="status_beat")
         m.d.comb += [
-            self.tdata.eq(choose(words, number)),
-            self.tlast.eq(number == len(COMMAND) - 1),
+            self.tdata.eq(choose_value(words, number)),
+            self.tlast.eq(number == len(COMMAND_WORDS) - 1),
             self.status_tready.eq(1),
         ]
         with m.If(begins):
             m.d.sync += [self.busy.eq(1), self.done.eq(0), self.tvalid.eq(1)]
-        with m.If(self.tvalid & self.value("tready")):
+        with m.If(self.tvalid & self.input_value("tready")):
             m.d.sync += [self.tvalid.eq(~self.tlast), number.eq(number + 1)]
             with m.If(self.tlast):
                 m.d.sync += number.eq(0)
         with m.If(comes):
             m.d.sync += beat.eq(beat + 1)
-            with m.If(beat == STATUS.index("error")):
-                m.d.sync += self.error.eq(self.value("status_tdata"))
-            with m.If(self.value("status_tlast")):
-                m.d.sync += [beat.eq(0), self.cycles.eq(self.value("status_tdata"))]
+            with m.If(beat == STATUS_WORDS.index("error")):
+                m.d.sync += self.error.eq(self.input_value("status_tdata"))
+            with m.If(self.input_value("status_tlast")):
+                m.d.sync += [beat.eq(0), self.cycles.eq(self.input_value("status_tdata"))]
                 m.d.sync += [self.busy.eq(0), self.done.eq(1)]
         return m

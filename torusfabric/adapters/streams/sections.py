@@ -1,4 +1,4 @@
-"""Choice of the sections of memories and of the beat, so that runs limit the rate, not streams.
+"""Choice of the number of sections and of the beat, so that streams do not slow down the runs.
 
 *Buffers.* A buffer of a loader holds a message from its first loaded word to the end of its run.
 A buffer of an unloader is taken from the begin of a run to its last unloaded word. Let
@@ -28,40 +28,40 @@ from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Value
 
-from ...rtl.distribution import merge_levels
-from ...rtl.flit_rows import beat_fault, too_wide
+from ...rtl.distribution import tree_level_sizes
+from ...rtl.flit_rows import exceeded_limit, unsupported_beat_reason
 from ...rtl.memories import address_width
 
 if TYPE_CHECKING:
     from ...program import Program
 
 __all__ = [
-    "SHARE",
+    "LEAST_SHARE",
     "Sections",
-    "in_section",
+    "address_in_section",
     "least_beat",
-    "levels",
-    "number_bits",
+    "tree_levels",
+    "stream_id_bits",
     "packet_counts",
     "section_bits",
-    "sections_of",
-    "share_with_two",
+    "choose_sections",
+    "rate_share_with_two",
 ]
 
 #: Least rate of runs, as a share of the rate that ports and links allow, with which two buffers
 #: are enough.
-SHARE = 0.95
+LEAST_SHARE = 0.95
 
 #: A narrower beat is preferred if it makes the time between runs longer by at most this factor.
-ALIKE = 1.02
+SLOWDOWN_TOLERANCE = 1.02
 
 
 @dataclass(frozen=True)
 class Sections:
     """The division of memories into sections.
 
-    Message k, and its run, use section k modulo `count`. The count is a power of two, so that the
-    section number is the upper bits of an address.
+    Message k, and its run, use section k modulo `n_sections`. The count is a power of two, so that
+    the section number is the upper bits of an address.
 
     Parameters
     ----------
@@ -70,45 +70,48 @@ class Sections:
 
     Examples
     --------
-    >>> [(each.count, each.bits, each.number_bits) for each in map(Sections, (2, 3))]
-    [(2, 1, 2), (4, 2, 3)]
+    >>> two, three = Sections(2), Sections(3)
+    >>> two.n_sections, two.section_number_bits, two.message_number_bits
+    (2, 1, 2)
+    >>> three.n_sections, three.section_number_bits, three.message_number_bits
+    (4, 2, 3)
     """
 
     buffers: int = 2
 
     @property
-    def bits(self) -> int:
+    def section_number_bits(self) -> int:
         """Bits of the number of a section."""
         return (self.buffers - 1).bit_length()
 
     @property
-    def count(self) -> int:
+    def n_sections(self) -> int:
         """Sections of a memory."""
-        return 1 << self.bits
+        return 1 << self.section_number_bits
 
     @property
-    def number_bits(self) -> int:
-        """Bits of a message number that is unique among all messages in a node at a time."""
-        return self.bits + 1
+    def message_number_bits(self) -> int:
+        """Bits of a message number that is unique among all messages that a node holds."""
+        return self.section_number_bits + 1
 
     @property
-    def two(self) -> bool:
-        """True for two sections: the section is the lowest bit of a message number."""
-        return self.count == 2
+    def has_two_sections(self) -> bool:
+        """True if there are two sections. The section is then the lowest bit of a number."""
+        return self.n_sections == 2
 
-    def of(self, number: Value) -> Value:
+    def section_of(self, number: Value) -> Value:
         """Return the section of a run or message, from its number."""
-        return number[: self.bits]
+        return number[: self.section_number_bits]
 
-    def following(self, section: Value, step: Value | None = None) -> Value:
-        """Return the section after `section`; with `step`, `section` itself while `step` is 0."""
-        if self.two:
+    def next_section(self, section: Value, step: Value | None = None) -> Value:
+        """Return the section after `section`; while `step` is 0, return `section` itself."""
+        if self.has_two_sections:
             return ~section if step is None else section ^ step
-        return (section + (1 if step is None else step))[: self.bits]
+        return (section + (1 if step is None else step))[: self.section_number_bits]
 
 
-def sections_of(program: Program, beat: int = 1) -> Sections:
-    """Return the sections for a program: two, or four if runs would not reach `SHARE` with two.
+def choose_sections(program: Program, beat: int = 1) -> Sections:
+    """Return the sections for a program: two, or four if two do not reach `LEAST_SHARE`.
 
     A fabric with loadable tables has two sections, because its runs may change. If runs choose
     their length, the longest messages decide.
@@ -124,17 +127,17 @@ def sections_of(program: Program, beat: int = 1) -> Sections:
     --------
     >>> import torusfabric as tf
     >>> gather = tf.plan("2x2x2", "allgather", algorithm="matching")
-    >>> [sections_of(tf.compile(gather, flits=flits)).count for flits in (1, 2)]
+    >>> [choose_sections(tf.compile(gather, flits=flits)).n_sections for flits in (1, 2)]
     [4, 2]
     """
     if program.writable:
         return Sections()
-    shares = [share_with_two(program, mode, beat) for mode in range(len(program.modes))]
-    return Sections(2 if min(shares) >= SHARE else 3)
+    shares = [rate_share_with_two(program, mode, beat) for mode in range(len(program.modes))]
+    return Sections(2 if min(shares) >= LEAST_SHARE else 3)
 
 
-def share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float:
-    """Return the rate of runs with two sections, as a share of the rate of ports and links.
+def rate_share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float:
+    """Return the rate of runs with two sections, divided by the rate without limits by sections.
 
     Parameters
     ----------
@@ -151,13 +154,13 @@ def share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float:
 
     >>> import torusfabric as tf
     >>> gather = tf.plan("2x2x2", "allgather", algorithm="matching")
-    >>> round(share_with_two(tf.compile(gather, flits=1)), 3)
+    >>> round(rate_share_with_two(tf.compile(gather, flits=1)), 3)
     0.842
     """
     run, form = program.cycles(mode=mode), program.form_of(mode)
     beats = -(-program.flits // beat)
     load, unload = (beats * packets for packets in packet_counts(program, form))
-    heard = levels(program.topology.nodes) + 1
+    heard = tree_levels(program.topology.nodes) + 1
     limit = max(run, load, unload)
     return limit / max(limit, (run + unload + heard) / 2, (load + run + heard - 2) / 2)
 
@@ -169,10 +172,10 @@ def packet_counts(program: Program, form: int) -> tuple[int, int]:
     single packet.
     """
     blocks = program.part(form).schedule.blocks
-    return blocks.goals, blocks.parts
+    return blocks.messages_per_origin, blocks.messages_per_receiver
 
 
-def number_bits(program: Program) -> int:
+def stream_id_bits(program: Program) -> int:
     """Return the bits of `tdest` and `tid`: the number of a node, or of an offset."""
     counts = [max(packet_counts(program, form)) for form in range(len(program.forms))]
     return address_width(max(program.topology.nodes, *counts))
@@ -189,27 +192,27 @@ def section_bits(depth: int) -> int:
     return (depth - 1).bit_length()
 
 
-def in_section(address: Value, depth: int, section: Value) -> Value:
+def address_in_section(address: Value, depth: int, section: Value) -> Value:
     """Return the memory address of a word, given its address within a section of `depth` words."""
     bits = section_bits(depth)
     return Cat(address[:bits], Const(0, max(bits - len(address), 0)), section)
 
 
-def levels(nodes: int) -> int:
+def tree_levels(nodes: int) -> int:
     """Return the levels of the readiness tree, at least one.
 
     Examples
     --------
-    >>> levels(2), levels(16), levels(17)
+    >>> tree_levels(2), tree_levels(16), tree_levels(17)
     (1, 2, 3)
     """
-    return max(len(merge_levels(nodes)), 1)
+    return max(len(tree_level_sizes(nodes)), 1)
 
 
 def least_beat(program: Program, width: int, *, fixed: bool = True) -> tuple[int, Program]:
-    """Return the smallest beat with which streams do not limit the runs, and the program for it.
+    """Return the smallest beat with which streams do not slow down the runs, and its program.
 
-    If streams limit the runs with every beat, return the beat with the highest rate of runs.
+    If streams slow down the runs with every beat, return the beat with the highest rate of runs.
 
     Parameters
     ----------
@@ -223,7 +226,7 @@ def least_beat(program: Program, width: int, *, fixed: bool = True) -> tuple[int
 
     Examples
     --------
-    A node receives 15 messages of 16 flits in 136 cycles, which needs words of two flits.
+    A node receives 15 messages of 16 flits in 134 cycles, which needs words of two flits.
 
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("4x4", "alltoall"), max_flits=16)
@@ -231,25 +234,28 @@ def least_beat(program: Program, width: int, *, fixed: bool = True) -> tuple[int
     (2, 134)
     """
     if program.any_length and program.of_beats is None:
-        return program.form.beat, program  # a part of one that has its beat
+        return program.form.beat, program  # the beat of this program is chosen already
     runs = [program.cycles(mode=mode) for mode in range(len(program.modes))]
-    found = [(_slowness(program, 1, runs), 1, program)]
+    found = [(_relative_slowdown(program, 1, runs), 1, program)]
     for bits in count(1):
         beat = 1 << bits
-        if found[-1][0] <= ALIKE or too_wide(program, width, beat):
+        if found[-1][0] <= SLOWDOWN_TOLERANCE or exceeded_limit(program, width, beat):
             break
         wide = program.by_beats(beat)
-        if not fixed or beat_fault(wide, beat) is None:
-            found.append((_slowness(wide, beat, runs), beat, wide))
+        if not fixed or unsupported_beat_reason(wide, beat) is None:
+            found.append((_relative_slowdown(wide, beat, runs), beat, wide))
     least = min(slowness for slowness, _, _ in found)
-    return next((beat, wide) for slowness, beat, wide in found if slowness <= ALIKE * least)
+    return next(
+        (beat, wide) for slowness, beat, wide in found if slowness <= SLOWDOWN_TOLERANCE * least
+    )
 
 
-def _slowness(program: Program, beat: int, runs: Sequence[int]) -> float:
-    """Return the cycles from one run to the next, divided by `runs`, the cycles of a run alone.
+def _relative_slowdown(program: Program, beat: int, runs: Sequence[int]) -> float:
+    """Return the factor by which a beat and its streams slow down consecutive runs.
 
-    The largest ratio of all modes counts. The own packet of a node is not counted, because it can
-    pass the stream at another time.
+    For each mode it is the number of cycles from one run to the next, divided by the cycles of a
+    run with beat 1, which are in `runs`. The result is the largest factor of all modes. The packet
+    of a node to itself is not counted, because it can pass through the stream at another time.
     """
     found, beats = 0.0, -(-program.flits // beat)
     for mode, least in enumerate(runs):

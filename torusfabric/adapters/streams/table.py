@@ -4,8 +4,8 @@ An engine reads one row for each word, at the address ::
 
     | form | packet | block |
 
-The rows of a form begin at a multiple of their number. The table of all nodes is optimised
-together, bit by bit and for each form:
+The first row of a form is a multiple of the number of its rows, so that this address needs no
+adder. The tables of all nodes are optimised together, bit by bit and form by form:
 
 - A bit that is constant in all rows at all nodes is a constant.
 - A bit that equals an address bit at all nodes is a wire. So a base address that is the packet
@@ -23,17 +23,17 @@ from typing import NamedTuple
 import numpy as np
 from amaranth.hdl import Cat, Const, Value
 
-from ...rtl.memories import choose, fitting
+from ...rtl.memories import choose_value, resize
 from ...topology import IntArray
 from .packets import Packets
 
 __all__ = ["PacketTable"]
 
 #: The value of a field that does not matter.
-FREE = -1
+ANY_VALUE = -1
 
 
-class BitPlace(NamedTuple):
+class BitSource(NamedTuple):
     """The source of a bit of a field.
 
     Parameters
@@ -57,8 +57,8 @@ class PacketTable:
     packets : sequence of Packets
         The packets in each form.
     fields : dict of str to (sequence of ndarray of int)
-        Values of each field, an array of shape (nodes, packets, blocks) for each form; `FREE` where
-        a value does not matter.
+        Values of each field, an array of shape (nodes, packets, blocks) for each form; `ANY_VALUE`
+        where a value does not matter.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class PacketTable:
     >>> base = 4 * np.arange(8).reshape(1, 8, 1)
     >>> packets = Packets(bank=0 * base, base=base, words=4)
     >>> table = PacketTable([packets], {"base": [base]})
-    >>> table.address_bits, table.widths, table.rom_bits
+    >>> table.address_bits, table.field_widths, table.rom_bits
     (3, {'base': 5}, 0)
     """
 
@@ -82,44 +82,44 @@ class PacketTable:
     @cached_property
     def block_bits(self) -> list[int]:
         """Address bits of the block number, for each form."""
-        return [(each.blocks - 1).bit_length() for each in self.packets]
+        return [(each.n_blocks - 1).bit_length() for each in self.packets]
 
     @cached_property
-    def _below(self) -> list[int]:
+    def _form_address_bits(self) -> list[int]:
         """Address bits of packet and block together, for each form."""
         return [sum(bits) for bits in zip(self.packet_bits, self.block_bits, strict=True)]
 
     @cached_property
-    def starts(self) -> list[int]:
+    def first_rows(self) -> list[int]:
         """First row of each form. Larger forms come first, so that all are aligned."""
-        starts, start = [0] * len(self._below), 0
-        for form in sorted(range(len(starts)), key=lambda form: -self._below[form]):
-            starts[form], start = start, start + (1 << self._below[form])
+        starts, start = [0] * len(self._form_address_bits), 0
+        for form in sorted(range(len(starts)), key=lambda form: -self._form_address_bits[form]):
+            starts[form], start = start, start + (1 << self._form_address_bits[form])
         return starts
 
     @property
-    def rows(self) -> int:
+    def n_rows(self) -> int:
         """Number of rows of all forms."""
-        return sum(1 << bits for bits in self._below)
+        return sum(1 << bits for bits in self._form_address_bits)
 
     @property
     def address_bits(self) -> int:
         """Bits of the address of a row."""
-        return (self.rows - 1).bit_length()
+        return (self.n_rows - 1).bit_length()
 
-    def address(self, block: Value, packet: Value, form: Value) -> Value:
+    def row_address(self, block: Value, packet: Value, form: Value) -> Value:
         """Return the address of the row of a block, a packet and a form."""
         found = []
         for start, packets, blocks in zip(
-            self.starts, self.packet_bits, self.block_bits, strict=True
+            self.first_rows, self.packet_bits, self.block_bits, strict=True
         ):
-            parts = [fitting(block, blocks), fitting(packet, packets)]
+            parts = [resize(block, blocks), resize(packet, packets)]
             above = self.address_bits - packets - blocks
             found.append(Cat(*parts, Const(start >> packets + blocks, above)))
-        return found[0] if len(found) == 1 else choose(found, form)
+        return found[0] if len(found) == 1 else choose_value(found, form)
 
     @cached_property
-    def widths(self) -> dict[str, int]:
+    def field_widths(self) -> dict[str, int]:
         """Bits of each field."""
         return {
             name: max(int(each.max(initial=0)) for each in values).bit_length()
@@ -127,89 +127,93 @@ class PacketTable:
         }
 
     @cached_property
-    def values(self) -> dict[str, IntArray]:
-        """Values of each field, shape (nodes, rows); `FREE` where a value does not matter."""
-        return {name: self._joined(values) for name, values in self.fields.items()}
+    def field_values(self) -> dict[str, IntArray]:
+        """Values of each field, shape (nodes, rows); `ANY_VALUE` where a value does not matter."""
+        return {name: self._concatenate_forms(values) for name, values in self.fields.items()}
 
-    def _joined(self, values: Sequence[IntArray]) -> IntArray:
+    def _concatenate_forms(self, values: Sequence[IntArray]) -> IntArray:
         """Return the values of a field in all rows, given those of each form."""
-        found = np.full((len(values[0]), self.rows), FREE)
+        found = np.full((len(values[0]), self.n_rows), ANY_VALUE)
         for form, (each, packets) in enumerate(zip(values, self.packets, strict=True)):
             packet, block = np.ogrid[: each.shape[1], : each.shape[2]]
-            at = self.starts[form] + (packet << self.block_bits[form]) + block
-            found[:, at] = np.where(packets.there[:, None, None], each, FREE)
+            at = self.first_rows[form] + (packet << self.block_bits[form]) + block
+            found[:, at] = np.where(packets.has_packets[:, None, None], each, ANY_VALUE)
         return found
 
     @property
-    def _of_form(self) -> list[IntArray]:
+    def _rows_of_forms(self) -> list[IntArray]:
         """The rows of each form."""
-        return [start + np.arange(1 << bits)
-                for start, bits in zip(self.starts, self._below, strict=True)]  # fmt: skip
+        return [
+            start + np.arange(1 << bits)
+            for start, bits in zip(self.first_rows, self._form_address_bits, strict=True)
+        ]
 
     @cached_property
-    def places(self) -> dict[str, list[list[BitPlace]]]:
+    def bit_sources(self) -> dict[str, list[list[BitSource]]]:
         """Source of each bit of each field, for each form."""
-        found = dict[str, list[list[BitPlace]]]()
-        for name, values in self.values.items():
+        found = dict[str, list[list[BitSource]]]()
+        for name, values in self.field_values.items():
             first = _row_bits(found)
             found[name] = [
-                self._places_in(values[:, rows], rows, self.widths[name], first)
-                for rows in self._of_form
+                self._find_bit_sources(values[:, rows], rows, self.field_widths[name], first)
+                for rows in self._rows_of_forms
             ]
         return found
 
-    def _places_in(
+    def _find_bit_sources(
         self, values: IntArray, rows: IntArray, width: int, first: int
-    ) -> list[BitPlace]:
+    ) -> list[BitSource]:
         """Return the source of each bit of a field, from its values in the rows of one form.
 
         ROM bits are numbered from `first` on.
         """
         known = values >= 0
-        places: list[BitPlace] = []
+        places: list[BitSource] = []
         for bit in range(width):
             column = np.where(known, values >> bit & 1, 0)
             ones = column[known]
             same = [k for k in range(self.address_bits)
                     if ((rows >> k & 1) == column)[known].all()]  # fmt: skip
             if not ones.any() or ones.all():
-                places.append(BitPlace("constant", int(ones.any())))
+                places.append(BitSource("constant", int(ones.any())))
             elif same:
-                places.append(BitPlace("address", same[0]))
+                places.append(BitSource("address", same[0]))
             else:
-                places.append(BitPlace("rom", first))
+                places.append(BitSource("rom", first))
                 first += 1
         return places
 
     @property
     def rom_bits(self) -> int:
         """Bits of a row of the ROM."""
-        return _row_bits(self.places)
+        return _row_bits(self.bit_sources)
 
     @property
-    def wired_bits(self) -> list[int]:
-        """Numbers of the address bits that are the source of some bit."""
-        every = (place for forms in self.places.values() for places in forms for place in places)
+    def address_source_bits(self) -> list[int]:
+        """Numbers of the address bits that are the source of any bit of a field."""
+        every = (
+            place for forms in self.bit_sources.values() for places in forms for place in places
+        )
         return sorted({place.number for place in every if place.kind == "address"})
 
     @property
-    def by_form(self) -> bool:
-        """True if the source of some bit depends on the form."""
-        return any(places != forms[0] for forms in self.places.values() for places in forms)
+    def depends_on_form(self) -> bool:
+        """True if any bit of a field has different sources in different forms."""
+        return any(places != forms[0] for forms in self.bit_sources.values() for places in forms)
 
     @cached_property
     def rom_rows(self) -> IntArray:
         """Contents of the ROM of each node, shape (nodes, rows)."""
-        found = np.zeros((len(next(iter(self.values.values()))), self.rows), np.int64)
-        for name, values in self.values.items():
-            for rows, places in zip(self._of_form, self.places[name], strict=True):
+        found = np.zeros((len(next(iter(self.field_values.values()))), self.n_rows), np.int64)
+        for name, values in self.field_values.items():
+            for rows, places in zip(self._rows_of_forms, self.bit_sources[name], strict=True):
                 of_form = np.maximum(values[:, rows], 0)
                 for bit, (kind, number) in enumerate(places):
                     if kind == "rom":
                         found[:, rows] |= (of_form >> bit & 1) << number
         return found
 
-    def field(self, name: str, address: Value, row: Value, form: Value) -> Value:
+    def read_field(self, name: str, address: Value, row: Value, form: Value) -> Value:
         """Return the value of a field.
 
         Parameters
@@ -221,27 +225,27 @@ class PacketTable:
         row : Value
             Output of the ROM.
         form : Value
-            Form of the packet, in the same cycle; needed if `by_form` is True.
+            Form of the packet, in the same cycle; needed if `depends_on_form` is True.
         """
         known = {"address": address, "rom": row}
 
-        def bit_at(place: BitPlace) -> Value:
+        def read_bit(place: BitSource) -> Value:
             if place.kind == "constant":
                 return Const(place.number, 1)
             return known[place.kind][place.number]
 
         bits = []
-        for places in zip(*self.places[name], strict=True):
-            found = {place: bit_at(place) for place in places}
-            bits.append(choose([found[place] for place in places], form))
+        for places in zip(*self.bit_sources[name], strict=True):
+            found = {place: read_bit(place) for place in places}
+            bits.append(choose_value([found[place] for place in places], form))
         return Cat(*bits)
 
     def is_disjoint(self, name: str, bits: int) -> bool:
         """Return True if no value of a field has a bit in common with the mask `bits`."""
-        return not (np.maximum(self.values[name], 0) & bits).any()
+        return not (np.maximum(self.field_values[name], 0) & bits).any()
 
 
-def _row_bits(fields: Mapping[str, Sequence[Sequence[BitPlace]]]) -> int:
+def _row_bits(fields: Mapping[str, Sequence[Sequence[BitSource]]]) -> int:
     """Return the bits of a ROM row, from the sources of the bits of some fields."""
     every = (place for forms in fields.values() for places in forms for place in places)
     return max((place.number + 1 for place in every if place.kind == "rom"), default=0)

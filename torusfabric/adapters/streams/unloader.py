@@ -1,6 +1,6 @@
 """`Unloader`: the engine that reads received words from memories, and sends them as packets.
 
-While a run goes on, the words of earlier runs are read from other sections.
+While a run is executed, the words of earlier runs are read from other sections.
 
 Pipeline of a word, if the receiver accepts a word in every cycle:
 
@@ -14,7 +14,8 @@ cycle  stage       contents
 4      ``shown``   word on the stream; one cycle later in nodes with many memories
 =====  ==========  ===================================================================
 
-The receiver stalls the whole pipeline, counters included, so that no buffer is needed in between.
+A receiver that does not accept a word stops the whole pipeline, counters included. So no buffer is
+needed between the stages.
 """
 
 from __future__ import annotations
@@ -25,12 +26,19 @@ from functools import cached_property
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ...rtl.memories import constant_at, fitting
-from ...rtl.modules import apart
-from ...rtl.multiplexer import keeper
+from ...rtl.memories import constant_at, resize
+from ...rtl.modules import unmerged_register
+from ...rtl.multiplexer import make_keeper
 from .engine import Engine, EngineShape
 from .ports import stream_signals
-from .words import WordCount, cleared, counted, registered_outputs, state, tally
+from .words import (
+    WordPosition,
+    add_clear,
+    add_counter,
+    add_word_counter,
+    make_register,
+    register_outputs,
+)
 
 __all__ = ["Unloader"]
 
@@ -55,10 +63,10 @@ class Unloader(Engine):
     clear : In(1)
         Reset of the node.
     run_begins, run_ends : In(1)
-        High for a cycle when a run begins, and when a run has ended.
+        High for a cycle when a run begins, and when a run ends.
     run_empty, run_last, unload_mode, unload_root : In
-        One field for the last run in each section: high if the run was dropped, so that nothing is
-        unloaded; the number of the last flit of its packets; its form; and its root.
+        Each with one field for the last run in each section: high if the run was dropped, so that
+        nothing is unloaded; the number of the last flit of its packets; its form; and its root.
     key, row : Out, In
         Address of the ROM of the packet table, and its row one cycle later.
     read_advance, read_bank, read_address : Out
@@ -75,8 +83,8 @@ class Unloader(Engine):
 
     def __init__(self, shape: EngineShape) -> None:
         self._sections = sections = shape.facts.sections
-        stream = stream_signals(keep=shape.keep_bits, origin=shape.number_bits)
-        forms, lacks = len(shape.packets), shape.lacks
+        stream = stream_signals(keep=shape.keep_bits, origin=shape.stream_id_bits)
+        forms, lacks = len(shape.packets), shape.has_unequal_packets
         super().__init__(
             shape,
             {
@@ -84,172 +92,185 @@ class Unloader(Engine):
                 "receives": In(forms),
                 "position": In(shape.position_bits),
                 "own_last": In(forms * shape.packet_bits * lacks),
-                "own_numbers": In(forms * shape.number_bits * lacks << shape.packet_bits),
+                "own_numbers": In(forms * shape.stream_id_bits * lacks << shape.packet_bits),
                 "clear": In(1),
                 "run_begins": In(1),
                 "run_ends": In(1),
-                "run_empty": In(sections.count),
-                **{name: In(bits) for name, bits in shape.facts.said_widths("unload").items()},
-                "run_last": In(sections.count * shape.length_bits),
-                "row": In(shape.table.rom_bits),
-                "key": Out(shape.key_bits),
+                "run_empty": In(sections.n_sections),
+                **{
+                    name: In(bits) for name, bits in shape.facts.run_choice_widths("unload").items()
+                },
+                "run_last": In(sections.n_sections * shape.length_bits),
+                "row": In(shape.packet_table.rom_bits),
+                "key": Out(shape.rom_address_bits),
                 "read_advance": Out(1),
-                "read_bank": Out(shape.port.bank_bits),
-                "read_address": Out(shape.port.address_bits),
-                "read_section": Out(sections.number_bits),
+                "read_bank": Out(shape.memory_port.bank_bits),
+                "read_address": Out(shape.memory_port.address_bits),
+                "read_section": Out(sections.message_number_bits),
                 "read_own": Out(int(shape.keeps)),
-                "read_index": Out(shape.words.index_bits * shape.keeps),
+                "read_index": Out(shape.word_shape.index_bits * shape.keeps),
                 "free": Out(1),
             },
         )
-        registered_outputs(
+        register_outputs(
             self, "read_bank", "read_address", "read_section", "read_own", "read_index"
         )
         #: Lowest bits of the number of the run that is unloaded now or next.
-        self._run = state(sections.number_bits, name="run")
+        self._run = make_register(sections.message_number_bits, name="run")
         #: High while words of the run wait to enter the pipeline.
-        self._there = state(name="there")
+        self._there = make_register(name="there")
         #: High with the last word of a run, in cycle 0 of the pipeline.
-        self._finishes = state(name="finishes")
+        self._finishes = make_register(name="finishes")
         #: High for one cycle when a run without packets for this node is skipped.
-        self._skips = state(name="skips")
+        self._skips = make_register(name="skips")
 
     @cached_property
-    def _section(self) -> Value:
+    def _current_section(self) -> Value:
         """Section of the run that is being unloaded."""
-        return self._sections.of(self._run)
+        return self._sections.section_of(self._run)
 
     @cached_property
-    def _form(self) -> Value:
+    def _current_form(self) -> Value:
         """Form of the run that is being unloaded."""
-        return self._form_of(self._section)
+        return self._form_of(self._current_section)
 
     def elaborate(self, platform: object) -> Module:
         """Build the counters, and the pipeline that reads words.
 
         `tready` only enables registers, and is in no data path, because it arrives late.
         """
-        m, shape, there, clear = Module(), self.shape, self._there, self.value("clear")
+        m, shape, there, clear = Module(), self.shape, self._there, self.input_value("clear")
         shows, advance = Signal(name="shows"), Signal(name="advance")
         m.d.comb += [
-            advance.eq(~shows | self.value("tready")),
+            advance.eq(~shows | self.input_value("tready")),
             self.read_advance.eq(advance),
         ]
-        goes_on, ends_packet = Signal(name="goes_on"), state(name="ends_packet")
+        goes_on, ends_packet = Signal(name="goes_on"), make_register(name="ends_packet")
         finishes, restart = self._finishes, ends_packet | ~there
-        counter = self._count(m, goes_on, restart)
-        following = self._sections.following(self._section, (there & finishes) | self._skips)
-        packet, last_follows = self._packets(m, goes_on, ends_packet, following)
+        counter = self._add_word_counter(m, goes_on, restart)
+        following = self._sections.next_section(
+            self._current_section, (there & finishes) | self._skips
+        )
+        packet, last_follows = self._count_packets(m, goes_on, ends_packet, following)
         with m.If(goes_on | ~there):
-            ends = counter.following == self._last(following)[shape.flit_bits :]
+            ends = counter.following == self._last_flit(following)[shape.flit_bits :]
             m.d.sync += [ends_packet.eq(ends), finishes.eq(ends & last_follows)]
-        cleared(m, clear, ends_packet, finishes, *counter.registers)
-        origin = self._origin(packet)
-        tags = Cat(finishes, ends_packet, origin, self._full(ends_packet))
-        sought = self._stage(m, advance, there, tags, "sought")
-        row = self._ask(m, advance, counter, packet)
+        add_clear(m, clear, ends_packet, finishes, *counter.registers)
+        origin = self._packet_origin(packet)
+        tags = Cat(finishes, ends_packet, origin, self._valid_flits(ends_packet))
+        sought = self._add_stage(m, advance, there, tags, "sought")
+        row = self._request_word(m, advance, counter, packet)
         known = 3 + len(origin)
-        tags = Cat(sought[2:known], self._origin_in(row), sought[known:])
-        asked = self._stage(m, advance, sought[0], tags, "asked")
+        tags = Cat(sought[2:known], self._origin_from_row(row), sought[known:])
+        asked = self._add_stage(m, advance, sought[0], tags, "asked")
         read = asked
-        for number in range(shape.port.answer - 1):
-            read = self._stage(m, advance, read[0], read[1:], f"read_{number}")
-        shown = self._stage(m, advance, read[0], read[1:], "shown")
+        for number in range(shape.memory_port.read_cycles - 1):
+            read = self._add_stage(m, advance, read[0], read[1:], f"read_{number}")
+        shown = self._add_stage(m, advance, read[0], read[1:], "shown")
         m.d.comb += [
             shows.eq(shown[0]),
             self.tvalid.eq(shows & ~clear),
             Cat(self.tlast, self.tid).eq(shown[1:]),
-            goes_on.eq(self._goes_on(m, read[0], "words")),
+            goes_on.eq(self._advance_copy(m, read[0], "words")),
         ]
         if shape.flit_bits:
-            full = Cat(Const(1, 1), shown[2 + shape.number_bits :])
+            full = Cat(Const(1, 1), shown[2 + shape.stream_id_bits :])
             size = shape.keep_bits // shape.beat
             m.d.comb += self.tkeep.eq(Cat(*(flit.replicate(size) for flit in full)))
         # A second copy of the enable, so that counters of runs share no logic with those of words.
-        turns = self._goes_on(m, read[0], "runs")
-        self._follow(m, finishes, turns, ~there & ~sought[0] & ~asked[0])
-        last_asked = state(name="last_asked")
+        turns = self._advance_copy(m, read[0], "runs")
+        self._advance_run(m, finishes, turns, ~there & ~sought[0] & ~asked[0])
+        last_asked = make_register(name="last_asked")
         with m.If(goes_on):
             m.d.sync += last_asked.eq(sought[0] & sought[1])
-        cleared(m, clear, last_asked)
+        add_clear(m, clear, last_asked)
         # A run is claimed from its begin until its last word leaves its memory.
-        claimed, _ = tally(
+        claimed, _ = add_counter(
             m,
-            up=self.value("run_begins"),
+            up=self.input_value("run_begins"),
             down=(turns & last_asked) | self._skips,
             clear=clear,
             name="claimed",
         )
-        self._show_rest(m, claimed)
+        self._drive_rests(m, claimed)
         # The count never exceeds the number of buffers, so one or two bits decide.
-        m.d.comb += self.free.eq(~claimed[1] if self._sections.two else ~claimed.all())
+        m.d.comb += self.free.eq(~claimed[1] if self._sections.has_two_sections else ~claimed.all())
         return m
 
-    def _count(self, m: Module, beat: Value, restart: Value) -> WordCount:
+    def _add_word_counter(self, m: Module, beat: Value, restart: Value) -> WordPosition:
         """Add the counters of the words of a packet."""
-        return counted(m, self.shape.words, self._form, beat=beat, restart=restart)
+        return add_word_counter(
+            m, self.shape.word_shape, self._current_form, beat=beat, restart=restart
+        )
 
-    def _origin_in(self, row: Value) -> Value:
+    def _origin_from_row(self, row: Value) -> Value:
         """Return the origin of a packet if its row contains it; a subclass overrides this."""
         del row
         return Const(0, 0)
 
-    def _show_rest(self, m: Module, claimed: Value) -> None:
-        """Drive an output that tells that all packets are sent; a subclass overrides this."""
+    def _drive_rests(self, m: Module, claimed: Value) -> None:
+        """Drive an output that is high if all packets are sent; only a subclass has this output.
 
-    def _stage(self, m: Module, advance: Value, valid: Value, tags: Value, name: str) -> Value:
+        `claimed` is the number of claimed runs.
+        """
+
+    def _add_stage(self, m: Module, advance: Value, valid: Value, tags: Value, name: str) -> Value:
         """Add a pipeline stage, and return its registers: a valid bit, then tags of the word."""
-        there = state(name=f"{name}_valid")
+        there = make_register(name=f"{name}_valid")
         known = Signal(len(tags), name=name, reset_less=True)
         with m.If(advance):
             m.d.sync += [there.eq(valid), known.eq(tags)]
-        cleared(m, self.value("clear"), there)
+        add_clear(m, self.input_value("clear"), there)
         return Cat(there, known)
 
-    def _goes_on(self, m: Module, shown_next: Value, name: str) -> Value:
+    def _advance_copy(self, m: Module, shown_next: Value, name: str) -> Value:
         """Return a copy of `advance` for registers far from the pipeline.
 
         The copy has its own register `shows_<name>`. Why: the register `shows` is placed near the
         pipeline, from where wires to other registers are long.
         """
-        shows, tready = Signal(name=f"shows_{name}"), self.value("tready")
-        stays = (shown_next | (shows & ~tready)) & ~self.value("clear")
-        m.d.comb += shows.eq(apart(m, stays, name=f"shows_{name}_here"))
+        shows, tready = Signal(name=f"shows_{name}"), self.input_value("tready")
+        stays = (shown_next | (shows & ~tready)) & ~self.input_value("clear")
+        m.d.comb += shows.eq(unmerged_register(m, stays, name=f"shows_{name}_here"))
         return ~shows | tready
 
-    def _last(self, section: Value) -> Value:
-        """Return the number of the last flit of the packets of a run."""
+    def _last_flit(self, section: Value) -> Value:
+        """Return the number of the last flit of the packets of the last run in a section."""
         if not self.shape.any_length:
-            return Const(self.shape.most_flits - 1, self.shape.last_bits)
-        return self.value("run_last").word_select(section, self.shape.length_bits)
+            return Const(self.shape.most_flits - 1, self.shape.last_flit_bits)
+        return self.input_value("run_last").word_select(section, self.shape.length_bits)
 
-    def _full(self, ends_packet: Value) -> Value:
-        """Return one bit for each flit of a word but the first: high if it is in the packet."""
+    def _valid_flits(self, ends_packet: Value) -> Value:
+        """Return one bit for each flit of a word except the first: high if it is in the packet."""
         bits = self.shape.flit_bits
         if not bits:
             return Const(0, 0)
-        last = self._last(self._section)[:bits] | (~ends_packet).replicate(bits)
+        last = self._last_flit(self._current_section)[:bits] | (~ends_packet).replicate(bits)
         return Cat(last >= k for k in range(1, self.shape.beat))
 
-    def _packets(
+    def _count_packets(
         self, m: Module, goes_on: Value, ends_packet: Value, following: Value
     ) -> tuple[Value, Value]:
         """Return the packet number, and a flag: the packet of the next word is the last of its run.
 
-        The flag is computed one word early, because it decides on the counters of runs.
+        Why of the next word: the flag decides on the counters of runs, so it is registered first.
         """
         shape, there = self.shape, self._there
         if not shape.packet_bits:
             return Const(0, 1), Const(1)
-        packet = state(shape.packet_bits, name="packet")
-        last, last_follows = state(name="last_packet"), Signal(name="last_follows")
+        packet = make_register(shape.packet_bits, name="packet")
+        last, last_follows = make_register(name="last_packet"), Signal(name="last_follows")
         # `single` decides for the first word of a run, `before` for the first word of a later
         # packet; within a packet `last` is kept.
-        single = constant_at([int(count == 1) for count in shape.counts], self._form_of(following))
-        before = packet == constant_at([max(count - 2, 0) for count in shape.counts], self._form)
-        if shape.lacks:
-            single = self._given("own_last", self._form_of(following)) == 0
-            before = packet + 1 == self._given("own_last", self._form)
+        single = constant_at(
+            [int(count == 1) for count in shape.packet_counts], self._form_of(following)
+        )
+        before = packet == constant_at(
+            [max(count - 2, 0) for count in shape.packet_counts], self._current_form
+        )
+        if shape.has_unequal_packets:
+            single = self._form_field("own_last", self._form_of(following)) == 0
+            before = packet + 1 == self._form_field("own_last", self._current_form)
         m.d.comb += last_follows.eq(
             Mux(there, Mux(ends_packet, Mux(last, single, before), last), single)
         )
@@ -259,101 +280,116 @@ class Unloader(Engine):
         # Only the late signal `goes_on` is a write enable; all others are in the data path.
         with m.If(goes_on):
             m.d.sync += packet.eq((packet + ends) & ~(ends & last).replicate(len(packet)))
-        cleared(m, self.value("clear"), packet, last)
+        add_clear(m, self.input_value("clear"), packet, last)
         return packet, last_follows
 
-    def _origin(self, packet: Value) -> Value:
+    def _packet_origin(self, packet: Value) -> Value:
         """Return the origin of a packet."""
         shape = self.shape
-        number = packet | constant_at([each.origin for each in shape.packets], self._form)
-        if shape.lacks:
-            at = Cat(packet, self._form[: shape.facts.form_bits])
-            number = self.value("own_numbers").word_select(at, shape.number_bits)
-        return fitting(self._or_root(number), shape.number_bits)
+        number = packet | constant_at([each.origin for each in shape.packets], self._current_form)
+        if shape.has_unequal_packets:
+            at = Cat(packet, self._current_form[: shape.facts.form_bits])
+            number = self.input_value("own_numbers").word_select(at, shape.stream_id_bits)
+        return resize(self._root_or_number(number), shape.stream_id_bits)
 
-    def _or_root(self, number: Value) -> Value:
-        """Return the root in forms in which the only packet comes from the root, else `number`."""
+    def _root_or_number(self, number: Value) -> Value:
+        """Return the root if the only packet of the form comes from the root, else `number`."""
         by_root = [int(each.by_root) for each in self.shape.packets]
         if not any(by_root):
             return number
-        return Mux(constant_at(by_root, self._form), self._root_of(self._section), number)
+        return Mux(
+            constant_at(by_root, self._current_form), self._root_of(self._current_section), number
+        )
 
-    def _row_address(self, counter: WordCount, packet: Value) -> Value:
+    def _row_address(self, counter: WordPosition, packet: Value) -> Value:
         """Return the address of the row of a word."""
-        return self.shape.table.address(counter.chunk, self._or_root(packet), self._form)
+        return self.shape.packet_table.row_address(
+            counter.chunk, self._root_or_number(packet), self._current_form
+        )
 
-    def _ask(self, m: Module, advance: Value, counter: WordCount, packet: Value) -> Value:
+    def _request_word(
+        self, m: Module, advance: Value, counter: WordPosition, packet: Value
+    ) -> Value:
         """Address the ROM in cycle 0, and drive bank and address of the memory port in cycle 2.
 
         Return the row of the packet table, valid in cycle 1.
         """
-        shape, table = self.shape, self.shape.table
+        shape, table = self.shape, self.shape.packet_table
         address = self._row_address(counter, packet)
-        if shape.key_bits:
+        if shape.rom_address_bits:
             m.d.comb += self.key.eq(address)
         held = Signal(max(table.address_bits, 1), name="row_address", reset_less=True)
         run = Signal(len(self._run), name="run_here", reset_less=True)
         within = Signal(len(counter.within), name="within_here", reset_less=True)
         index = Signal(len(counter.index), name="index_here", reset_less=True)
-        form = Signal(shape.facts.form_bits * table.by_form, name="form_here", reset_less=True)
+        form = Signal(
+            shape.facts.form_bits * table.depends_on_form, name="form_here", reset_less=True
+        )
         with m.If(advance):
             m.d.sync += [run.eq(self._run), within.eq(counter.within)]
-            m.d.sync += [held[bit].eq(address[bit]) for bit in table.wired_bits]
+            m.d.sync += [held[bit].eq(address[bit]) for bit in table.address_source_bits]
             if shape.keeps:
                 m.d.sync += index.eq(counter.index)
             if len(form):
-                m.d.sync += form.eq(self._form)
-        row = self._held_row(m, advance)
+                m.d.sync += form.eq(self._current_form)
+        row = self._current_row(m, advance)
         with m.If(advance):
             m.d.sync += [
                 self.read_section.eq(run),
-                self.read_bank.eq(table.field("bank", held, row, form)),
-                self.read_address.eq(self._address(table.field("base", held, row, form), within)),
+                self.read_bank.eq(table.read_field("bank", held, row, form)),
+                self.read_address.eq(
+                    self._word_address(table.read_field("base", held, row, form), within)
+                ),
             ]
             if shape.keeps:
-                m.d.sync += self.read_own.eq(table.field("own", held, row, form))
+                m.d.sync += self.read_own.eq(table.read_field("own", held, row, form))
                 m.d.sync += self.read_index.eq(index)
         return row
 
-    def _held_row(self, m: Module, advance: Value) -> Value:
+    def _current_row(self, m: Module, advance: Value) -> Value:
         """Return the row of the word in stage ``sought``, held while the receiver stalls.
 
         The ROM has no enable, so its output is valid only in the first cycle of a stall.
         """
-        if not self.shape.table.rom_bits:
+        if not self.shape.packet_table.rom_bits:
             return Const(0, 0)
-        row = self.value("row")
-        if not self.shape.key_bits:
+        row = self.input_value("row")
+        if not self.shape.rom_address_bits:
             return row
-        fresh, held = state(name="fresh"), Signal(len(row), name="held_row", reset_less=True)
+        fresh, held = (
+            make_register(name="fresh"),
+            Signal(len(row), name="held_row", reset_less=True),
+        )
         m.d.sync += fresh.eq(advance)
-        cleared(m, self.value("clear"), fresh)
+        add_clear(m, self.input_value("clear"), fresh)
         with m.If(fresh):
             m.d.sync += held.eq(row)
         return Mux(fresh, row, held)
 
-    def _follow(self, m: Module, finishes: Value, goes_on: Value, rests: Value) -> None:
-        """Advance from run to run.
+    def _advance_run(self, m: Module, finishes: Value, goes_on: Value, rests: Value) -> None:
+        """Add the logic that goes from one run to the next.
 
-        A run is *complete* from its end until its last word enters the pipeline. `run_empty` is
-        valid before the end of the run. A run without packets for this node is skipped while the
-        pipeline is empty (`rests`).
+        A run is *complete* from its end until its last word enters the pipeline; the unloader works
+        only on complete runs. A dropped run, or one without packets for this node, is skipped when
+        the pipeline is empty (`rests`).
         """
         there, skips, sections = self._there, self._skips, self._sections
-        ends, clear, empty = map(self.value, ("run_ends", "clear", "run_empty"))
+        ends, clear, empty = map(self.input_value, ("run_ends", "clear", "run_empty"))
         # `goes_on` arrives late, by long wires: only one LUT may follow it.
-        keep, turns = keeper(m, 1), there | skips
+        keep, turns = make_keeper(m, 1), there | skips
         passes = (keep(there & finishes) & goes_on) | skips
-        complete, _ = tally(m, up=ends, down=passes, clear=clear, name="complete")
-        known = Signal(sections.count, name="brought")
+        complete, _ = add_counter(m, up=ends, down=passes, clear=clear, name="complete")
+        known = Signal(sections.n_sections, name="brought")
         brought: Sequence[Value] = [
-            self._takes_part(Const(k, sections.bits)) & ~empty[k] for k in range(sections.count)
+            self._has_packets(Const(k, sections.section_number_bits)) & ~empty[k]
+            for k in range(sections.n_sections)
         ]
-        # `apart` keeps synthesis from sharing this register with equal ones of other nodes.
-        m.d.comb += known.eq(apart(m, Cat(*brought), name="brought_here"))
+        # `unmerged_register` keeps synthesis from sharing this register with equal ones of other
+        # nodes.
+        m.d.comb += known.eq(unmerged_register(m, Cat(*brought), name="brought_here"))
         this, following = (
             known.bit_select(section, 1)
-            for section in (self._section, sections.following(self._section))
+            for section in (self._current_section, sections.next_section(self._current_section))
         )
         stays = keep(there & ~(finishes & goes_on))
         brings = keep(Mux(turns, following, this))
@@ -364,4 +400,4 @@ class Unloader(Engine):
         ]
         with m.If(passes):
             m.d.sync += self._run.eq(self._run + 1)
-        cleared(m, clear, self._run, there, skips)
+        add_clear(m, clear, self._run, there, skips)

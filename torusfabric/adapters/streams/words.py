@@ -1,9 +1,10 @@
-"""Registers and counters of the engines: `counted` counts the words of a packet and their chunks.
+"""Registers and counters of the engines.
 
-All registers of engines are made by `state`, and reset by the input `clear` of the engine. Why not
-by the reset of the clock domain: a reset from one register to all nodes would be the longest wire
-of a fabric. The control sends the reset as `clear` through the registers on the way to the nodes.
-In the cycle of `clear`, engines offer and accept nothing.
+`add_word_counter` counts the words of packets and of their chunks. The registers of engines that
+need a reset are made by `make_register`, and reset by the input `clear` of the engine.
+Why not by the reset of the clock domain: a reset from one register to all nodes would be the
+longest wire of a fabric. The control sends the reset as `clear` through the registers on the way to
+the nodes. In the cycle of `clear`, engines offer and accept nothing.
 """
 
 from __future__ import annotations
@@ -13,25 +14,36 @@ from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from ...rtl.memories import address_width, constant_at, fitting
+from ...rtl.memories import address_width, constant_at, resize
 from ...rtl.modules import Leaf
 
-__all__ = ["WordCount", "WordShape", "cleared", "counted", "registered_outputs", "state", "tally"]
+__all__ = [
+    "WordPosition",
+    "WordShape",
+    "add_clear",
+    "add_word_counter",
+    "register_outputs",
+    "make_register",
+    "add_counter",
+]
 
 
-def state(bits: int = 1, *, name: str, init: int = 0) -> Signal:
-    """Return a register that only `cleared` resets."""
+def make_register(bits: int = 1, *, name: str, init: int = 0) -> Signal:
+    """Return a register that only `add_clear` resets."""
     return Signal(bits, name=name, init=init, reset_less=True)
 
 
-def registered_outputs(leaf: Leaf, *names: str) -> None:
-    """Make those outputs that a leaf has into registers that only `cleared` resets."""
+def register_outputs(leaf: Leaf, *names: str) -> None:
+    """Turn outputs of a leaf into registers that only `add_clear` resets.
+
+    Names of outputs that the leaf lacks are ignored.
+    """
     for name in names:
         if name in leaf.signature.members:
-            setattr(leaf, name, state(leaf.signature.members[name].shape, name=name))
+            setattr(leaf, name, make_register(leaf.signature.members[name].shape, name=name))
 
 
-def cleared(m: Module, clear: Value, *registers: Signal) -> None:
+def add_clear(m: Module, clear: Value, *registers: Signal) -> None:
     """Add the synchronous reset of registers to their initial values.
 
     Call it after all other assignments to the registers, because the last assignment holds.
@@ -43,13 +55,13 @@ def cleared(m: Module, clear: Value, *registers: Signal) -> None:
     clear : Value
         High in the cycle before the registers have their initial values.
     registers : Signal
-        Registers made by `state`.
+        Registers made by `make_register`.
 
     Examples
     --------
     >>> from amaranth.hdl import Fragment
-    >>> m, begun = Module(), state(name="begun")
-    >>> cleared(m, Signal(), begun)
+    >>> m, begun = Module(), make_register(name="begun")
+    >>> add_clear(m, Signal(), begun)
     >>> [*Fragment.get(m, None).statements]
     ['sync']
     """
@@ -57,7 +69,9 @@ def cleared(m: Module, clear: Value, *registers: Signal) -> None:
         m.d.sync += [register.eq(register.init) for register in registers]
 
 
-def tally(m: Module, *, up: Value, down: Value, clear: Value, name: str) -> tuple[Signal, Signal]:
+def add_counter(
+    m: Module, *, up: Value, down: Value, clear: Value, name: str
+) -> tuple[Signal, Signal]:
     """Add a counter from 0 to 3 that counts up and down.
 
     Why no adder and subtractor: `up` and `down` arrive late. Each bit of this counter is a function
@@ -83,18 +97,19 @@ def tally(m: Module, *, up: Value, down: Value, clear: Value, name: str) -> tupl
     --------
     >>> from amaranth.hdl import Fragment
     >>> m = Module()
-    >>> count, following = tally(m, up=Signal(), down=Signal(), clear=Signal(), name="waiting")
+    >>> up, down, clear = Signal(), Signal(), Signal()
+    >>> count, following = add_counter(m, up=up, down=down, clear=clear, name="waiting")
     >>> len(count), len(following), [*Fragment.get(m, None).statements]
     (2, 2, ['comb', 'sync'])
     """
-    count, following = state(2, name=name), Signal(2, name=f"{name}_next")
+    count, following = make_register(2, name=name), Signal(2, name=f"{name}_next")
     grows, shrinks = Signal(name=f"{name}_grows"), Signal(name=f"{name}_shrinks")
     m.d.comb += [grows.eq(up), shrinks.eq(down)]
     changes = grows ^ shrinks
     counted = Cat(count[0] ^ changes, count[1] ^ (changes & (count[0] ^ shrinks)))
     m.d.comb += following.eq(counted)
     m.d.sync += count.eq(following)
-    cleared(m, clear, count)
+    add_clear(m, clear, count)
     return count, following
 
 
@@ -134,7 +149,7 @@ class WordShape:
         return (max(self.chunks) - 1).bit_length()
 
     @property
-    def within_bits(self) -> int:
+    def offset_bits(self) -> int:
         """Bits of the offset of a word: its address minus the first address of its chunk."""
         words = self.most if max(self.chunks) == 1 else self.block
         return address_width((words - 1) * max(self.pitch) + 1)
@@ -160,7 +175,7 @@ class WordShape:
         return divisor.bit_length() - 1
 
 
-class WordCount(NamedTuple):
+class WordPosition(NamedTuple):
     """Position of the current word of a packet.
 
     Parameters
@@ -170,7 +185,7 @@ class WordCount(NamedTuple):
     chunk, within : Value
         Number of the chunk, and offset of the word: its address minus the first of its chunk.
     registers : tuple of Signal
-        Registers that the caller has to reset by `cleared`.
+        Registers that the caller has to reset by `add_clear`.
     """
 
     index: Signal
@@ -180,13 +195,14 @@ class WordCount(NamedTuple):
     registers: tuple[Signal, ...]
 
 
-def counted(
+def add_word_counter(
     m: Module, shape: WordShape, form: Value, *, beat: Value, restart: Value,
     last_chunk: Value | None = None,
-) -> WordCount:  # fmt: skip
-    """Add counters for the words of packets.
+) -> WordPosition:  # fmt: skip
+    """Add counters for the words of packets, and return the position of the current word.
 
-    A division of the word number by a power of two needs no counter of chunks, only wires.
+    Chunk and offset of a word are the results of a division of its number. If the divisor is a
+    power of two, they are bits of the number. Otherwise they have counters of their own.
 
     Parameters
     ----------
@@ -197,48 +213,50 @@ def counted(
     form : Value
         Form of the packet.
     beat : Value
-        High in a cycle in which a word passes.
+        High in a cycle in which the current word passes.
     restart : Value
-        High if the word is the last of its packet.
+        High if the current word is the last of its packet.
     last_chunk : Value, optional
         Number of the last chunk of a packet, by default that of the form.
     """
     index, following = (
-        state(shape.index_bits, name="index"),
+        make_register(shape.index_bits, name="index"),
         Signal(shape.index_bits, name="next_index"),
     )
     m.d.comb += following.eq(Mux(restart, 0, index + 1))
     with m.If(beat):
         m.d.sync += index.eq(following)
     if shape.divisor_bits is not None:
-        return WordCount(index, following, *_split(shape, shape.divisor_bits, index), (index,))
+        return WordPosition(
+            index, following, *_split_index(shape, shape.divisor_bits, index), (index,)
+        )
     if shape.chunk_bits:
         if last_chunk is None:
             last_chunk = constant_at([chunks - 1 for chunks in shape.chunks], form)
-        places = _divided(m, shape, form, last_chunk, beat=beat, restart=restart)
-        return WordCount(index, following, *places, (index, *places))
+        places = _count_chunks(m, shape, form, last_chunk, beat=beat, restart=restart)
+        return WordPosition(index, following, *places, (index, *places))
     if max(shape.pitch) == 1:
-        return WordCount(index, following, Const(0, 1), index, (index,))
-    within = state(shape.within_bits, name="within_chunk")
+        return WordPosition(index, following, Const(0, 1), index, (index,))
+    within = make_register(shape.offset_bits, name="within_chunk")
     with m.If(beat):
         m.d.sync += within.eq(Mux(restart, 0, within + constant_at(shape.pitch, form)))
-    return WordCount(index, following, Const(0, 1), within, (index, within))
+    return WordPosition(index, following, Const(0, 1), within, (index, within))
 
 
-def _split(shape: WordShape, bits: int, index: Signal) -> tuple[Value, Value]:
+def _split_index(shape: WordShape, bits: int, index: Signal) -> tuple[Value, Value]:
     """Return chunk and offset of a word by splitting the bits of its number."""
     low, high = index[:bits], index[bits:]
     chunk, word = (low, high) if shape.in_turn else (high, low)
     apart = Cat(Const(0, shape.pitch[0].bit_length() - 1), word)
-    return fitting(chunk, shape.chunk_bits), fitting(apart, shape.within_bits)
+    return resize(chunk, shape.chunk_bits), resize(apart, shape.offset_bits)
 
 
-def _divided(
+def _count_chunks(
     m: Module, shape: WordShape, form: Value, last: Value, *, beat: Value, restart: Value
 ) -> tuple[Signal, Signal]:
     """Add counters for the chunk and the offset of a word."""
-    chunk = state(shape.chunk_bits, name="chunk")
-    within = state(shape.within_bits, name="within_chunk")
+    chunk = make_register(shape.chunk_bits, name="chunk")
+    within = make_register(shape.offset_bits, name="within_chunk")
     ends = Signal(name="ends_chunks" if shape.in_turn else "ends_chunk")
     following = Signal.like(chunk, name="next_chunk")
     if shape.in_turn:

@@ -21,15 +21,15 @@ from ...schedule import Duplex, Rounds, Schedule, Transfers
 from ...topology import Arrowhead, Topology, Torus
 from ..algorithm import Algorithm, Options
 from ..oblivious import spanning_trees
-from ..reversal import also_backwards
+from ..reversal import with_reversed_collectives
 
-__all__ = ["SPANNING_TREE", "best_packets", "step_count", "tree"]
+__all__ = ["SPANNING_TREE", "best_packet_count", "step_count", "build_tree"]
 
 #: The largest number of packets. A larger one comes from a mistake in the times.
 MOST_PACKETS = 2**16
 
 
-def tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def build_tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return a spanning tree from node 0, of depth 2^n - 1.
 
     Parameters
@@ -64,7 +64,7 @@ def _tree_count(options: Options) -> int:
     return options.trees or (options.ports or 6) // 3
 
 
-def _stride(options: Options, packets: int) -> int:
+def _packet_stride(options: Options, packets: int) -> int:
     """Return the number of steps between two packets of a tree.
 
     In half duplex the two trees use a link at depths of different parity (Lemma 6). Packets must
@@ -89,10 +89,12 @@ def step_count(order: int, options: Options, packets: int = 1) -> int:
     """
     if order == 0:
         return 0
-    return 1 + options.latency * ((1 << order) - 2) + _stride(options, packets) * (packets - 1)
+    return (
+        1 + options.latency * ((1 << order) - 2) + _packet_stride(options, packets) * (packets - 1)
+    )
 
 
-def best_packets(order: int, options: Options) -> int:
+def best_packet_count(order: int, options: Options) -> int:
     """Return the number of packets in each tree for which the broadcast takes the least time.
 
     Parameters
@@ -124,29 +126,29 @@ def best_packets(order: int, options: Options) -> int:
         raise InputError(f"Start-up time beta must be finite and more than 0, not {beta!r}")
     if not 0 <= share < math.inf:
         raise InputError(f"Length times tau must be finite and not negative, not {length * tau!r}")
-    apart = _stride(options, 2)
+    apart = _packet_stride(options, 2)
     # steps(P) = fixed + apart P for P > 1, so that the cost is convex there
     fixed = step_count(order, options, 2) - 2 * apart
     lowest = math.sqrt(max(fixed, 0) * share / (apart * beta))
 
-    def cost(packets: int) -> float:
+    def broadcast_time(packets: int) -> float:
         return step_count(order, options, packets) * (beta + share / packets)
 
-    return min((1, max(1, math.floor(lowest)), max(1, math.ceil(lowest))), key=cost)
+    return min((1, max(1, math.floor(lowest)), max(1, math.ceil(lowest))), key=broadcast_time)
 
 
 def _packet_count(order: int, options: Options) -> int:
     """Return the number of packets in which each tree carries its share."""
     if options.times:
-        return best_packets(order, options)
+        return best_packet_count(order, options)
     trees = _tree_count(options)
     return options.packets or max((options.chunks or trees) // trees, 1)
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the misfit of a selection, or None if it fits."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
     if isinstance(topology, Torus):
-        return spanning_trees.misfit(topology, collective, options)
+        return spanning_trees.unsupported_reason(topology, collective, options)
     if not isinstance(topology, Arrowhead) or collective.reducing:
         return "a torus" if collective.reducing else "a torus, or an arrowhead torus"
     if options.ports not in (None, 3, 6):
@@ -204,10 +206,10 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
     10
     """
     trees, packets = _tree_count(options), _packet_count(topology.order, options)
-    root, stride = collective.root or 0, _stride(options, packets)
+    root, stride = collective.root or 0, _packet_stride(options, packets)
     sent = []
     for index in range(trees):
-        port, depth = tree(topology, index)
+        port, depth = build_tree(topology, index)
         child = np.argsort(depth, kind="stable")[1:]
         port, level = port[child], options.latency * (depth[child] - 1)
         source = topology.add(topology.subtract(child, topology.generators[port]), root)
@@ -231,7 +233,7 @@ SPANNING_TREE = Algorithm(
     "2^n - 1 steps, and one more for each further packet",
     collectives=("broadcast", "reduce", "allreduce"),
     options=("ports", "chunks", "trees", "packets", "times", "duplex", "latency"),
-    misfit=misfit,
-    plan=also_backwards(plan, {"reduce": "broadcast"}),
+    misfit=unsupported_reason,
+    plan=with_reversed_collectives(plan, {"reduce": "broadcast"}),
     variants=lambda topology, collective: () if collective.kind == "allreduce" else ({"trees": 1},),
 )

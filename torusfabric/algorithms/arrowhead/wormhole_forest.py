@@ -20,8 +20,8 @@ from ..algorithm import Algorithm, Options
 __all__ = ["WORMHOLE_FOREST"]
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the misfit of a selection, or None if it fits."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
     if not isinstance(topology, Arrowhead):
         return "an arrowhead torus"
     if options.ports not in (None, 3, 6):
@@ -62,7 +62,8 @@ def plan(topology: Arrowhead, collective: Collective, options: Options) -> Round
     """
     ports = options.ports or 6
     rounds = [
-        _round(topology, collective.root or 0, ports, p) for p in range(1, topology.order + 1)
+        _forest_round(topology, collective.root or 0, ports, p)
+        for p in range(1, topology.order + 1)
     ]
     return Rounds(
         topology=topology,
@@ -75,7 +76,7 @@ def plan(topology: Arrowhead, collective: Collective, options: Options) -> Round
     )
 
 
-def _round(topology: Arrowhead, root: int, ports: int, p: int) -> Transfers:
+def _forest_round(topology: Arrowhead, root: int, ports: int, p: int) -> Transfers:
     """Return round p, in which every informed node sends 2^(n-p) hops straight.
 
     The first half of the message uses ports N, SW and SE.
@@ -93,6 +94,6 @@ WORMHOLE_FOREST = Algorithm(
     summary="n rounds on an arrowhead of 4^n nodes, 3 or 6 ports, half duplex",
     collectives=("broadcast",),
     options=("ports", "chunks", "duplex"),
-    misfit=misfit,
+    misfit=unsupported_reason,
     plan=plan,
 )

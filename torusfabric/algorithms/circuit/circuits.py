@@ -36,14 +36,24 @@ import numpy as np
 from ...schedule import Transfers
 from ...topology import CayleyGraph, Torus
 
-__all__ = ["Circuits", "Grid", "anchor", "axis_rounds", "clog", "diagonal_stage", "piece_sizes",
-           "segment_rounds", "square_rounds", "translated"]  # fmt: skip
+__all__ = [
+    "CircuitRounds",
+    "LevelGrid",
+    "anchor_position",
+    "inform_axis_by_axis",
+    "ceil_log",
+    "inform_diagonals",
+    "piece_sizes",
+    "segment_rounds",
+    "inform_square_grid",
+    "translate_rounds",
+]
 
 #: A straight part of a path: its axis, and the signed number of hops of each message.
 Run: TypeAlias = tuple[int, np.ndarray | int]
 
 
-class Grid:
+class LevelGrid:
     """Levels on each axis of a torus.
 
     Parameters
@@ -69,33 +79,33 @@ class Grid:
         self.levels = [np.asarray(axis) for axis in levels or map(np.arange, self.spans)]
 
     @property
-    def counts(self) -> list[int]:
+    def level_counts(self) -> list[int]:
         """The number of levels of each axis."""
         return [len(axis) for axis in self.levels]
 
-    def with_levels(self, axis: int, levels: Sequence[int] | np.ndarray) -> "Grid":
+    def with_levels(self, axis: int, levels: Sequence[int] | np.ndarray) -> "LevelGrid":
         """Return a grid with other levels on one axis."""
         changed = [levels if a == axis else own for a, own in enumerate(self.levels)]
-        return Grid(self.sides, changed, self.without)
+        return LevelGrid(self.sides, changed, self.without)
 
-    def gaps(self, axis: int) -> np.ndarray:
+    def gap_lengths(self, axis: int) -> np.ndarray:
         """Return the distance from each level of an axis to the next, without left-out nodes."""
         return np.diff(self.levels[axis], append=self.levels[axis][0] + self.spans[axis])
 
-    def coordinate(self, axis: int, numbers: np.ndarray) -> np.ndarray:
+    def coordinates_of_levels(self, axis: int, numbers: np.ndarray) -> np.ndarray:
         """Return the coordinates of level numbers of any size, continued around the torus."""
         laps, numbers = np.divmod(numbers, len(self.levels[axis]))
         found = self.levels[axis][numbers]
         left_out = (axis in self.without) * (found > 0)
         return np.asarray(found + self.sides[axis] * laps + left_out)
 
-    def nodes(self, index: np.ndarray) -> np.ndarray:
+    def node_coordinates(self, index: np.ndarray) -> np.ndarray:
         """Return the nodes' coordinates for level numbers; both have the shape (axes, nodes)."""
-        found = [self.coordinate(axis, numbers) for axis, numbers in enumerate(index)]
+        found = [self.coordinates_of_levels(axis, numbers) for axis, numbers in enumerate(index)]
         return np.asarray(np.stack(found) % np.array(self.sides)[:, None])
 
 
-class Circuits:
+class CircuitRounds:
     """The rounds of a broadcast from node 0 while they are built.
 
     A message is left out if its target is already informed, also by an earlier message of the same
@@ -109,7 +119,7 @@ class Circuits:
         self.rounds: list[Transfers] = []
         self.pending: list[tuple[np.ndarray, list[tuple[int, np.ndarray]]]] = []
 
-    def send(self, start: np.ndarray, runs: Sequence[Run]) -> None:
+    def send_from_nodes(self, start: np.ndarray, runs: Sequence[Run]) -> None:
         """Add a message from each of some nodes to the present round.
 
         Parameters
@@ -131,20 +141,26 @@ class Circuits:
             self.informed[target[keep]] = True
             self.pending.append((source[keep], [(axis, hops[keep]) for axis, hops in signed]))
 
-    def send_levels(self, grid: Grid, index: np.ndarray, runs: Sequence[Run]) -> None:
+    def send_between_levels(self, grid: LevelGrid, index: np.ndarray, runs: Sequence[Run]) -> None:
         """Add messages to the present round, with senders and paths in level numbers of a grid."""
         index = np.array(index)
         moves, here = [], index.copy()
         for axis, steps in runs:
             there = here[axis] + steps
-            moves.append((axis, grid.coordinate(axis, there) - grid.coordinate(axis, here[axis])))
+            moves.append(
+                (
+                    axis,
+                    grid.coordinates_of_levels(axis, there)
+                    - grid.coordinates_of_levels(axis, here[axis]),
+                )
+            )
             here[axis] = there
-        self.send(grid.nodes(index), moves)
+        self.send_from_nodes(grid.node_coordinates(index), moves)
 
     def end_round(self) -> None:
         """Close the present round and begin the next."""
         sources = [source for source, _ in self.pending]
-        paths = [_hops(runs, len(source)) for source, runs in self.pending]
+        paths = [_hop_table(runs, len(source)) for source, runs in self.pending]
         longest = max((path.shape[1] for path in paths), default=1)
         padded = [
             np.pad(path, ((0, 0), (0, longest - path.shape[1])), constant_values=-1)
@@ -155,14 +171,14 @@ class Circuits:
         self.pending = []
 
 
-def translated(
+def translate_rounds(
     topology: CayleyGraph, root: int, rounds: Iterable[Transfers]
 ) -> tuple[Transfers, ...]:
     """Return rounds that are planned for node 0, moved to another root."""
     return tuple(replace(t, source=topology.add(t.source, root)) for t in rounds)
 
 
-def _hops(runs: Sequence[tuple[int, np.ndarray]], count: int) -> np.ndarray:
+def _hop_table(runs: Sequence[tuple[int, np.ndarray]], count: int) -> np.ndarray:
     """Return the out-ports along paths of signed runs, an int8 array padded with -1."""
     total = sum((np.abs(hops) for _, hops in runs), np.zeros(count, int))
     column = np.arange(max(int(total.max()), 1))
@@ -177,7 +193,7 @@ def _hops(runs: Sequence[tuple[int, np.ndarray]], count: int) -> np.ndarray:
     return table
 
 
-def clog(number: int | Fraction, alpha: int) -> int:
+def ceil_log(number: int | Fraction, alpha: int) -> int:
     """Return ceil(log_(alpha + 1) of a number), at least 0; exact for integers and fractions."""
     rounds, reached = 0, 1
     while reached < number:
@@ -193,12 +209,12 @@ def piece_sizes(length: int, alpha: int) -> list[int]:
 
 
 @cache
-def anchor(length: int, alpha: int) -> int:
+def anchor_position(length: int, alpha: int) -> int:
     """Return the index of the informed item of a segment."""
     if length <= 1:
         return 0
     sizes, middle = piece_sizes(length, alpha), alpha // 2
-    return sum(sizes[:middle]) + anchor(sizes[middle], alpha)
+    return sum(sizes[:middle]) + anchor_position(sizes[middle], alpha)
 
 
 def segment_rounds(length: int, alpha: int) -> list[dict[int, tuple[np.ndarray, np.ndarray]]]:
@@ -207,7 +223,7 @@ def segment_rounds(length: int, alpha: int) -> list[dict[int, tuple[np.ndarray, 
     Parameters
     ----------
     length : int
-        Number of items; the item at `anchor` is informed.
+        Number of items; the item at `anchor_position` is informed.
     alpha : int
         Number of items to which an informed item may send in a round.
 
@@ -223,10 +239,10 @@ def segment_rounds(length: int, alpha: int) -> list[dict[int, tuple[np.ndarray, 
         messages: dict[int, list[tuple[int, int]]] = {}
         pieces = []
         for start, size in segments:
-            here, anchors = start + anchor(size, alpha), []
+            here, anchors = start + anchor_position(size, alpha), []
             for piece in filter(None, piece_sizes(size, alpha)):
                 pieces.append((start, piece))
-                anchors.append(start + anchor(piece, alpha))
+                anchors.append(start + anchor_position(piece, alpha))
                 start += piece
             above = [there for there in anchors if there > here]
             below = [there for there in anchors if there < here][::-1]
@@ -237,14 +253,16 @@ def segment_rounds(length: int, alpha: int) -> list[dict[int, tuple[np.ndarray, 
     return rounds
 
 
-def square_rounds(circuits: Circuits, grid: Grid, alpha: int) -> None:
+def inform_square_grid(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
     """Inform all levels of a grid with k axes of n levels each, in k clog n rounds.
+
+    Here clog n is ceil(log_(alpha + 1) n), see `ceil_log`.
 
     Parameters
     ----------
-    circuits : Circuits
+    circuits : CircuitRounds
         The rounds so far, which are extended; node 0 is informed.
-    grid : Grid
+    grid : LevelGrid
         A grid with the same number of levels on each axis.
     alpha : int
         Messages that a node may send in a round.
@@ -253,11 +271,13 @@ def square_rounds(circuits: Circuits, grid: Grid, alpha: int) -> None:
     -----
     Theorems 1, 2, 5 and 6 and section 5 of Wang, Tseng, Ni and Sheu 2001, with other paths.
     """
-    for stage in range(1, len(grid.counts) + 1):
-        diagonal_stage(circuits, grid, alpha, stage)
+    for stage in range(1, len(grid.level_counts) + 1):
+        inform_diagonals(circuits, grid, alpha, stage)
 
 
-def diagonal_stage(circuits: Circuits, grid: Grid, alpha: int, stage: int, stride: int = 1) -> None:
+def inform_diagonals(
+    circuits: CircuitRounds, grid: LevelGrid, alpha: int, stage: int, stride: int = 1
+) -> None:
     """Add the rounds of stage 1 to k of a broadcast from diagonal to diagonal.
 
     Parameters
@@ -276,18 +296,18 @@ def diagonal_stage(circuits: Circuits, grid: Grid, alpha: int, stage: int, strid
 
     In stage k it is d along axis i.
     """
-    dimensions, side = len(grid.counts), grid.counts[0]
+    dimensions, side = len(grid.level_counts), grid.level_counts[0]
     count = side // stride
     for messages in segment_rounds(count, alpha):
         for rank, (items, offsets) in messages.items():
-            levels = (items - anchor(count, alpha)) * stride
-            index = _senders(dimensions, side, stage, levels)
+            levels = (items - anchor_position(count, alpha)) * stride
+            index = _sender_levels(dimensions, side, stage, levels)
             steps = np.repeat(offsets * stride, side ** (stage - 1))
-            circuits.send_levels(grid, index, _runs(dimensions, stage, rank, steps))
+            circuits.send_between_levels(grid, index, _path_runs(dimensions, stage, rank, steps))
         circuits.end_round()
 
 
-def _senders(dimensions: int, side: int, stage: int, levels: np.ndarray) -> np.ndarray:
+def _sender_levels(dimensions: int, side: int, stage: int, levels: np.ndarray) -> np.ndarray:
     """Return the level numbers of the nodes of items: shape (axes, items * nodes of an item)."""
     free = np.indices((side,) * (stage - 1)).reshape(stage - 1, side ** (stage - 1))
     free, level = np.tile(free, len(levels)), np.repeat(levels, side ** (stage - 1))
@@ -300,8 +320,11 @@ def _senders(dimensions: int, side: int, stage: int, levels: np.ndarray) -> np.n
     return index
 
 
-def _runs(dimensions: int, stage: int, rank: int, steps: np.ndarray) -> list[Run]:
-    """Return the path of a message by its rank on its side of the sender."""
+def _path_runs(dimensions: int, stage: int, rank: int, steps: np.ndarray) -> list[Run]:
+    """Return the path of a message by its rank on its side of the sender, see `inform_diagonals`.
+
+    `steps` has for each sender the links by which the target's level differs.
+    """
     if stage == dimensions:
         return [(rank, steps)]
     if rank == 0:
@@ -312,18 +335,21 @@ def _runs(dimensions: int, stage: int, rank: int, steps: np.ndarray) -> list[Run
     return [(rank, aside), (stage, steps), (0, -steps), (rank, -aside)]
 
 
-def axis_rounds(circuits: Circuits, grid: Grid, alpha: int) -> None:
+def inform_axis_by_axis(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
     """Inform all levels of a grid one axis after another, with one or two messages a node.
 
-    This takes the sum of clog n_i rounds (Wang, Tseng, Ni and Sheu 2001, section 3.2.3).
+    With n_i levels on axis i this takes the sum of ceil(log_(alpha + 1) n_i) rounds (Wang, Tseng,
+    Ni and Sheu 2001, section 3.2.3).
     """
-    for axis, count in enumerate(grid.counts):
-        done = np.indices(grid.counts[:axis]).reshape(axis, math.prod(grid.counts[:axis]))
+    for axis, count in enumerate(grid.level_counts):
+        done = np.indices(grid.level_counts[:axis]).reshape(
+            axis, math.prod(grid.level_counts[:axis])
+        )
         for messages in segment_rounds(count, alpha):
             for items, offsets in messages.values():
-                index = np.zeros((len(grid.counts), done.shape[1] * len(items)), int)
+                index = np.zeros((len(grid.level_counts), done.shape[1] * len(items)), int)
                 index[:axis] = np.tile(done, len(items))
-                index[axis] = np.repeat(items - anchor(count, alpha), done.shape[1])
+                index[axis] = np.repeat(items - anchor_position(count, alpha), done.shape[1])
                 steps = np.repeat(offsets, done.shape[1])
-                circuits.send_levels(grid, index, [(axis, steps)])
+                circuits.send_between_levels(grid, index, [(axis, steps)])
             circuits.end_round()

@@ -32,8 +32,8 @@ from ...collective import Collective
 from ...schedule import Rounds, Schedule, Switching, Transfers
 from ...schedule.quotient import Quotient, QuotientRound, Send
 from ...topology import Topology, Torus
-from ..algorithm import Algorithm, Options, every_port, one_chunk
-from ..reversal import BROADCAST, also_backwards
+from ..algorithm import Algorithm, Options, all_ports_reason, single_chunk_reason
+from ..reversal import REVERSED_BROADCASTS, with_reversed_collectives
 
 __all__ = ["LEE_CODE", "lee_code_quotient"]
 
@@ -56,17 +56,17 @@ SPREAD_B: tuple[Path, ...] = (
 LISTED_DEPTH = 1
 
 
-def exponent(number: int, base: int) -> int | None:
+def exact_log(number: int, base: int) -> int | None:
     """Return the p >= 0 for which a number is base^p, or None."""
     p = round(math.log(number, base))
     return p if base**p == number else None
 
 
-def side_depth(topology: Topology) -> int | None:
+def cube_exponent(topology: Topology) -> int | None:
     """Return the i for which a topology is the torus with three sides of 7^i, or None."""
     if not isinstance(topology, Torus) or topology.sides != (topology.sides[0],) * 3:
         return None
-    return exponent(topology.sides[0], 7)
+    return exact_log(topology.sides[0], 7)
 
 
 def lee_code_allgather(
@@ -82,7 +82,7 @@ def lee_code_allgather(
     Returns
     -------
     Rounds or Quotient
-        4 i rounds, or 5 i if ``large``; an explicit list for i = 1.
+        4 i rounds, or 5 i if ``large``: `Rounds` for i = 1, else a `Quotient`.
 
     Notes
     -----
@@ -99,12 +99,12 @@ def lee_code_allgather(
 
     Examples
     --------
-    >>> from torusfabric.algorithms import Options, find
+    >>> from torusfabric.algorithms import Options, find_algorithm
     >>> import torusfabric as tf
     >>> torus, allgather = tf.parse_topology("7x7x7"), tf.parse_collective("allgather")
-    >>> find("lee-code")(torus, allgather).round_count
+    >>> find_algorithm("lee-code")(torus, allgather).round_count
     4
-    >>> find("lee-code")(torus, allgather, Options(large=True)).round_count
+    >>> find_algorithm("lee-code")(torus, allgather, Options(large=True)).round_count
     5
     """
     schedule = lee_code_quotient(topology, collective, large=options.large)
@@ -121,12 +121,12 @@ def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = 
     large : bool
         True to deliver by pieces.
     """
-    i = side_depth(topology)
+    i = cube_exponent(topology)
     assert i is not None, "the torus fits"
-    gather, steps = concentration(i)
+    gather, steps = concentration_rounds(i)
     for j in range(i, 0, -1):
-        steps += [spread(i, j, SPREAD_A), spread(i, j, SPREAD_B)]
-        steps += deliver_pieces(i, j, gather[j - 1]) if large else [deliver(i, j)]
+        steps += [spread_round(i, j, SPREAD_A), spread_round(i, j, SPREAD_B)]
+        steps += piece_delivery_rounds(i, j, gather[j - 1]) if large else [delivery_round(i, j)]
     return Quotient(
         topology=topology,
         collective=collective,
@@ -143,12 +143,16 @@ def port_weights() -> np.ndarray:
     return np.asarray(np.repeat(WEIGHTS, 2) * np.tile([1, -1], 3))
 
 
-def colours(labels: np.ndarray, j: int) -> np.ndarray:
-    """Return colour_j of labels that are 0 mod 7^(j-1): numbers 0 to 6."""
+def label_colours(labels: np.ndarray, j: int) -> np.ndarray:
+    """Return colour_j of labels that are 0 mod 7^(j-1): digit j - 1 to base 7, from 0 to 6.
+
+    Nodes of colour 0 are those of P_j. Each neighbour of such a node, at 7^(j-1) hops, has a colour
+    of its own.
+    """
     return np.asarray(labels // 7 ** (j - 1) % 7)
 
 
-def concentration(i: int) -> tuple[list[np.ndarray], list[QuotientRound]]:
+def concentration_rounds(i: int) -> tuple[list[np.ndarray], list[QuotientRound]]:
     """Return the rounds that bring all data together on P_1, P_2, .. P_i.
 
     Returns
@@ -165,37 +169,41 @@ def concentration(i: int) -> tuple[list[np.ndarray], list[QuotientRound]]:
         here = (np.arange(7**i) + gather[-1] @ WEIGHTS) % 7**i
         onward, moves = gather[-1].copy(), []
         for port, weight in enumerate(port_weights()):
-            moves.append(Send(senders[colours(senders, j) == -weight % 7], ((port, 7 ** (j - 1)),)))
-            onward[colours(here, j) == -weight % 7, port // 2] += 7 ** (j - 1) * (1 - port % 2 * 2)
+            moves.append(
+                Send(senders[label_colours(senders, j) == -weight % 7], ((port, 7 ** (j - 1)),))
+            )
+            onward[label_colours(here, j) == -weight % 7, port // 2] += 7 ** (j - 1) * (
+                1 - port % 2 * 2
+            )
         gather.append(onward)
         steps.append(QuotientRound(tuple(moves)))
     return gather, steps
 
 
-def runs_of(path: Path, dilation: int) -> tuple[tuple[int, int], ...]:
+def path_runs(path: Path, dilation: int) -> tuple[tuple[int, int], ...]:
     """Return a dilated path as runs of hops by out-ports."""
     return tuple((2 * axis + (hops < 0), abs(hops) * dilation) for axis, hops in path)
 
 
-def both_ways(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+def with_negated_paths(paths: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return paths, and the same paths with every hop negated."""
     return paths + tuple(tuple((axis, -hops) for axis, hops in path) for path in paths)
 
 
-def spread(i: int, j: int, paths: tuple[Path, ...]) -> QuotientRound:
+def spread_round(i: int, j: int, paths: tuple[Path, ...]) -> QuotientRound:
     """Return the round in which every node of P_j sends all it holds along six paths."""
     senders = np.arange(0, 7**i, 7**j)
-    runs = [runs_of(path, 7 ** (j - 1)) for path in both_ways(paths)]
+    runs = [path_runs(path, 7 ** (j - 1)) for path in with_negated_paths(paths)]
     return QuotientRound(tuple(Send(senders, each) for each in runs))
 
 
-def deliver(i: int, j: int) -> QuotientRound:
+def delivery_round(i: int, j: int) -> QuotientRound:
     """Return the round in which every node of P_j sends all it holds 7^(j-1) hops on each port."""
     senders = np.arange(0, 7**i, 7**j)
     return QuotientRound(tuple(Send(senders, ((port, 7 ** (j - 1)),)) for port in range(6)))
 
 
-def deliver_pieces(i: int, j: int, gather: np.ndarray) -> list[QuotientRound]:
+def piece_delivery_rounds(i: int, j: int, gather: np.ndarray) -> list[QuotientRound]:
     """Return the two rounds that deliver by pieces.
 
     First every node of P_j sends each of its neighbours a piece, then all nodes send their piece to
@@ -203,36 +211,40 @@ def deliver_pieces(i: int, j: int, gather: np.ndarray) -> list[QuotientRound]:
     j - 1 rounds.
     """
     labels = np.arange(7**i)
-    pieces = colours((labels + gather @ WEIGHTS) % 7**i, j)
+    pieces = label_colours((labels + gather @ WEIGHTS) % 7**i, j)
     code, all_senders = labels[:: 7**j], labels[:: 7 ** (j - 1)]
     first = [
         Send(code, ((port, 7 ** (j - 1)),), np.full(len(code), weight % 7))
         for port, weight in enumerate(port_weights())
     ]
     second = [
-        Send(all_senders, ((port, 7 ** (j - 1)),), colours(all_senders, j)) for port in range(6)
+        Send(all_senders, ((port, 7 ** (j - 1)),), label_colours(all_senders, j))
+        for port in range(6)
     ]
     return [QuotientRound(tuple(first), pieces), QuotientRound(tuple(second), pieces)]
 
 
 #: The paths of a level as runs (axis, hops), one tuple for each round. The paths in the opposite
 #: directions negate every hop.
-LEVELS: dict[int, tuple[tuple[Path, ...], ...]] = {
+LEVEL_PATHS: dict[int, tuple[tuple[Path, ...], ...]] = {
     2: ((((0, 1), (1, 2)), ((1, -1), (0, 2))), (((0, 1),), ((1, 1),))),
     3: (SPREAD_A, SPREAD_B, (((0, 1),), ((1, 1),), ((2, 1),))),
 }
 
 #: The paths of one round that informs the three other corners of a torus of two nodes a side.
-DOUBLE: tuple[Path, ...] = (((0, 1),), ((1, 1),), ((0, -1), (1, -1)))
+DOUBLING_PATHS: tuple[Path, ...] = (((0, 1),), ((1, 1),), ((0, -1), (1, -1)))
 
 
-def levels(topology: Topology) -> tuple[int, bool] | None:
-    """Return the number of levels of a torus, and True if its sides are even; None for a misfit."""
-    if not isinstance(topology, Torus) or len(topology.sides) not in LEVELS:
+def fitting_levels(topology: Topology) -> tuple[int, bool] | None:
+    """Return the number p of levels of a broadcast on a torus, and True if its sides are even.
+
+    None if this broadcast does not exist on the topology.
+    """
+    if not isinstance(topology, Torus) or len(topology.sides) not in LEVEL_PATHS:
         return None
     side, dimensions = topology.sides[0], len(topology.sides)
     even = dimensions == 2 and side % 2 == 0
-    count = exponent(side // 2 if even else side, 2 * dimensions + 1)
+    count = exact_log(side // 2 if even else side, 2 * dimensions + 1)
     if count is None or topology.sides != (side,) * dimensions:
         return None
     return count, even
@@ -266,7 +278,7 @@ def lee_code_broadcast(topology: Torus, collective: Collective, options: Options
     """
     informed, rounds = np.array([collective.root]), []
     for dilation, paths in paths_of_rounds(topology):
-        rounds.append(send(topology, informed, paths, dilation))
+        rounds.append(send_round(topology, informed, paths, dilation))
         informed = np.concatenate([informed, rounds[-1].walk(topology)[:, -1]])
     return Rounds(
         topology=topology,
@@ -278,39 +290,39 @@ def lee_code_broadcast(topology: Torus, collective: Collective, options: Options
 
 def paths_of_rounds(topology: Torus) -> list[tuple[int, tuple[Path, ...]]]:
     """Return the dilation and the paths of each round: hops are repeated ``dilation`` times."""
-    fit = levels(topology)
+    fit = fitting_levels(topology)
     assert fit is not None, "the torus fits"
     count, even = fit
     dimensions = len(topology.sides)
     base = 2 * dimensions + 1
-    rounds: list[tuple[int, tuple[Path, ...]]] = [(base**count, DOUBLE)] if even else []
+    rounds: list[tuple[int, tuple[Path, ...]]] = [(base**count, DOUBLING_PATHS)] if even else []
     for level in reversed(range(count)):
-        for half in LEVELS[dimensions]:
-            rounds.append((base**level, both_ways(half)))
+        for half in LEVEL_PATHS[dimensions]:
+            rounds.append((base**level, with_negated_paths(half)))
     return rounds
 
 
-def send(
+def send_round(
     topology: Topology, informed: np.ndarray, paths: Sequence[Path], dilation: int
 ) -> Transfers:
     """Return a round in which all informed nodes send along the same dilated paths."""
-    runs = [Send(informed, runs_of(path, dilation)).hops for path in paths]
+    runs = [Send(informed, path_runs(path, dilation)).hops for path in paths]
     hops = np.full((len(paths), max(map(len, runs))), -1, np.int8)
     for row, run in zip(hops, runs, strict=True):
         row[: len(run)] = run
     return Transfers(np.repeat(informed, len(paths)), np.tile(hops, (len(informed), 1)))
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the torus, collective or options that are needed, or None if the selection fits."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
     if collective.from_each and collective.to_all:
-        if side_depth(topology) is None:
+        if cube_exponent(topology) is None:
             return "a torus of 7x7x7, 49x49x49 or 343x343x343"
-    elif levels(topology) is None:
+    elif fitting_levels(topology) is None:
         return "a torus of 5^p x 5^p, (2 5^p) x (2 5^p) or 7^p x 7^p x 7^p nodes"
     elif options.large:
         return "--large left out"
-    return every_port(options, topology.ports) or one_chunk(options)
+    return all_ports_reason(options, topology.ports) or single_chunk_reason(options)
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
@@ -327,6 +339,6 @@ LEE_CODE = Algorithm(
     "broadcast on 5^p- and 2 5^p-squares and 7^p-cubes in the fewest rounds",
     collectives=("allgather", "broadcast", "gather", "reduce"),
     options=("ports", "chunks", "large"),
-    misfit=misfit,
-    plan=also_backwards(plan, BROADCAST),
+    misfit=unsupported_reason,
+    plan=with_reversed_collectives(plan, REVERSED_BROADCASTS),
 )

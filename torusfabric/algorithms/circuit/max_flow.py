@@ -22,18 +22,25 @@ import numpy as np
 
 from ...collective import Collective
 from ...schedule import Rounds, Switching, Transfers
-from ...topology import CayleyGraph, Topology, Torus, cayley
-from ..algorithm import Algorithm, Options, one_chunk, some_ports
-from ..reversal import BROADCAST, also_backwards
-from .circuits import Circuits, Grid, axis_rounds, clog, translated
+from ...topology import CayleyGraph, Topology, Torus, require_cayley_graph
+from ..algorithm import Algorithm, Options, port_count_reason, single_chunk_reason
+from ..reversal import REVERSED_BROADCASTS, with_reversed_collectives
+from .circuits import CircuitRounds, LevelGrid, ceil_log, inform_axis_by_axis, translate_rounds
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["MAX_FLOW", "Network", "Repulsion", "best_flow", "path", "search"]
+__all__ = [
+    "MAX_FLOW",
+    "FlowNetwork",
+    "Repulsion",
+    "max_flow_to_targets",
+    "follow_unit",
+    "search_rounds",
+]
 
 
-class Network:
+class FlowNetwork:
     """The arcs between different nodes, as capacities between pairs of nodes."""
 
     def __init__(self, topology: Topology) -> None:
@@ -42,7 +49,7 @@ class Network:
         self.head = topology.neighbours[self.tail, self.port]
         self.source, self.sink = self.nodes, self.nodes + 1
 
-    def capacities(self, supply: np.ndarray, demand: np.ndarray) -> csr_array:
+    def capacity_matrix(self, supply: np.ndarray, demand: np.ndarray) -> csr_array:
         """Return a matrix with the capacities of arcs, of supplies from the source, and of demands.
 
         Parameters
@@ -63,8 +70,8 @@ class Network:
         return csr_array(coo_array((units.astype(np.int32), (tail, head)), shape=shape))
 
 
-def transfers(network: Network, flow: csr_array) -> Transfers:
-    """Decompose a flow into paths."""
+def decompose_flow(network: FlowNetwork, flow: csr_array) -> Transfers:
+    """Return the paths of the units of a flow, as transfers; each new node receives one unit."""
     flow = flow.tocoo()
     ahead: list[list[int]] = [[] for _ in range(network.nodes + 2)]
     for tail, head, units in zip(flow.row, flow.col, flow.data, strict=True):
@@ -74,7 +81,7 @@ def transfers(network: Network, flow: csr_array) -> Transfers:
     lines: dict[tuple[int, int], list[int]] = {}
     for tail, head, port in zip(network.tail, network.head, network.port, strict=True):
         lines.setdefault((int(tail), int(head)), []).append(int(port))
-    paths = [path(ahead, start, network.sink) for start in sorted(ahead[network.source])]
+    paths = [follow_unit(ahead, start, network.sink) for start in sorted(ahead[network.source])]
     hops = [[lines[a, b].pop() for a, b in pairwise(p)] for p in paths]
     table = np.full((len(paths), max(map(len, hops))), -1, np.int16)
     for row, ports in zip(table, hops, strict=True):
@@ -82,7 +89,7 @@ def transfers(network: Network, flow: csr_array) -> Transfers:
     return Transfers(np.array([p[0] for p in paths]), table)
 
 
-def path(ahead: list[list[int]], node: int, sink: int) -> list[int]:
+def follow_unit(ahead: list[list[int]], node: int, sink: int) -> list[int]:
     """Return the path of one unit of flow from a node, without cycles, and remove the unit.
 
     The sink has the largest number. It is therefore the last of a node's sorted heads and the first
@@ -105,7 +112,9 @@ TRIES = 40
 NOISE = 0.1
 
 
-def search(network: Network, informed: np.ndarray, ports: int, seed: int = 0) -> list[Transfers]:
+def search_rounds(
+    network: FlowNetwork, informed: np.ndarray, ports: int, seed: int = 0
+) -> list[Transfers]:
     """Return the rounds of the first try that meets the lower bound, or the fewest of all tries.
 
     Parameters
@@ -117,11 +126,11 @@ def search(network: Network, informed: np.ndarray, ports: int, seed: int = 0) ->
     """
     first = np.minimum(ports, np.bincount(network.tail, minlength=network.nodes))[informed].sum()
     reached = int(informed.sum() + first)
-    bound = int(not informed.all()) + clog(Fraction(network.nodes, reached), ports)
+    bound = int(not informed.all()) + ceil_log(Fraction(network.nodes, reached), ports)
     best, limit = [], network.nodes
     for trial in range(TRIES):
         random = np.random.default_rng([seed, trial]) if seed or trial else None
-        rounds = attempt(network, informed, ports, random, limit)
+        rounds = try_search(network, informed, ports, random, limit)
         if rounds is not None:
             best, limit = rounds, len(rounds) - 1
             if len(rounds) <= bound:
@@ -129,8 +138,8 @@ def search(network: Network, informed: np.ndarray, ports: int, seed: int = 0) ->
     return best
 
 
-def attempt(
-    network: Network,
+def try_search(
+    network: FlowNetwork,
     informed: np.ndarray,
     ports: int,
     random: np.random.Generator | None,
@@ -140,22 +149,22 @@ def attempt(
     informed = informed.copy()
     repulsion = Repulsion(network.topology, random)
     for node in np.flatnonzero(informed).tolist():
-        repulsion.add(node)
+        repulsion.add_node(node)
     rounds: list[Transfers] = []
     while not informed.all():
         left = limit - len(rounds)
         if int(informed.sum()) * (ports + 1) ** left < network.nodes:
             return None
-        flow = best_flow(network, informed, ports, repulsion)
-        rounds.append(transfers(network, flow))
+        flow = max_flow_to_targets(network, informed, ports, repulsion)
+        rounds.append(decompose_flow(network, flow))
         for node in rounds[-1].walk(network.topology)[:, -1].tolist():
             informed[node] = True
-            repulsion.add(node)
+            repulsion.add_node(node)
     return rounds
 
 
-def best_flow(
-    network: Network, informed: np.ndarray, ports: int, repulsion: Repulsion
+def max_flow_to_targets(
+    network: FlowNetwork, informed: np.ndarray, ports: int, repulsion: Repulsion
 ) -> csr_array:
     """Return a maximum flow from informed to uninformed nodes that serves chosen targets first.
 
@@ -168,16 +177,16 @@ def best_flow(
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
-    targets = repulsion.targets(informed, ports * int(informed.sum()))
+    targets = repulsion.choose_targets(informed, ports * int(informed.sum()))
     demand = np.zeros(network.nodes, np.int32)
     demand[targets] = 1
-    capacities = network.capacities(ports * informed, demand)
+    capacities = network.capacity_matrix(ports * informed, demand)
     first = maximum_flow(capacities, network.source, network.sink)
     goal = min(ports * int(informed.sum()), int((~informed).sum()))
     if first.flow_value == goal:
         return first.flow
     # Augmenting paths end at the sink, so that targets that are served stay served.
-    opened = network.capacities(ports * informed, (~informed).astype(np.int32))
+    opened = network.capacity_matrix(ports * informed, (~informed).astype(np.int32))
     residual = csr_array(opened - first.flow).astype(np.int32)
     residual.eliminate_zeros()
     second = maximum_flow(residual, network.source, network.sink)
@@ -196,24 +205,24 @@ class Repulsion:
     def __init__(self, topology: Topology, random: np.random.Generator | None) -> None:
         self.topology, self.nodes = topology, np.arange(topology.nodes)
         regular = isinstance(topology, CayleyGraph)
-        away = cayley(topology).distances if regular else topology.all_distances
+        away = require_cayley_graph(topology).distances if regular else topology.all_distances
         self.kernel = (away + 0.3) ** -2.0
         self.total = np.zeros(topology.nodes)
         self.bias = np.ones(topology.nodes)
         if random is not None:
             self.bias += NOISE * random.random(topology.nodes)
 
-    def around(self, node: int) -> np.ndarray:
+    def node_repulsion(self, node: int) -> np.ndarray:
         """Return the penalty that an informed node adds to every node."""
         if isinstance(self.topology, CayleyGraph):
             return np.asarray(self.kernel[self.topology.subtract(self.nodes, node)])
         return np.asarray(self.kernel[node])
 
-    def add(self, node: int) -> None:
+    def add_node(self, node: int) -> None:
         """Add a node to those that repel."""
-        self.total += self.around(node)
+        self.total += self.node_repulsion(node)
 
-    def targets(self, informed: np.ndarray, count: int) -> np.ndarray:
+    def choose_targets(self, informed: np.ndarray, count: int) -> np.ndarray:
         """Choose `count` targets among the nodes that are not informed."""
         if count >= (~informed).sum():
             return np.flatnonzero(~informed)
@@ -223,7 +232,7 @@ class Repulsion:
             node = int(np.argmin(total * self.bias + blocked))
             chosen.append(node)
             blocked[node] = np.inf
-            total += self.around(node)
+            total += self.node_repulsion(node)
         return np.array(chosen)
 
 
@@ -265,26 +274,28 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
     root, ports = collective.root or 0, options.ports or topology.ports
     regular = isinstance(topology, CayleyGraph)  # planned for node 0, and translated
     if isinstance(topology, Torus) and len(topology.sides) == 1:
-        circuits = Circuits(topology)
-        axis_rounds(circuits, Grid(topology.sides), ports)
+        circuits = CircuitRounds(topology)
+        inform_axis_by_axis(circuits, LevelGrid(topology.sides), ports)
         rounds = circuits.rounds
     else:
         informed = np.arange(topology.nodes) == (0 if regular else root)
-        rounds = search(Network(topology), informed, ports, options.seed)
+        rounds = search_rounds(FlowNetwork(topology), informed, ports, options.seed)
     return Rounds(
         topology=topology,
         collective=collective,
         switching=Switching.CIRCUIT,
         ports=ports,
-        transfers=translated(cayley(topology), root, rounds) if regular else tuple(rounds),
+        transfers=translate_rounds(require_cayley_graph(topology), root, rounds)
+        if regular
+        else tuple(rounds),
     )
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the topology or options that are needed, or None if the selection fits."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
     if topology.nodes > MOST_NODES:
         return f"at most {MOST_NODES} nodes"
-    return some_ports(options, topology.ports) or one_chunk(options)
+    return port_count_reason(options, topology.ports) or single_chunk_reason(options)
 
 
 MAX_FLOW = Algorithm(
@@ -293,7 +304,7 @@ MAX_FLOW = Algorithm(
     summary="circuit-switched broadcast on any topology, at the lower bound wherever tried on tori",
     collectives=("broadcast", "gather", "reduce"),
     options=("ports", "chunks", "seed"),
-    misfit=misfit,
-    plan=also_backwards(max_flow_broadcast, BROADCAST),
+    misfit=unsupported_reason,
+    plan=with_reversed_collectives(max_flow_broadcast, REVERSED_BROADCASTS),
     any_network=True,
 )

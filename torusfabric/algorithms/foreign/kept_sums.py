@@ -26,15 +26,15 @@ from ...schedule import KeptSums, Transfers
 from ...schedule.foreign.dataflow import Dataflow, Message
 from ...schedule.kept_sums import sum_after
 from ...topology import IntArray, Topology
-from .links import Hops
+from .links import FreeArcs
 
 __all__ = ["KeptSumsScheduler"]
 
 #: The place of a sum: a rank and the key of a chunk.
-Place = tuple[int, int]
+SumKey = tuple[int, int]
 
 #: The most ranks of a sum that a message names.
-MOST_NAMED = 8
+MOST_LISTED_RANKS = 8
 
 
 class _Word(NamedTuple):
@@ -63,17 +63,17 @@ class _Word(NamedTuple):
     receiver: int
 
     @property
-    def source(self) -> Place:
-        """The place of the sum at the sender."""
+    def source_sum(self) -> SumKey:
+        """The sum that the sender copies, as (rank, key)."""
         return self.sender, self.key
 
     @property
-    def target(self) -> Place:
-        """The place of the sum that the word changes."""
+    def target_sum(self) -> SumKey:
+        """The sum that the word changes at the receiver, as (rank, key)."""
         return self.receiver, self.key
 
 
-class _Sent(NamedTuple):
+class _SentWord(NamedTuple):
     """A word, its out-port, and the in-port by which it came, or -1 for the sum of its sender."""
 
     word: _Word
@@ -82,19 +82,19 @@ class _Sent(NamedTuple):
 
 
 @dataclass
-class _Round:
+class _RoundWords:
     """The words taken for a round so far, and those that arrive at each sum."""
 
-    sent: dict[_Word, _Sent] = field(default_factory=dict)
-    arriving: dict[Place, list[_Sent]] = field(default_factory=lambda: defaultdict(list))
+    sent: dict[_Word, _SentWord] = field(default_factory=dict)
+    arriving: dict[SumKey, list[_SentWord]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, sent: _Sent) -> None:
+    def add(self, sent: _SentWord) -> None:
         self.sent[sent.word] = sent
-        self.arriving[sent.word.target].append(sent)
+        self.arriving[sent.word.target_sum].append(sent)
 
-    def remove(self, sent: _Sent) -> None:
+    def remove(self, sent: _SentWord) -> None:
         del self.sent[sent.word]
-        self.arriving[sent.word.target].remove(sent)
+        self.arriving[sent.word.target_sum].remove(sent)
 
 
 class KeptSumsScheduler:
@@ -112,20 +112,20 @@ class KeptSumsScheduler:
         self, dataflow: Dataflow, topology: Topology, nodes: IntArray, urgency: Sequence[int]
     ) -> None:
         self._dataflow, self._topology, self._nodes = dataflow, topology, nodes
-        self._links = Hops(dataflow, topology, nodes)
-        self._sums: dict[Place, int] = {}
-        self._came: dict[Place, dict[int, int]] = defaultdict(dict)
-        self._waiting: dict[Place, set[_Word]] = defaultdict(set)
-        self._coming: dict[Place, set[_Word]] = defaultdict(set)
+        self._links = FreeArcs(dataflow, topology, nodes)
+        self._sums: dict[SumKey, int] = {}
+        self._came: dict[SumKey, dict[int, int]] = defaultdict(dict)
+        self._waiting: dict[SumKey, set[_Word]] = defaultdict(set)
+        self._coming: dict[SumKey, set[_Word]] = defaultdict(set)
         self._ready: set[_Word] = set()
-        self._later: dict[int, set[Place]] = defaultdict(set)
+        self._later: dict[int, set[SumKey]] = defaultdict(set)
         for step, message in enumerate(dataflow.messages):
             for number, (key, ranks) in enumerate(message.values if message else ()):
                 assert message is not None
                 ends = message.source, message.target
                 word = _Word(-urgency[step], step, number, key, ranks, *ends)
-                self._waiting[word.source].add(word)
-                self._coming[word.target].add(word)
+                self._waiting[word.source_sum].add(word)
+                self._coming[word.target_sum].add(word)
 
     def rounds(self) -> Iterator[Transfers]:
         """Yield the transfers of each round.
@@ -141,61 +141,61 @@ class KeptSumsScheduler:
             for place in changed | self._later.pop(number, set()):
                 # Enter the words that a rank can send from now on.
                 for word in self._waiting[place]:
-                    first = self._message(word).round
+                    first = self._message_of_word(word).round
                     if first > number:
                         self._later[first].add(place)
-                    elif self._passed(word) is not None:
+                    elif self._source_port(word) is not None:
                         self._ready.add(word)
-            taken = self._take()
+            taken = self._choose_words()
             if not taken.sent and not self._later:
-                raise self._stuck()
-            yield self._transfers(taken)
-            changed, number = self._arrive(taken), number + 1
-        self._check_end()
+                raise self._deadlock_error()
+            yield self._round_transfers(taken)
+            changed, number = self._apply_arrivals(taken), number + 1
+        self._check_sums_complete()
 
-    def _message(self, word: _Word) -> Message:
-        """Return the message of a word."""
+    def _message_of_word(self, word: _Word) -> Message:
+        """Return the message of which a word is one chunk."""
         message = self._dataflow.messages[word.step]
         assert message is not None
         return message
 
-    def _sum(self, place: Place) -> int:
+    def _contributions_to(self, place: SumKey) -> int:
         """Return the contributions to a sum, as bits of ranks."""
         return self._sums.get(place, 1 << place[0])
 
-    def _passed(self, word: _Word) -> int | None:
+    def _source_port(self, word: _Word) -> int | None:
         """Return a word's in-port at its sender, -1 if it is the sender's sum, None if neither."""
-        if self._sum(word.source) == word.ranks:
+        if self._contributions_to(word.source_sum) == word.ranks:
             return -1
-        came = self._came[word.source].items()
+        came = self._came[word.source_sum].items()
         return next((port for port, ranks in came if ranks == word.ranks), None)
 
-    def _take(self) -> _Round:
-        """Choose the words of a round."""
+    def _choose_words(self) -> _RoundWords:
+        """Choose the words of a round, the most urgent first, each with all that depend on it."""
         self._links.begin_round()
-        taken = _Round()
+        taken = _RoundWords()
         for word in sorted(self._ready):
             if word not in taken.sent:
-                self._take_with_all(word, taken)
+                self._take_with_dependents(word, taken)
         self._ready -= taken.sent.keys()
         return taken
 
-    def _take_with_all(self, word: _Word, taken: _Round) -> None:
+    def _take_with_dependents(self, word: _Word, taken: _RoundWords) -> None:
         """Take a word and all words that must leave before it arrives, if there is room for all."""
-        added, urgent = list[_Sent](), [word]
+        added, urgent = list[_SentWord](), [word]
         while urgent:
             word = urgent.pop()
             if word in taken.sent:
                 continue
             # The word on an arc; None if its rank cannot send it, or no arc is free.
-            passed = self._passed(word) if word in self._ready else None
-            path = [] if passed is None else self._links.take(self._message(word), 1)
-            sent = _Sent(word, path[0][0], passed) if path and passed is not None else None
+            passed = self._source_port(word) if word in self._ready else None
+            path = [] if passed is None else self._links.take_paths(self._message_of_word(word), 1)
+            sent = _SentWord(word, path[0][0], passed) if path and passed is not None else None
             if sent is None:
                 break
             taken.add(sent)
             added.append(sent)
-            behind = self._urgent_after(word.target, taken)
+            behind = self._words_blocked_after(word.target_sum, taken)
             if behind is None:
                 break
             urgent += behind
@@ -205,23 +205,29 @@ class KeptSumsScheduler:
             taken.remove(sent)
             self._links.taken.discard((sent.word.sender, sent.port))
 
-    def _urgent_after(self, place: Place, taken: _Round) -> list[_Word] | None:
-        """Return the words that could not leave a rank, or fit its sum, after the round.
+    def _words_blocked_after(self, place: SumKey, taken: _RoundWords) -> list[_Word] | None:
+        """Return the words that have to move in this round, since they cannot move after it.
 
-        None if a word that arrives in the round does not fit.
+        The arrivals of the round change the sum at `place` (rank, key). Some words that could leave
+        the rank before, or fit its sum, then no longer do. The result is None if a word that
+        arrives in the round does not fit.
         """
-        held, arriving, before = self._sum(place), taken.arriving[place], self._came[place]
+        held, arriving, before = (
+            self._contributions_to(place),
+            taken.arriving[place],
+            self._came[place],
+        )
         parts = sum_after(held, [sent.word.ranks for sent in arriving])
         if parts is None:
             return None
-        after = parts.ranks
-        came = before | {self._in_port(sent): sent.word.ranks for sent in arriving}
+        after = parts.contributions
+        came = before | {self._arrival_port(sent): sent.word.ranks for sent in arriving}
 
         def may_leave(ranks: int, total: int, passing: dict[int, int]) -> bool:
             """True if a word can leave a rank with this sum, now or after further arrivals."""
             return not total & ~ranks or ranks in passing.values()
 
-        def may_come(ranks: int, total: int) -> bool:
+        def may_arrive(ranks: int, total: int) -> bool:
             """True if a word fits this sum, now or after further arrivals."""
             return not total & ranks or not total & ~ranks
 
@@ -233,75 +239,82 @@ class KeptSumsScheduler:
         coming = {
             word
             for word in self._coming[place]
-            if may_come(word.ranks, held) and not may_come(word.ranks, after)
+            if may_arrive(word.ranks, held) and not may_arrive(word.ranks, after)
         }
         return sorted(word for word in leaving | coming if word not in taken.sent)
 
-    def _in_port(self, sent: _Sent) -> int:
+    def _arrival_port(self, sent: _SentWord) -> int:
         """Return the in-port by which a word arrives."""
         return int(self._topology.opposite[sent.port])
 
-    def _transfers(self, taken: _Round) -> Transfers:
+    def _round_transfers(self, taken: _RoundWords) -> Transfers:
         """Return the words of a round as transfers, by node and port."""
-        every = [(int(self._nodes[sent.word.sender]), *sent[1:], sent.word.key)
-                 for sent in taken.sent.values()]  # fmt: skip
+        every = [
+            (int(self._nodes[sent.word.sender]), *sent[1:], sent.word.key)
+            for sent in taken.sent.values()
+        ]
         source, port, passed, key = np.array(sorted(every), np.int64).reshape(-1, 4).T
-        _, _, chunk = self._dataflow.buffers.split(key)
+        _, _, chunk = self._dataflow.buffers.split_key(key)
         return Transfers(source, port[:, None].astype(np.int16), KeptSums(chunk, passed))
 
-    def _arrive(self, taken: _Round) -> set[Place]:
+    def _apply_arrivals(self, taken: _RoundWords) -> set[SumKey]:
         """Let the words of a round arrive, and return the sums that have changed."""
         for word in taken.sent:
-            self._waiting[word.source].discard(word)
-            self._coming[word.target].discard(word)
+            self._waiting[word.source_sum].discard(word)
+            self._coming[word.target_sum].discard(word)
         changed = {place for place, arriving in taken.arriving.items() if arriving}
         for place in changed:
             arriving = taken.arriving[place]
-            after = sum_after(self._sum(place), [sent.word.ranks for sent in arriving])
+            after = sum_after(self._contributions_to(place), [sent.word.ranks for sent in arriving])
             assert after is not None, "only words are taken that fit"
-            self._sums[place] = after.ranks
-            self._came[place] |= {self._in_port(sent): sent.word.ranks for sent in arriving}
+            self._sums[place] = after.contributions
+            self._came[place] |= {self._arrival_port(sent): sent.word.ranks for sent in arriving}
         return changed
 
-    def _stuck(self) -> InputError:
+    def _deadlock_error(self) -> InputError:
         """Return the error of a step whose rank lacks the sum, or whose word does not fit."""
         left = sorted(
             (word for words in self._waiting.values() for word in words),
-            key=lambda word: (self._passed(word) is not None, word.step, word.number),
+            key=lambda word: (self._source_port(word) is not None, word.step, word.number),
         )
         word = left[0]
         where, name = (
-            self._dataflow.graph.location(word.step), self._dataflow.buffers.name(word.key)
-        )  # fmt: skip
-        if self._passed(word) is None:
+            self._dataflow.graph.location_text(word.step),
+            self._dataflow.buffers.describe_key(word.key),
+        )
+        if self._source_port(word) is None:
             return InputError(
                 f"{where} must send the sum of {name} that gpu {word.sender} has, or what "
-                f"came last by a link, not one of {_named(word.ranks)}: in a fabric a gpu has one "
-                f"sum of each chunk, here of {_named(self._sum(word.source))}"
+                f"came last by a link, not one of {_rank_names(word.ranks)}: in a fabric a gpu "
+                "has one "
+                f"sum of each chunk, here of {_rank_names(self._contributions_to(word.source_sum))}"
             )
         return InputError(
-            f"{where} must add each contribution once, not {name} of {_named(word.ranks)} to a sum "
-            f"that gpu {word.receiver} has of {_named(self._sum(word.target))}, or that it "
+            f"{where} must add each contribution once, not {name} of {_rank_names(word.ranks)} "
+            "to a sum "
+            f"that gpu {word.receiver} has of "
+            f"{_rank_names(self._contributions_to(word.target_sum))}, or that it "
             "has yet to send"
         )
 
-    def _check_end(self) -> None:
+    def _check_sums_complete(self) -> None:
         """Check that all sums that the collective delivers are complete."""
         buffers = self._dataflow.buffers
         root = buffers.collective.root
         for rank in range(buffers.ranks) if root is None else (root,):
             for chunk in range(buffers.chunks):
-                key = buffers.key(0, 0, chunk)
-                if self._sum((rank, key)) != buffers.full:
+                key = buffers.block_key(0, 0, chunk)
+                if self._contributions_to((rank, key)) != buffers.complete_mask:
                     raise InputError(
-                        f"Gpu {rank} must end with the whole sum of {buffers.name(key)}, not with "
-                        f"that of {_named(self._sum((rank, key)))}"
+                        f"Gpu {rank} must end with the whole sum of "
+                        f"{buffers.describe_key(key)}, not with "
+                        f"that of {_rank_names(self._contributions_to((rank, key)))}"
                     )
 
 
-def _named(ranks: int) -> str:
+def _rank_names(ranks: int) -> str:
     """Return the names of ranks, given as bits, for an error message."""
     found = [str(rank) for rank in range(ranks.bit_length()) if ranks >> rank & 1]
-    more = len(found) - MOST_NAMED
-    names = ", ".join(found[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(found) - MOST_LISTED_RANKS
+    names = ", ".join(found[:MOST_LISTED_RANKS]) + (f" and {more} more" if more > 0 else "")
     return f"gpu{'s' * (len(found) > 1)} {names}"

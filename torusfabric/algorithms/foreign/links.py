@@ -6,12 +6,12 @@ from ...errors import InputError
 from ...schedule.foreign.dataflow import Dataflow, Message
 from ...topology import IntArray, Topology
 
-__all__ = ["Circuits", "Hops"]
+__all__ = ["FreePaths", "FreeArcs"]
 
 Arc = tuple[int, int]
 
 
-class Hops:
+class FreeArcs:
     """Arcs between neighbours, each for one block a round.
 
     Among parallel links a message prefers the link with the number of its channel. Blocks that go
@@ -28,11 +28,11 @@ class Hops:
         If two peers are no neighbours; names the first two.
     """
 
-    whole = False
+    has_whole_messages = False
 
     def __init__(self, dataflow: Dataflow, topology: Topology, nodes: IntArray) -> None:
         self.ports: dict[Arc, list[int]] = {}
-        for source, target, index in dataflow.pairs():
+        for source, target, index in dataflow.rank_pairs():
             here, there = int(nodes[source]), int(nodes[target])
             leads = topology.neighbours[here] == there
             if not leads.any():
@@ -40,7 +40,8 @@ class Hops:
                 others = ", or --switching circuit" * (not dataflow.kept)
                 raise InputError(
                     f"Rank {source} sends to rank {target}, but their nodes {here} and {there} "
-                    f"are {distance} hops apart on {topology} ({dataflow.graph.location(index)}); "
+                    f"are {distance} hops apart on {topology} "
+                    f"({dataflow.graph.location_text(index)}); "
                     f"try --map auto{others}"
                 )
             self.ports[source, target] = leads.nonzero()[0].tolist()
@@ -50,7 +51,7 @@ class Hops:
         """Free all arcs."""
         self.taken.clear()
 
-    def take(self, message: Message, count: int) -> list[tuple[int, ...]]:
+    def take_paths(self, message: Message, count: int) -> list[tuple[int, ...]]:
         """Take an arc for each of up to `count` blocks, and return the paths."""
         ports = self.ports[message.source, message.target]
         first = message.channel % len(ports)
@@ -65,7 +66,7 @@ class Hops:
         return [(port,) for port in free]
 
 
-class Circuits:
+class FreePaths:
     """Paths of free arcs, each for all blocks of a message.
 
     Parameters
@@ -74,7 +75,7 @@ class Circuits:
         The node of each rank.
     """
 
-    whole = True
+    has_whole_messages = True
 
     def __init__(self, topology: Topology, nodes: IntArray) -> None:
         import networkx as nx
@@ -94,7 +95,7 @@ class Circuits:
         self.free = self.all.copy()
         self.left = {arc: list(ports) for arc, ports in self.ports.items()}
 
-    def take(self, message: Message, count: int) -> list[tuple[int, ...]]:
+    def take_paths(self, message: Message, count: int) -> list[tuple[int, ...]]:
         """Take the shortest path of free arcs, if there is one."""
         import networkx as nx
 
@@ -105,9 +106,9 @@ class Circuits:
             path = nx.bidirectional_shortest_path(self.free, source, target)
         except nx.NetworkXNoPath:
             return []
-        return [tuple(self._take(arc) for arc in pairwise(path))]
+        return [tuple(self._take_link(arc) for arc in pairwise(path))]
 
-    def _take(self, arc: Arc) -> int:
+    def _take_link(self, arc: Arc) -> int:
         """Take one of the links from a node to the next, and return its port."""
         port = self.left[arc].pop(0)
         if not self.left[arc]:

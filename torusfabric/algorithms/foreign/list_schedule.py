@@ -21,7 +21,7 @@ from ...schedule.foreign.dataflow import Dataflow
 from ...schedule.foreign.machine import Value
 from ...topology import IntArray, Topology
 from .kept_sums import KeptSumsScheduler
-from .links import Circuits, Hops
+from .links import FreeArcs, FreePaths
 
 __all__ = ["list_schedule"]
 
@@ -31,7 +31,7 @@ MOST_IDS = 2**27
 
 
 #: Blocks on a path in a round: the sending rank, the path, and the values.
-Carried: TypeAlias = tuple[int, tuple[int, ...], tuple[Value, ...]]
+CarriedValues: TypeAlias = tuple[int, tuple[int, ...], tuple[Value, ...]]
 
 
 def list_schedule(
@@ -66,14 +66,16 @@ def list_schedule(
         dataflow.buffers.collective.kind, root=None if root is None else int(nodes[root])
     )
     if dataflow.kept:
-        urgency = _urgencies(dataflow, whole=False)
+        urgency = _chain_lengths(dataflow, whole=False)
         transfers = [*KeptSumsScheduler(dataflow, topology, nodes, urgency).rounds()]
     else:
         # The transfers of each round, where blocks or partial sums move.
         circuit = switching == Switching.CIRCUIT
-        links = Circuits(topology, nodes) if circuit else Hops(dataflow, topology, nodes)
-        writer = _Writer(dataflow, topology, collective, nodes)
-        transfers = [writer.transfers(carried) for carried in _Scheduler(dataflow, links).run()]
+        links = FreePaths(topology, nodes) if circuit else FreeArcs(dataflow, topology, nodes)
+        writer = _RoundWriter(dataflow, topology, collective, nodes)
+        transfers = [
+            writer.write_round(carried) for carried in _Scheduler(dataflow, links).assign_rounds()
+        ]
     facts = dataflow.file.facts
     ports = facts.get("ports", "")
     return Rounds(
@@ -88,7 +90,7 @@ def list_schedule(
     )
 
 
-def _urgencies(dataflow: Dataflow, *, whole: bool) -> list[int]:
+def _chain_lengths(dataflow: Dataflow, *, whole: bool) -> list[int]:
     """Return the rounds of the longest chain that begins with each step.
 
     Parameters
@@ -119,7 +121,7 @@ class _Scheduler:
         The messages that wait for arcs between two ranks, the most urgent first.
     """
 
-    def __init__(self, dataflow: Dataflow, links: Hops | Circuits) -> None:
+    def __init__(self, dataflow: Dataflow, links: FreeArcs | FreePaths) -> None:
         self.dataflow, self.links, self.graph = dataflow, links, dataflow.graph
         count = len(self.graph.steps)
         self.waiting = [0] * count
@@ -128,12 +130,12 @@ class _Scheduler:
                 self.waiting[other] += 1
         self.earliest = [0] * count
         self.left = [0 if message is None else len(message.values) for message in dataflow.messages]
-        self.urgency = _urgencies(dataflow, whole=links.whole)
+        self.urgency = _chain_lengths(dataflow, whole=links.has_whole_messages)
         self.ready: dict[int, list[int]] = defaultdict(list)
         self.queues: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-        self.rounds: list[list[Carried]] = []
+        self.rounds: list[list[CarriedValues]] = []
 
-    def run(self) -> list[list[Carried]]:
+    def assign_rounds(self) -> list[list[CarriedValues]]:
         """Return the blocks that are carried in each round."""
         for index, count in enumerate(self.waiting):
             if not count:
@@ -145,26 +147,26 @@ class _Scheduler:
             self.rounds += [[] for _ in range(number + 1 - len(self.rounds))]
             # One round. Repeat, since steps that end in it may let others begin in it.
             self.links.begin_round()
-            fresh = self._enqueue(number)
+            fresh = self._start_steps(number)
             pairs = sorted(self.queues, key=lambda pair: self.queues[pair][0])
             while pairs:
                 for pair in pairs:
-                    self._serve(pair, number)
-                fresh = self._enqueue(number)
+                    self._serve_pair(pair, number)
+                fresh = self._start_steps(number)
                 pairs = sorted(fresh & self.queues.keys(), key=lambda pair: self.queues[pair][0])
             number += 1
         while self.rounds and not self.rounds[-1]:
             self.rounds.pop()
         return self.rounds
 
-    def _enqueue(self, number: int) -> set[tuple[int, int]]:
+    def _start_steps(self, number: int) -> set[tuple[int, int]]:
         """Begin the steps that can begin; return the pairs of ranks with new messages."""
         pairs = set()
         while number in self.ready:
             for index in self.ready.pop(number):
                 message = self.dataflow.messages[index]
                 if message is None:
-                    self._end(index, number, number)
+                    self._end_step(index, number, number)
                 elif message.round > number:
                     self.ready[message.round].append(index)
                 else:
@@ -173,13 +175,13 @@ class _Scheduler:
                     pairs.add(pair)
         return pairs
 
-    def _serve(self, pair: tuple[int, int], number: int) -> None:
+    def _serve_pair(self, pair: tuple[int, int], number: int) -> None:
         """Send all that can go from one rank to another in this round."""
         queue, later = self.queues.pop(pair), []
         while queue:
             entry = heappop(queue)
             index = entry[1]
-            if not self._send(index, number):
+            if not self._send_values(index, number):
                 later.append(entry)
                 message = self.dataflow.messages[index]
                 if not (message and message.together and message.round == number):
@@ -189,29 +191,29 @@ class _Scheduler:
         if queue:
             self.queues[pair] = queue
 
-    def _send(self, index: int, number: int) -> bool:
+    def _send_values(self, index: int, number: int) -> bool:
         """Send the blocks of a step for which arcs are free; return True if these are all."""
         message = self.dataflow.messages[index]
         assert message is not None
         sent = len(message.values) - self.left[index]
-        for path in self.links.take(message, self.left[index]):
-            count = self.left[index] if self.links.whole else 1
+        for path in self.links.take_paths(message, self.left[index]):
+            count = self.left[index] if self.links.has_whole_messages else 1
             values = message.values[sent : sent + count]
             self.rounds[number].append((message.source, path, values))
             sent += count
         self.left[index] = len(message.values) - sent
         if not self.left[index]:
-            self._end(index, number, number + 1)
+            self._end_step(index, number, number + 1)
         return not self.left[index]
 
-    def _end(self, index: int, number: int, arrival: int) -> None:
+    def _end_step(self, index: int, number: int, arrival: int) -> None:
         """End a step in a round; its message arrives in the round `arrival`."""
         for other in self.graph.follows[index]:
-            self._awaited(other, number)
+            self._count_finished_step(other, number)
         if index in self.graph.received_by:
-            self._awaited(self.graph.received_by[index], arrival)
+            self._count_finished_step(self.graph.received_by[index], arrival)
 
-    def _awaited(self, index: int, number: int) -> None:
+    def _count_finished_step(self, index: int, number: int) -> None:
         """Note that a step for which another one waits has ended."""
         self.waiting[index] -= 1
         self.earliest[index] = max(self.earliest[index], number)
@@ -219,7 +221,7 @@ class _Scheduler:
             self.ready[self.earliest[index]].append(index)
 
 
-class _Writer:
+class _RoundWriter:
     """A writer of rounds, in which ranks become nodes."""
 
     def __init__(
@@ -231,8 +233,11 @@ class _Writer:
         self.members: dict[int, IntArray] = {}
         self.count = 0
 
-    def transfers(self, carried: list[Carried]) -> Transfers:
-        """Return the transfers of a round by node and port, one for all blocks of a path."""
+    def write_round(self, carried: list[CarriedValues]) -> Transfers:
+        """Return the transfers of a round, sorted by node and path.
+
+        All blocks that leave a node along the same path are one transfer.
+        """
         paths: dict[tuple[int, tuple[int, ...]], list[Value]] = {}
         for rank, path, values in carried:
             paths.setdefault((int(self.nodes[rank]), path), []).extend(values)
@@ -242,16 +247,16 @@ class _Writer:
         for row, (_, path) in enumerate(paths):
             hops[row, : len(path)] = path
         sources = np.array([source for source, _ in paths], np.int64)
-        return Transfers(sources, hops, self._payload(list(paths.values())))
+        return Transfers(sources, hops, self._make_payload(list(paths.values())))
 
-    def _payload(self, lists: list[list[Value]]) -> Listed:
+    def _make_payload(self, lists: list[list[Value]]) -> Listed:
         """Return the blocks, or the contributions to sums, for the values of each path."""
         values = [value for path in lists for value in path]
         keys = np.array([key for key, _ in values], np.int64)
-        origin, destination, chunk = self.buffers.split(keys)
+        origin, destination, chunk = self.buffers.split_key(keys)
         sizes, origins = np.ones(len(keys), np.int64), self.nodes[origin]
         if self.buffers.collective.reducing:
-            members = [self._members(ranks) for _, ranks in values]
+            members = [self._nodes_of_ranks(ranks) for _, ranks in values]
             sizes = np.array([len(nodes) for nodes in members], np.int64)
             origins = np.concatenate([np.empty(0, np.int64), *members])
         self.count += len(origins)
@@ -265,7 +270,7 @@ class _Writer:
         ends = np.concatenate([[0], np.cumsum(sizes)])
         return Listed(ends[np.cumsum([0, *map(len, lists)])], ids)
 
-    def _members(self, ranks: int) -> IntArray:
+    def _nodes_of_ranks(self, ranks: int) -> IntArray:
         """Return the nodes of some ranks, given as bits."""
         if ranks not in self.members:
             raw = np.frombuffer(ranks.to_bytes(-(-self.buffers.ranks // 8), "little"), np.uint8)
@@ -297,7 +302,7 @@ def _chunk_numbers(dataflow: Dataflow, nodes: IntArray) -> IntArray:
         if message is None:
             continue
         for key, ranks in message.values:
-            if ranks == buffers.full:
+            if ranks == buffers.complete_mask:
                 completes[key, message.target] = False
     owner = nodes[completes.argmax(axis=1)]
     if (completes.sum(axis=1) != 1).any() or (np.bincount(owner) != share).any():

@@ -12,9 +12,9 @@ import numpy as np
 
 from ...errors import InputError
 from ...schedule.foreign.dataflow import Dataflow
-from ...toolchain.values import no_such
+from ...toolchain.values import unknown_name_error
 from ...topology import CayleyGraph, IntArray, Topology, Torus
-from ..oblivious.hamiltonian.plan import colour_links, walk
+from ..oblivious.hamiltonian.plan import colour_links, cycle_of_colour
 
 __all__ = ["PLACEMENTS", "SEARCH_SECONDS", "place_ranks"]
 
@@ -39,9 +39,9 @@ def place_ranks(
     topology : Topology
         A network with as many nodes as there are ranks.
     placement : {"identity", "gray", "auto"}
-        ``identity``: rank r is node r. ``gray``: the bits of a rank are Gray codes of coordinates,
-        so that ranks which differ in one bit are neighbours on a torus of sides 2 and 4. ``auto``:
-        search for a map under which all peers are neighbours.
+        ``identity``: rank r is node r. ``gray``: the bits of a rank are Gray codes of
+        coordinates, so that ranks which differ in one bit are neighbours on a torus of sides 2 and
+        4. ``auto``: search for a map under which all peers are neighbours.
     seconds : float
         The longest search.
 
@@ -64,13 +64,13 @@ def place_ranks(
         case "identity":
             return np.arange(topology.nodes)
         case "gray":
-            return gray(topology)
+            return gray_code_map(topology)
         case "auto":
-            return _search(dataflow, topology, seconds)
-    raise no_such("Map", placement, PLACEMENTS)
+            return _search_map(dataflow, topology, seconds)
+    raise unknown_name_error("Map", placement, PLACEMENTS)
 
 
-def gray(topology: Topology) -> IntArray:
+def gray_code_map(topology: Topology) -> IntArray:
     """Return the node of each rank, where the bits of a rank are Gray codes of coordinates.
 
     The first axis has the highest bits.
@@ -82,7 +82,7 @@ def gray(topology: Topology) -> IntArray:
 
     Examples
     --------
-    >>> gray(Torus(4)).tolist()
+    >>> gray_code_map(Torus(4)).tolist()
     [0, 1, 3, 2]
     """
     if not isinstance(topology, Torus) or any(side & (side - 1) for side in topology.sides):
@@ -96,13 +96,13 @@ def gray(topology: Topology) -> IntArray:
     return topology.node(coordinates)
 
 
-def _search(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
+def _search_map(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
     """Return a map under which all peers are neighbours: a usual one, or one from a search."""
-    pairs = np.array([pair[:2] for pair in dataflow.pairs()]).reshape(-1, 2)
-    for nodes in _usual(topology, pairs):
+    pairs = np.array([pair[:2] for pair in dataflow.rank_pairs()]).reshape(-1, 2)
+    for nodes in _usual_maps(topology, pairs):
         if (topology.distance(nodes[pairs[:, 0]], nodes[pairs[:, 1]]) == 1).all():
             return nodes
-    found = _subgraph(topology, pairs, time.monotonic() + seconds)
+    found = _find_subgraph_map(topology, pairs, time.monotonic() + seconds)
     if found is None:
         raise InputError(
             f"No map places all peers side by side on {topology}; choose another topology, or "
@@ -111,24 +111,24 @@ def _search(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
     return found
 
 
-def _usual(topology: Topology, pairs: IntArray) -> Iterator[IntArray]:
+def _usual_maps(topology: Topology, pairs: IntArray) -> Iterator[IntArray]:
     """Yield the maps that need no search."""
     nodes = np.arange(topology.nodes)
     yield nodes
     if not isinstance(topology, Torus):
         return
     if all(side & (side - 1) == 0 for side in topology.sides):
-        yield gray(topology)
+        yield gray_code_map(topology)
     for order in permutations(range(topology.dimensions)):
         yield nodes.reshape(topology.sides).transpose(order).ravel()
-    around = _around(pairs)
+    around = _order_around_ring(pairs)
     if around is not None and topology.dimensions > 1:
         cycle = np.empty_like(nodes)
-        cycle[around] = walk(topology.sides, colour_links(topology.sides), 0).nodes
+        cycle[around] = cycle_of_colour(topology.sides, colour_links(topology.sides), 0).nodes
         yield cycle
 
 
-def _around(pairs: IntArray) -> IntArray | None:
+def _order_around_ring(pairs: IntArray) -> IntArray | None:
     """Return the ranks in their order around the ring that they form; None if they form none."""
     after: dict[int, set[int]] = {}
     for source, target in pairs.tolist():
@@ -145,11 +145,11 @@ def _around(pairs: IntArray) -> IntArray | None:
     return None
 
 
-class _Late(Exception):
+class _SearchTimeout(Exception):
     """The search has taken too long."""
 
 
-def _subgraph(topology: Topology, pairs: IntArray, until: float) -> IntArray | None:
+def _find_subgraph_map(topology: Topology, pairs: IntArray, until: float) -> IntArray | None:
     """Return a map of the peers into the links of a topology, by a subgraph search of networkx.
 
     On a Cayley graph, whose nodes are all alike, rank 0 is node 0.
@@ -157,10 +157,10 @@ def _subgraph(topology: Topology, pairs: IntArray, until: float) -> IntArray | N
     import networkx as nx
     from networkx.algorithms.isomorphism import GraphMatcher
 
-    def may_be(node: dict[str, bool], rank: dict[str, bool]) -> bool:
+    def may_match(node: dict[str, bool], rank: dict[str, bool]) -> bool:
         """Return True if a rank may be at a node; called at every step of the search."""
         if time.monotonic() > until:
-            raise _Late
+            raise _SearchTimeout
         return node["first"] == rank["first"]
 
     links = nx.Graph()
@@ -175,12 +175,12 @@ def _subgraph(topology: Topology, pairs: IntArray, until: float) -> IntArray | N
     if max(dict(peers.degree).values()) > max(dict(links.degree).values()):
         return None
     try:
-        for found in GraphMatcher(links, peers, may_be).subgraph_monomorphisms_iter():
+        for found in GraphMatcher(links, peers, may_match).subgraph_monomorphisms_iter():
             rank_of = dict(found)
             nodes = np.empty(topology.nodes, np.int64)
             nodes[list(rank_of.values())] = list(rank_of.keys())
             return nodes
-    except _Late:
+    except _SearchTimeout:
         raise InputError(
             f"No map was found in time that places all peers side by side on {topology}; give one "
             "by --map FILE, or more seconds"

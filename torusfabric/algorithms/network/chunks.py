@@ -8,50 +8,63 @@ from math import ceil
 
 from ...schedule import Transfers
 
-__all__ = ["ALIKE", "ALIKE_EXCHANGE", "as_near_as_can_be", "candidates"]
+__all__ = ["NEAR_FACTOR", "NEAR_FACTOR_EXCHANGE", "plan_near_bound", "candidate_chunk_counts"]
 
 #: The message times that count as near the least, relative to them; and those of an all-to-all,
 #: whose paths are whole.
-ALIKE, ALIKE_EXCHANGE = Fraction(103, 100), Fraction(110, 100)
+NEAR_FACTOR, NEAR_FACTOR_EXCHANGE = Fraction(103, 100), Fraction(110, 100)
 
 #: The most chunks; and the length in flits of a message whose last chunk must not be much shorter
 #: than the others.
-MOST, FLITS = 32, 64
+MOST_CHUNKS, LONG_MESSAGE_FLITS = 32, 64
 
 #: The most steps times blocks at nodes that are planned before the best plan so far is taken.
-WORK = 30_000_000
+WORK_LIMIT = 30_000_000
 
 #: A function that returns the steps of a plan for a number of chunks.
 Planner = Callable[[int], Sequence[Transfers]]
 
 
-def candidates(least: Fraction, alike: Fraction = ALIKE) -> Iterator[int]:
+def candidate_chunk_counts(least: Fraction, alike: Fraction = NEAR_FACTOR) -> Iterator[int]:
     """Yield numbers of chunks, ascending, with which plans may come near the least message times.
 
-    Also a message of `FLITS` flits must come near, in which every chunk takes as many cycles as the
-    longest one. If no number of chunks comes near, yield the number that comes nearest.
+    Two messages must come near: a very long one, and one of `LONG_MESSAGE_FLITS` flits. The latter
+    wastes time where chunks have unequal lengths, because each step lasts as long as the longest
+    chunk. If no number of chunks comes near, yield the number that comes nearest.
+
+    Parameters
+    ----------
+    least : Fraction
+        Lower bound of the message times.
+    alike : Fraction
+        The message times that count as near, relative to `least`.
 
     Examples
     --------
-    >>> [next(candidates(least)) for least in (Fraction(21), Fraction(14, 3), Fraction(23, 2))]
+    >>> [next(candidate_chunk_counts(least)) for least in (Fraction(21), Fraction(14, 3),
+    ...     Fraction(23, 2))]
     [1, 4, 2]
     """
-    times = {chunks: _times(least, chunks) for chunks in range(1, MOST + 1)}
+    times = {chunks: _least_times_in_chunks(least, chunks) for chunks in range(1, MOST_CHUNKS + 1)}
     near = [chunks for chunks, time in times.items() if time <= alike * least]
     yield from near or [min(times, key=times.__getitem__)]
 
 
-def _times(least: Fraction, chunks: int) -> Fraction:
+def _least_times_in_chunks(least: Fraction, chunks: int) -> Fraction:
     """Return the least message times for a number of chunks.
 
-    The result is the larger one for a very long message and for a message of `FLITS` flits.
+    The result is the larger one for a very long message and for a message of `LONG_MESSAGE_FLITS`
+    flits.
     """
     steps = ceil(least * chunks)
-    return max(Fraction(-(-FLITS // chunks) * steps, FLITS), Fraction(steps, chunks))
+    return max(
+        Fraction(-(-LONG_MESSAGE_FLITS // chunks) * steps, LONG_MESSAGE_FLITS),
+        Fraction(steps, chunks),
+    )
 
 
-def as_near_as_can_be(
-    least: Fraction, cells: int, plan: Planner, alike: Fraction = ALIKE
+def plan_near_bound(
+    least: Fraction, cells: int, plan: Planner, alike: Fraction = NEAR_FACTOR
 ) -> tuple[int, Sequence[Transfers]]:
     """Return the first number of chunks for which a plan comes near the least message times.
 
@@ -75,7 +88,7 @@ def as_near_as_can_be(
     """
     best: tuple[Fraction, int, Sequence[Transfers]] | None = None
     work = 0
-    for chunks in (tried := [*candidates(least, alike)]):
+    for chunks in (tried := [*candidate_chunk_counts(least, alike)]):
         beyond = 0 if best is None else len(best[2]) - least * best[1]
         few = beyond > 2 * (alike - 1) * least * chunks
         if few and chunks < tried[-1]:
@@ -85,7 +98,7 @@ def as_near_as_can_be(
         if best is None or times < best[0]:
             best = times, chunks, steps
         work += len(steps) * chunks * cells
-        if times <= alike * least or work > WORK:
+        if times <= alike * least or work > WORK_LIMIT:
             break
     assert best is not None
     return best[1:]

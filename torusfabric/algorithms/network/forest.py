@@ -1,11 +1,11 @@
 """All-gathers on any network: a spanning tree for each block, all of which load the arcs evenly.
 
-Trees of shortest paths are first spread over the arcs. Let the *target* be the least number of
-blocks on the busiest arc. While an arc is in more trees than the target, some of these trees are
-changed. In a changed tree another arc with room enters the head of the full arc; its tail may not
-lie below that head in the tree. If no such arc exists, the tree grows anew, by free arcs first. As
-many trees as the cuts allow exist (Edmonds, "Edge-disjoint branchings", 1973; Zhao and others,
-"ForestColl", 2024); it is not proved that this search finds them.
+Trees of shortest paths are first spread over the arcs. Let the *target* be the lower bound on the
+blocks of the busiest arc. While an arc u -> v is in more trees than the target, some of these trees
+are changed. A changed tree reaches v by another arc w -> v with room, where w does not lie below v
+in the tree. If no such arc exists, the tree grows anew, by free arcs first. As many trees as the
+cuts allow exist (Edmonds, "Edge-disjoint branchings", 1973; Zhao and others, "ForestColl", 2024);
+it is not proved that this search finds them.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from math import ceil
 
 import numpy as np
 
-from ...analysis.congestion import Lengths
+from ...analysis.congestion import WeightedArcs
 from ...schedule import Transfers
 from ...topology import IntArray, Topology
-from .spread import Arcs, Loads, spread, timed
+from .spread import ArcLoads, Arcs, schedule_trees, spread_messages
 
 __all__ = ["Forest", "allgather_steps"]
 
 #: The most further tries, and the most blocks times arcs of all tries.
-MORE_TRIES, WORK = 12, 60_000
+MORE_TRIES, WORK_LIMIT = 12, 60_000
 
-#: The most changes for each arc and tree: 1 for a changed arc, and `GROWN` for a tree that grows
-#: anew.
-MOST_CHANGES, GROWN = 20, 8
+#: The most changes for each arc and tree: 1 for a changed arc, and `COST_OF_GROWING` for a tree
+#: that grows anew.
+MOST_CHANGES, COST_OF_GROWING = 20, 8
 
 #: The additional length of an arc, in hops, for each hop before it in a growing tree.
-DEPTH = 0.05
+DEPTH_PENALTY = 0.05
 
 
 def allgather_steps(
@@ -52,19 +52,19 @@ def allgather_steps(
     >>> len(allgather_steps(parse_topology("8x8!0:+0"), 1, Fraction(21)))
     21
     """
-    arcs, blocks = Lengths(topology), np.arange(topology.nodes * chunks)
+    arcs, blocks = WeightedArcs(topology), np.arange(topology.nodes * chunks)
     most = ceil(least * chunks)
 
-    def choose(by: IntArray, part: IntArray) -> list[IntArray]:
+    def choose_arcs(by: IntArray, part: IntArray) -> list[IntArray]:
         return [row[row >= 0] for row in by[part // chunks]]
 
     best: tuple[Transfers, ...] = ()
-    for trial in range(1 + min(MORE_TRIES, WORK // (len(blocks) * len(arcs.tail)))):
+    for trial in range(1 + min(MORE_TRIES, WORK_LIMIT // (len(blocks) * len(arcs.tail)))):
         random = np.random.default_rng([seed, trial])
-        spread_out = spread(arcs, len(blocks), most, random, choose)
+        spread_out = spread_messages(arcs, len(blocks), most, random, choose_arcs)
         forest = Forest(arcs, (blocks // chunks).tolist(), random, trees=spread_out)
-        forest.relieve(most)
-        steps = timed(arcs, forest.trees, blocks)
+        forest.relieve_arcs(most)
+        steps = schedule_trees(arcs, forest.trees, blocks)
         if not best or len(steps) < len(best):
             best = steps
         if len(best) <= max(most, topology.diameter):
@@ -72,7 +72,7 @@ def allgather_steps(
     return best
 
 
-class Forest(Loads):
+class Forest(ArcLoads):
     """Spanning trees, some of which are changed where arcs are too full.
 
     Arcs may share a *resource*, of which they take up a unit for each tree.
@@ -82,7 +82,7 @@ class Forest(Loads):
     roots : list of int
         The root of each tree; a tree spans the nodes that are reached from its root.
     trees : list of (list of int), optional
-        The arcs of each tree at first; without them, call `grow`.
+        The arcs of each tree at first; without them, call `grow_all`.
     links : list of int, optional
         The resource of each arc; by default each arc is its own.
     depth : float
@@ -91,13 +91,13 @@ class Forest(Loads):
 
     def __init__(
         self,
-        arcs: Arcs | Lengths,
+        arcs: Arcs | WeightedArcs,
         roots: list[int],
         random: np.random.Generator,
         *,
         trees: list[list[int]] | None = None,
         links: list[int] | None = None,
-        depth: float = DEPTH,
+        depth: float = DEPTH_PENALTY,
     ) -> None:
         super().__init__(arcs, trees or (), links)
         self._random, self._roots, self._depth = random, roots, depth
@@ -109,34 +109,34 @@ class Forest(Loads):
         """The arcs of each tree."""
         return [list(by.values()) for by in self._by]
 
-    def grow(self, most: int) -> None:
+    def grow_all(self, most: int) -> None:
         """Grow all trees anew, in random order."""
         for tree in self._random.permutation(len(self._roots)).tolist():
-            self._grow(tree, most)
+            self._grow_tree(tree, most)
 
-    def relieve(self, most: int) -> bool:
+    def relieve_arcs(self, most: int) -> bool:
         """Change trees until no resource is in more than `most` trees; return True on success."""
         left = MOST_CHANGES * (len(self.tail) + len(self._by))
-        while left > 0 and (full := self.too_full(most)):
+        while left > 0 and (full := self.lengthen_full_links(most)):
             for link in self._random.permutation(full).tolist():
                 stay = []
                 for tree in self._random.permutation(sorted(self.over[link])).tolist():
                     if len(self.over[link]) <= most or left <= 0:
                         break
                     left -= 1
-                    if not self._change(tree, link, most):
+                    if not self._replace_arc(tree, link, most):
                         stay.append(tree)
                 for tree in stay[: max(0, len(self.over[link]) - most)]:
-                    self._grow(tree, most)
-                    left -= GROWN
+                    self._grow_tree(tree, most)
+                    left -= COST_OF_GROWING
         return left > 0
 
-    def _change(self, tree: int, link: int, most: int) -> bool:
+    def _replace_arc(self, tree: int, link: int, most: int) -> bool:
         """Replace a tree's arc on a resource by one with room; return True if there is one."""
-        (arc,) = (a for a in self._arcs[link] if self._by[tree].get(self.head[a]) == a)
+        (arc,) = (a for a in self._arcs_of_link[link] if self._by[tree].get(self.head[a]) == a)
         node = self.head[arc]
         free = [a for a in self.into[node] if len(self.over[self.link[a]]) < most]
-        free = [a for a in free if not self._below(tree, a, node)]
+        free = [a for a in free if not self._is_below(tree, a, node)]
         if free:
             other = min(free, key=lambda a: len(self.over[self.link[a]]))
             self.over[link].remove(tree)
@@ -145,14 +145,14 @@ class Forest(Loads):
         return bool(free)
 
     @cached_property
-    def _arcs(self) -> list[list[int]]:
-        """The arcs of each resource."""
+    def _arcs_of_link(self) -> list[list[int]]:
+        """The arcs that share each resource."""
         found: list[list[int]] = [[] for _ in self.over]
         for arc, link in enumerate(self.link):
             found[link].append(arc)
         return found
 
-    def _below(self, tree: int, arc: int, node: int) -> bool:
+    def _is_below(self, tree: int, arc: int, node: int) -> bool:
         """Return True if the tail of an arc is a node, or lies below that node."""
         by, here = self._by[tree], self.tail[arc]
         while here != node:
@@ -162,7 +162,7 @@ class Forest(Loads):
             here = self.tail[onward]
         return True
 
-    def _grow(self, tree: int, most: int) -> None:
+    def _grow_tree(self, tree: int, most: int) -> None:
         """Grow a tree anew from its root, always by the shortest arc."""
         for arc in self._by[tree].values():
             self.over[self.link[arc]].remove(tree)
@@ -174,7 +174,11 @@ class Forest(Loads):
         while here >= 0:
             for arc in self.out[here]:
                 if self.head[arc] != root and self.head[arc] not in by:
-                    length = self.length(arc, most) + self._depth * depth + 0.01 * noise[arc & 63]
+                    length = (
+                        self.penalized_length(arc, most)
+                        + self._depth * depth
+                        + 0.01 * noise[arc & 63]
+                    )
                     heapq.heappush(heap, (length, arc, depth + 1))
             here = -1
             while heap and here < 0:

@@ -34,29 +34,29 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.congestion import Lengths
+from ...analysis.congestion import WeightedArcs
 from ...analysis.cuts import worst_cut
-from ...analysis.volume import least_time, reach
+from ...analysis.volume import least_time, longest_distance
 from ...collective import NO_NODE, Collective
 from ...errors import InputError
 from ...schedule import Rounds, Schedule, Transfers
-from ...schedule.sum_trees import sum_trees
+from ...schedule.sum_trees import find_sum_trees
 from ...topology import Arrowhead, CayleyGraph, Faulty, IntArray, Topology, Torus
-from ..algorithm import Algorithm, Options, every_port
-from ..oblivious.shallow_trees import tree_pattern, up_and_down
-from ..reversal import also_backwards
-from .chunks import ALIKE, ALIKE_EXCHANGE, as_near_as_can_be, candidates
+from ..algorithm import Algorithm, Options, all_ports_reason
+from ..oblivious.shallow_trees import tree_pattern, up_down_allreduce
+from ..reversal import with_reversed_collectives
+from .chunks import NEAR_FACTOR, NEAR_FACTOR_EXCHANGE, candidate_chunk_counts, plan_near_bound
 from .forest import allgather_steps
 from .quickest import quickest_steps
-from .shared_trees import LOOK, MOST_TREES, SharedTrees, shared_trees, sums_along
-from .slots import path_steps
-from .spread import routed, spread, timed
+from .shared_trees import LOOK_AHEAD_STEPS, MOST_TREES, SharedTrees, schedule_sums, shared_trees
+from .slots import schedule_paths
+from .spread import route_messages, schedule_trees, spread_messages
 from .trees import (
     MOST_ARCS,
     disjoint_trees_from,
     link_disjoint_trees_of,
-    most_link_trees,
-    nearest_tree,
+    max_link_disjoint_trees,
+    nearest_root_tree,
 )
 
 __all__ = ["ANY_NETWORK"]
@@ -74,7 +74,7 @@ COPIES = (1, 4, 16, 32)
 #: The largest time of trees that share no link, relative to the least time of an all-reduce. On 4x4
 #: with a broken link these trees do not come within 3 %, but take fewer cycles up to some 2,000
 #: flits.
-LINKS_ALIKE = Fraction(104, 100)
+NEAR_FACTOR_LINKS = Fraction(104, 100)
 
 #: The most sums of an all-reduce, and the most sums at all nodes together.
 MOST_SUMS, MOST_CELLS = 1024, 2**17
@@ -87,8 +87,8 @@ MOST_ALIKE = 30_000
 MOST_NODES = 1024
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the misfit of a selection, or None if it fits."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
     if isinstance(topology, CayleyGraph):
         trees = collective.kind in ("broadcast", "reduce")
         large = topology.nodes * topology.linked.sum() > MOST_ALIKE and not trees
@@ -98,14 +98,18 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
         return f"at most {MOST_NODES} nodes and {MOST_ARCS} arcs"
     if topology.nodes == 1:
         return "at least two nodes"
-    return _misfit_of_trees(topology, collective, options) or every_port(options, topology.ports)
+    return _unsupported_trees_reason(topology, collective, options) or all_ports_reason(
+        options, topology.ports
+    )
 
 
-def _misfit_of_trees(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the misfit of the number of trees, or of the chunks that go along them, or None."""
+def _unsupported_trees_reason(
+    topology: Topology, collective: Collective, options: Options
+) -> str | None:
+    """Return the reason why there are no such trees, or why chunks cannot use them, or None."""
     trees, chunks = options.trees, options.chunks
     if collective.kind in ("broadcast", "reduce"):
-        most = _cut_from_root(topology, collective)
+        most = _max_trees_from_root(topology, collective)
         if trees is not None and trees > most:
             return f"--trees 1 to {most}, by the least cut"
         return "--chunks left out, where each tree has one" if chunks is not None else None
@@ -114,13 +118,13 @@ def _misfit_of_trees(topology: Topology, collective: Collective, options: Option
     if trees is not None and trees > MOST_TREES:
         return f"--trees 1 to {MOST_TREES}"
     if chunks is not None:
-        each = trees or len(_shared(topology, options).up)
+        each = trees or len(_allreduce_trees(topology, options).up)
         if chunks % each:
             return f"--chunks divisible by the trees, {each}"
     return None
 
 
-def _cut_from_root(topology: Topology, collective: Collective) -> int:
+def _max_trees_from_root(topology: Topology, collective: Collective) -> int:
     """Return the number of arc-disjoint trees that the least cut allows."""
     cut = worst_cut(topology, collective)
     return 1 if cut is None else cut.arcs
@@ -144,22 +148,23 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     >>> ANY_NETWORK(faulty, tf.parse_collective("scatter")).round_count
     21
     """
-    found, rest = _plan(topology, collective, options), _without_slow_links(topology)
-    if rest is None or not isinstance(found, Rounds) or sum_trees(found):
+    found, rest = _plan_either_way(topology, collective, options), _without_slow_links(topology)
+    if rest is None or not isinstance(found, Rounds) or find_sum_trees(found):
         return found
-    # A step of whole messages may be shorter than a slow link, so `_steps_apart` adds its latency.
-    around = replace(_plan(rest, collective, options), topology=topology)
+    # A step of whole messages may be shorter than a slow link, so `_arrival_steps` adds its
+    # latency.
+    around = replace(_plan_either_way(rest, collective, options), topology=topology)
     assert isinstance(around, Rounds)
     if options.chunks == 1:
-        return min((around, found), key=_steps_apart)
+        return min((around, found), key=_arrival_steps)
     return min((found, around), key=lambda one: Fraction(one.round_count, one.chunks))
 
 
-def _steps_apart(schedule: Rounds) -> int:
+def _arrival_steps(schedule: Rounds) -> int:
     """Return the number of steps after which all sent blocks could be sent on."""
-    arcs = Lengths(schedule.topology)
+    arcs = WeightedArcs(schedule.topology)
     apart = np.zeros((arcs.nodes, schedule.topology.ports), int)
-    apart[arcs.tail, arcs.port] = arcs.steps_apart
+    apart[arcs.tail, arcs.port] = arcs.forwarding_steps
     there = [
         number + apart[transfers.source, transfers.hops[:, 0]].max()
         for number, transfers in enumerate(schedule.transfers)
@@ -182,41 +187,41 @@ def _without_slow_links(topology: Topology) -> Topology | None:
         return None
 
 
-def _forwards(topology: Topology, collective: Collective, options: Options) -> Schedule:
+def _plan_forwards(topology: Topology, collective: Collective, options: Options) -> Schedule:
     """Plan a collective that is not the reverse of another one, over all links."""
     match collective.kind:
         case "broadcast":
             # One chunk goes down each tree.
             root = collective.root or 0
-            count = options.trees or _cut_from_root(topology, collective)
-            near = nearest_tree(topology, root)
+            count = options.trees or _max_trees_from_root(topology, collective)
+            near = nearest_root_tree(topology, root)
             trees = near if count == 1 else disjoint_trees_from(topology, root, count)
             return tree_pattern(topology, collective, trees)
         case "halo":
-            return _halo(topology, collective, options)
+            return _plan_halo(topology, collective, options)
         case "allgather":
             # Each block goes down a tree of its own.
             least = least_time(topology, collective)
 
-            def steps(chunks: int) -> tuple[Transfers, ...]:
+            def plan_steps(chunks: int) -> tuple[Transfers, ...]:
                 return allgather_steps(topology, chunks, least, options.seed)
 
-            return _in_chunks(topology, collective, options, steps)
+            return _plan_in_chunks(topology, collective, options, plan_steps)
         case "allreduce":
-            return _allreduce(topology, collective, options)
-    return _routed(topology, collective, options)
+            return _plan_allreduce(topology, collective, options)
+    return _plan_routed(topology, collective, options)
 
 
 #: Plan a collective over all links.
-_plan = also_backwards(
-    _forwards, {"reduce": "broadcast", "gather": "scatter", "reduce-scatter": "allgather"}
+_plan_either_way = with_reversed_collectives(
+    _plan_forwards, {"reduce": "broadcast", "gather": "scatter", "reduce-scatter": "allgather"}
 )
 
 
-def _allreduce(topology: Topology, collective: Collective, options: Options) -> Schedule:
+def _plan_allreduce(topology: Topology, collective: Collective, options: Options) -> Schedule:
     """Plan an all-reduce up trees and down again: trees that share no link, or that share arcs."""
-    trees, links = options.trees, most_link_trees(topology)
-    if trees is None and options.chunks is None and _links_are_enough(topology):
+    trees, links = options.trees, max_link_disjoint_trees(topology)
+    if trees is None and options.chunks is None and _has_enough_link_trees(topology):
         trees = links
     if trees is not None and options.chunks is None and trees <= max(1, links):
         if trees > 1:
@@ -224,17 +229,20 @@ def _allreduce(topology: Topology, collective: Collective, options: Options) -> 
         else:
             away = topology.all_distances
             amid = int((away.max(axis=0) + away.max(axis=1)).argmin())
-            up, down = nearest_tree(topology.backwards, amid), nearest_tree(topology, amid)
-        return up_and_down(topology, collective, up, down)
-    shared = _shared(topology, options)
+            up, down = (
+                nearest_root_tree(topology.backwards, amid),
+                nearest_root_tree(topology, amid),
+            )
+        return up_down_allreduce(topology, collective, up, down)
+    shared = _allreduce_trees(topology, options)
     count = len(shared.up)
-    copies = options.chunks // count if options.chunks else _copies(topology, shared)
-    steps = sums_along(topology, shared, copies)
+    copies = options.chunks // count if options.chunks else _copy_count(topology, shared)
+    steps = schedule_sums(topology, shared, copies)
     return Rounds(topology=topology, collective=collective, chunks=copies * count, transfers=steps)
 
 
-def _shared(topology: Topology, options: Options) -> SharedTrees:
-    """Return the trees that share arcs."""
+def _allreduce_trees(topology: Topology, options: Options) -> SharedTrees:
+    """Return trees that share arcs: as many as the user asks for, or the fewest near the bound."""
     least = least_time(topology, Collective("allreduce"))
     found = shared_trees(topology, least)
     if options.trees in (None, len(found.up)):
@@ -242,70 +250,76 @@ def _shared(topology: Topology, options: Options) -> SharedTrees:
     return shared_trees(topology, least, options.trees)
 
 
-def _links_are_enough(topology: Topology) -> bool:
+def _has_enough_link_trees(topology: Topology) -> bool:
     """Return True if trees that share no link come near the least message times."""
-    trees, least = most_link_trees(topology), least_time(topology, Collective("allreduce"))
-    return trees > 0 and Fraction(1, trees) <= LINKS_ALIKE * least
+    trees, least = max_link_disjoint_trees(topology), least_time(topology, Collective("allreduce"))
+    return trees > 0 and Fraction(1, trees) <= NEAR_FACTOR_LINKS * least
 
 
-def _copies(topology: Topology, trees: SharedTrees) -> int:
-    """Return the number of consecutive parts of a message that come near the least times."""
+def _copy_count(topology: Topology, trees: SharedTrees) -> int:
+    """Return the number of parts into which a message is cut to come near the least time.
+
+    The parts go along the same trees, one after another. More parts make the first and the last
+    steps, in which arcs are idle, a smaller share of all steps.
+    """
     count, least = len(trees.up), least_time(topology, Collective("allreduce"))
-    enough = max(1, -(-LOOK // trees.most))
-    more = 1 + len(sums_along(topology, trees, enough)) - enough * trees.most
-    spare = ALIKE * least * count - trees.most
+    enough = max(1, -(-LOOK_AHEAD_STEPS // trees.most))
+    more = 1 + len(schedule_sums(topology, trees, enough)) - enough * trees.most
+    spare = NEAR_FACTOR * least * count - trees.most
     most = max(1, min(MOST_SUMS, MOST_CELLS // topology.nodes) // count)
     return min(most, ceil(more / spare)) if spare > 0 else most
 
 
-def _routed(topology: Topology, collective: Collective, options: Options) -> Rounds:
+def _plan_routed(topology: Topology, collective: Collective, options: Options) -> Rounds:
     """Plan a collective in which each block takes a path of its own."""
     least = least_time(topology, collective)
 
-    def steps(chunks: int) -> tuple[Transfers, ...]:
+    def plan_steps(chunks: int) -> tuple[Transfers, ...]:
         blocks = collective.blocks(topology, chunks)
-        ids = np.arange(blocks.count)
+        ids = np.arange(blocks.n_blocks)
         origin, target = blocks.origin(ids), blocks.postcondition(ids)
-        moved, arcs = (origin != target) & (target != NO_NODE), Lengths(topology)
+        moved, arcs = (origin != target) & (target != NO_NODE), WeightedArcs(topology)
         most = float(least * chunks)
         if collective.local:  # an arc carries this many in these steps
-            most = max(most, float(reach(topology, collective)))
-        paths = routed(arcs, origin[moved], target[moved], most, options.seed)
-        found = path_steps(arcs, paths, (origin[moved], target[moved]), ids[moved])
+            most = max(most, float(longest_distance(topology, collective)))
+        paths = route_messages(arcs, origin[moved], target[moved], most, options.seed)
+        found = schedule_paths(arcs, paths, (origin[moved], target[moved]), ids[moved])
         if not collective.rooted:
             return found
-        fewest = max(ceil(least * chunks), reach(topology, collective))
+        fewest = max(ceil(least * chunks), longest_distance(topology, collective))
         counts = range(fewest, len(found))
         root = collective.root or 0
         return quickest_steps(arcs, root, target[moved], ids[moved], counts) or found
 
-    return _in_chunks(topology, collective, options, steps)
+    return _plan_in_chunks(topology, collective, options, plan_steps)
 
 
-def _halo(topology: Topology, collective: Collective, options: Options) -> Rounds:
+def _plan_halo(topology: Topology, collective: Collective, options: Options) -> Rounds:
     """Plan a halo: each block goes down a tree to the nodes that receive it."""
     least = least_time(topology, collective)
 
-    def steps(chunks: int) -> tuple[Transfers, ...]:
+    def plan_steps(chunks: int) -> tuple[Transfers, ...]:
         blocks = collective.blocks(topology, chunks)
-        arcs, random = Lengths(topology), np.random.default_rng(options.seed)
-        goals = [np.unique(blocks.final(np.array([k]))[0]) for k in range(blocks.count)]
+        arcs, random = WeightedArcs(topology), np.random.default_rng(options.seed)
+        goals = [
+            np.unique(blocks.required_copies(np.array([k]))[0]) for k in range(blocks.n_blocks)
+        ]
 
         def choose(by: IntArray, part: IntArray) -> list[IntArray]:
             origin = blocks.origin(part)
             return [
-                arcs.tree(by[start], goals[block])
+                arcs.path_tree(by[start], goals[block])
                 for start, block in zip(origin.tolist(), part.tolist(), strict=True)
             ]
 
         most = max(float(least * chunks), FEW_BLOCKS)
-        trees = spread(arcs, blocks.count, most, random, choose)
-        return timed(arcs, trees, np.arange(blocks.count))
+        trees = spread_messages(arcs, blocks.n_blocks, most, random, choose)
+        return schedule_trees(arcs, trees, np.arange(blocks.n_blocks))
 
-    return _in_chunks(topology, collective, options, steps)
+    return _plan_in_chunks(topology, collective, options, plan_steps)
 
 
-def _in_chunks(
+def _plan_in_chunks(
     topology: Topology,
     collective: Collective,
     options: Options,
@@ -317,23 +331,23 @@ def _in_chunks(
         transfers = steps(chunks)
     else:
         cells = topology.nodes * (1 if collective.rooted else topology.nodes)
-        chunks, transfers = as_near_as_can_be(least, cells, steps, _alike(collective))
+        chunks, transfers = plan_near_bound(least, cells, steps, _near_factor(collective))
     return Rounds(
         topology=topology, collective=collective, chunks=chunks, transfers=tuple(transfers)
     )
 
 
-def _alike(collective: Collective) -> Fraction:
+def _near_factor(collective: Collective) -> Fraction:
     """Return the factor of the least message times that counts as near them."""
     exchange = collective.from_each and collective.personal
-    return ALIKE_EXCHANGE if exchange or collective.local else ALIKE
+    return NEAR_FACTOR_EXCHANGE if exchange or collective.local else NEAR_FACTOR
 
 
 #: The most nodes with which trees that share arcs are searched for unasked.
 MOST_SEARCHED = 256
 
 
-def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
+def _option_variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
     """Return options that are quicker for short messages: a single tree, or a single chunk.
 
     For all-reduces there are also several numbers of parts that go along trees that share arcs.
@@ -341,17 +355,20 @@ def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[st
     if collective.kind in ("broadcast", "reduce"):
         return ({"trees": 1},)
     if collective.kind == "allreduce":
-        if topology.nodes == 1 or _links_are_enough(topology):
+        if topology.nodes == 1 or _has_enough_link_trees(topology):
             return ({"trees": 1},)
-        links = most_link_trees(topology)
+        links = max_link_disjoint_trees(topology)
         streams = [{"trees": trees} for trees in sorted({1, max(links, 1)})]
         if topology.nodes > MOST_SEARCHED:
             return streams
-        count = len(_shared(topology, Options()).up)
+        count = len(_allreduce_trees(topology, Options()).up)
         return (*streams, *({"trees": count, "chunks": count * copies} for copies in COPIES))
     if isinstance(topology, CayleyGraph) or topology.nodes == 1:
         return ()
-    several = next(candidates(least_time(topology, collective), _alike(collective)), 1) > 1
+    several = (
+        next(candidate_chunk_counts(least_time(topology, collective), _near_factor(collective)), 1)
+        > 1
+    )
     differ = topology.one_latency is None
     return ({"chunks": 1},) * (several or differ or topology.nodes <= FEW_NODES)
 
@@ -373,8 +390,8 @@ ANY_NETWORK = Algorithm(
         "halo",
     ),
     options=("ports", "chunks", "trees", "seed"),
-    misfit=misfit,
+    misfit=unsupported_reason,
     plan=plan,
-    variants=_variants,
+    variants=_option_variants,
     any_network=True,
 )

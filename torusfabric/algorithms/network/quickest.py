@@ -15,18 +15,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...analysis.congestion import Lengths
+from ...analysis.congestion import WeightedArcs
 from ...schedule import Transfers
 from ...topology import BoolArray, IntArray
 
 __all__ = ["quickest_steps"]
 
 #: The most arcs times steps of a flow; this size takes about a second.
-WORK = 60_000
+WORK_LIMIT = 60_000
 
 
 def quickest_steps(
-    arcs: Lengths, root: int, target: IntArray, blocks: IntArray, steps: range
+    arcs: WeightedArcs, root: int, target: IntArray, blocks: IntArray, steps: range
 ) -> tuple[Transfers, ...] | None:
     """Return the steps in which blocks go from the root to their targets, in the fewest steps.
 
@@ -48,23 +48,25 @@ def quickest_steps(
     --------
     A ring of four nodes: the block for the opposite node goes first.
 
-    >>> from torusfabric.analysis.congestion import Lengths
+    >>> from torusfabric.analysis.congestion import WeightedArcs
     >>> from torusfabric.topology import parse_topology
-    >>> ring, others = Lengths(parse_topology("4")), np.array([1, 2, 3])
+    >>> ring, others = WeightedArcs(parse_topology("4")), np.array([1, 2, 3])
     >>> found = quickest_steps(ring, 0, others, others, range(1, 4))
     >>> len(found), 2 in found[0].listed.ids
     (2, True)
     """
-    away = arcs.shortest(np.ones_like(arcs.tail))[0][root]
+    away = arcs.shortest_paths(np.ones_like(arcs.tail))[0][root]
     outward = away[arcs.head] > away[arcs.tail]
     for count in steps:
-        if count * len(arcs.tail) > WORK:
+        if count * len(arcs.tail) > WORK_LIMIT:
             return None
         for usable in (outward, outward | True):
-            flow = _flow(arcs, usable, root, np.bincount(target, minlength=arcs.nodes), count)
+            flow = _flow_over_time(
+                arcs, usable, root, np.bincount(target, minlength=arcs.nodes), count
+            )
             if flow is not None:
                 hops = []
-                paths = _paths(arcs, root, len(blocks), flow)
+                paths = _paths_of_flow(arcs, root, len(blocks), flow)
                 for number in np.argsort(target, kind="stable").tolist():
                     path = paths[target[number]].pop()
                     hops += [(step, arc, blocks[number]) for step, arc in path]
@@ -73,17 +75,18 @@ def quickest_steps(
     return None
 
 
-def _flow(
-    arcs: Lengths, usable: BoolArray, root: int, demand: IntArray, steps: int
+def _flow_over_time(
+    arcs: WeightedArcs, usable: BoolArray, root: int, demand: IntArray, steps: int
 ) -> IntArray | None:
     """Return the blocks that each arc carries in each step; None if not all blocks arrive.
 
+    Node v is the target of ``demand[v]`` blocks. Only arcs with True in `usable` carry any.
     The result has the shape (steps, arcs). Node v before step t has number t * nodes + v.
     """
     from scipy.sparse import coo_array, csr_array
     from scipy.sparse.csgraph import maximum_flow
 
-    nodes, total, apart = arcs.nodes, int(demand.sum()), np.array(arcs.steps_apart)
+    nodes, total, apart = arcs.nodes, int(demand.sum()), np.array(arcs.forwarding_steps)
     step, arc = np.nonzero((np.arange(steps)[:, None] + apart <= steps) & usable)
     before = np.arange(steps * nodes)
     sink = (steps + 1) * nodes
@@ -109,9 +112,9 @@ def _flow(
 Path: TypeAlias = list[tuple[int, int]]
 
 
-def _paths(arcs: Lengths, root: int, count: int, flow: IntArray) -> list[list[Path]]:
+def _paths_of_flow(arcs: WeightedArcs, root: int, count: int, flow: IntArray) -> list[list[Path]]:
     """Return the paths of a flow, by the node where they end; blocks wait in place of a cycle."""
-    apart, tail, head = arcs.steps_apart, arcs.tail.tolist(), arcs.head.tolist()
+    apart, tail, head = arcs.forwarding_steps, arcs.tail.tolist(), arcs.head.tolist()
     there: list[list[Path]] = [[] for _ in range(arcs.nodes)]
     there[root] = [[] for _ in range(count)]
     arriving: defaultdict[int, list[tuple[int, Path]]] = defaultdict(list)

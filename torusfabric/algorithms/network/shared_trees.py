@@ -20,41 +20,41 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...analysis.congestion import Lengths
-from ...analysis.volume import least_reach
+from ...analysis.congestion import WeightedArcs
+from ...analysis.volume import least_path_length
 from ...collective import Collective
 from ...schedule import Grouped, Transfers
 from ...topology import IntArray, Topology
 from .forest import Forest
-from .spread import Arcs, heights, timetable
+from .spread import Arcs, schedule_hops, subtree_heights
 
-__all__ = ["SharedTrees", "shared_trees", "sums_along"]
+__all__ = ["SharedTrees", "shared_trees", "schedule_sums"]
 
 #: Limits of the load of the busiest arc, relative to the least load, tried one after another; and
 #: the most trees.
-ENOUGH, MOST_TREES = (Fraction(203, 200), Fraction(103, 100), Fraction(115, 100)), 64
+ACCEPTED_FACTORS, MOST_TREES = (Fraction(203, 200), Fraction(103, 100), Fraction(115, 100)), 64
 
 #: The least and the most searches for trees, and the most arcs times trees of all searches. The
-#: search ends early with a result that takes at most `FEW` steps more than its busiest arc and its
-#: longest path need.
-TRIES, MOST_TRIES, WORK, FEW = 3, 12, 40_000, 4
+#: search ends early with a result that takes at most `FEW_EXTRA_STEPS` steps more than its busiest
+#: arc and its longest path need.
+TRIES, MOST_TRIES, WORK_LIMIT, FEW_EXTRA_STEPS = 3, 12, 40_000, 4
 
 #: The number of tree counts that are compared; the one with the fewest steps is chosen.
-COMPARED = 2
+MOST_CANDIDATES = 2
 
 #: The starts of searches. The first number is the inverse of the share of nodes, the most central
 #: ones, among which roots are. The second is the additional length of an arc, in hops, for each hop
 #: before it. Why: where links go one way, roots must be all over the network; arcs that are all
 #: full need deep trees.
-STARTS = ((16, 1.0), (1, 0.5), (16, 1.5))
+SEARCH_STARTS = ((16, 1.0), (1, 0.5), (16, 1.5))
 
 #: The length, in steps, of the message with which the excess over the steps of the busiest arc is
 #: measured; and the length of a long message, of which that excess is then a share.
-LOOK, LONG = 40, 160
+LOOK_AHEAD_STEPS, LONG_MESSAGE_STEPS = 40, 160
 
 #: The half steps by which a hop is due earlier for each hop that remains after it. Each part of a
 #: message is due as many steps after the part before it as its busiest arc takes for a part.
-SOONER = 3
+DEPTH_WEIGHT = 3
 
 
 class SharedTrees(NamedTuple):
@@ -67,7 +67,7 @@ class SharedTrees(NamedTuple):
     roots : tuple of int
         The root of each pair, where the sum is complete.
     up, down : list of (list of int)
-        The arcs of each tree, by their numbers in `Lengths`.
+        The arcs of each tree, by their numbers in `WeightedArcs`.
     """
 
     most: int
@@ -76,8 +76,16 @@ class SharedTrees(NamedTuple):
     down: list[list[int]]
 
 
-class _Found(NamedTuple):
-    """Trees that a search finds; `steps` are those of a long message, relative to its chunks."""
+class _TreeCandidate(NamedTuple):
+    """Trees that a search finds, and their quality; less is better.
+
+    Parameters
+    ----------
+    steps : Fraction
+        Steps of a message of `LONG_MESSAGE_STEPS` steps, divided by its number of chunks.
+    soon : bool
+        True if the last hop comes so soon that no better trees are looked for.
+    """
 
     steps: Fraction
     soon: bool
@@ -102,57 +110,69 @@ def shared_trees(topology: Topology, least: Fraction, count: int | None = None) 
     >>> trees.most, len(trees.up)
     (2, 3)
     """
-    arcs, work = Lengths(topology), 0
+    arcs, work = WeightedArcs(topology), 0
     counts = range(1, 1 + MOST_TREES) if count is None else [count]
-    for enough in ENOUGH:
-        candidates: list[_Found] = []
+    for enough in ACCEPTED_FACTORS:
+        candidates: list[_TreeCandidate] = []
         for number in counts:
             most = ceil(number * least)
             if Fraction(most, number) > enough * least and count is None:
                 continue
-            found = _search(topology, arcs, number, most)
+            found = _search_trees(topology, arcs, number, most)
             work += number * len(arcs.tail)
             if found is not None:
                 candidates.append(found)
-            if len(candidates) == COMPARED or work > 2 * WORK or (found and found.soon):
+            if (
+                len(candidates) == MOST_CANDIDATES
+                or work > 2 * WORK_LIMIT
+                or (found and found.soon)
+            ):
                 break
         if candidates:
             return min(candidates).trees
     number = count or MOST_TREES // 4
     most = ceil(number * least)
-    while (found := _search(topology, arcs, number, most)) is None:
+    while (found := _search_trees(topology, arcs, number, most)) is None:
         most += 1
     return found.trees
 
 
-def _search(topology: Topology, arcs: Lengths, count: int, most: int) -> _Found | None:
+def _search_trees(
+    topology: Topology, arcs: WeightedArcs, count: int, most: int
+) -> _TreeCandidate | None:
     """Return the best trees found in which no arc is in more than `most`, or None.
 
     The best trees are those by which a long message takes the least time.
     """
-    best: _Found | None = None
-    copies, few = -(-LOOK // most), FEW + least_reach(topology, Collective("allreduce"))
+    best: _TreeCandidate | None = None
+    copies, few = (
+        -(-LOOK_AHEAD_STEPS // most),
+        FEW_EXTRA_STEPS + least_path_length(topology, Collective("allreduce")),
+    )
     for trial in range(MOST_TRIES):
-        enough = best is None or best.soon or trial * count * len(arcs.tail) > WORK
+        enough = best is None or best.soon or trial * count * len(arcs.tail) > WORK_LIMIT
         if trial >= TRIES and enough:
             break
-        trees = _packed(topology, arcs, count, most, trial)
+        trees = _pack_trees(topology, arcs, count, most, trial)
         if trees is not None:
-            more = len(sums_along(topology, trees, copies)) - copies * most
-            steps = Fraction(most, count) * (1 + Fraction(more, LONG))
+            more = len(schedule_sums(topology, trees, copies)) - copies * most
+            steps = Fraction(most, count) * (1 + Fraction(more, LONG_MESSAGE_STEPS))
             if best is None or steps < best.steps:
-                best = _Found(steps, more <= few, trees)
+                best = _TreeCandidate(steps, more <= few, trees)
     return best
 
 
-def _packed(
-    topology: Topology, arcs: Lengths, count: int, most: int, seed: int
+def _pack_trees(
+    topology: Topology, arcs: WeightedArcs, count: int, most: int, seed: int
 ) -> SharedTrees | None:
-    """Return the trees that a search from one start finds, or None."""
+    """Return `count` trees that a search finds, with no arc in more than `most`, or None.
+
+    `seed` selects the roots and the random choices of the search.
+    """
     random, nodes, links = np.random.default_rng(seed), topology.nodes, len(arcs.tail)
     away = topology.all_distances
     amid = np.argsort(away.max(axis=0) + away.max(axis=1), kind="stable")
-    part, depth = STARTS[seed % len(STARTS)]
+    part, depth = SEARCH_STARTS[seed % len(SEARCH_STARTS)]
     roots = np.resize(random.permutation(amid[: max(nodes // part, count)]), count)
     if topology.backwards is topology:
         # For each arc, the arc of the same link in the other direction.
@@ -173,15 +193,15 @@ def _packed(
             links=[*range(links)] * 2,
             depth=depth,
         )
-    forest.grow(most)
-    if not forest.relieve(most):
+    forest.grow_all(most)
+    if not forest.relieve_arcs(most):
         return None
     down = [[arc % links for arc in tree] for tree in forest.trees]
     up = down[count:] or [back[tree].tolist() for tree in down]
     return SharedTrees(most, tuple(roots.tolist()), up, down[:count])
 
 
-def sums_along(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Transfers, ...]:
+def schedule_sums(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Transfers, ...]:
     """Return the steps in which the chunks of `copies` parts go up and down the trees.
 
     Examples
@@ -189,26 +209,26 @@ def sums_along(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Tra
     >>> from torusfabric.topology import parse_topology
     >>> mesh = parse_topology("mesh:3x3")
     >>> trees = shared_trees(mesh, Fraction(2, 3))
-    >>> [len(sums_along(mesh, trees, copies)) for copies in (1, 11)]
+    >>> [len(schedule_sums(mesh, trees, copies)) for copies in (1, 11)]
     [8, 27]
     """
-    arcs, hops = Lengths(topology), _Hops()
+    arcs, hops = WeightedArcs(topology), _HopLists()
     for root, up, down in zip(trees.roots, trees.up, trees.down, strict=True):
-        hops.add(arcs, root, up, down)
+        hops.add_chunk(arcs, root, up, down)
     size, count = len(hops.arc), len(trees.up)
-    steps = timetable(
+    steps = schedule_hops(
         hops.arc * copies,
         [[k + size * copy for k in each] for copy in range(copies) for each in hops.after],
         hops.waits * copies,
         [
-            (2 * copy * trees.most - SOONER * left, copy)
+            (2 * copy * trees.most - DEPTH_WEIGHT * left, copy)
             for copy in range(copies)
             for left in hops.left
         ],
-        arcs.steps_apart,
+        arcs.forwarding_steps,
     )
     blocks = Collective("allreduce").blocks(topology, copies * count)
-    group, arc = blocks.chunk(np.arange(blocks.count)), np.array(hops.arc)
+    group, arc = blocks.chunk(np.arange(blocks.n_blocks)), np.array(hops.arc)
     transfers = []
     for step in steps:
         copy, hop = np.divmod(np.array(step), size)
@@ -217,8 +237,8 @@ def sums_along(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Tra
     return tuple(transfers)
 
 
-class _Hops:
-    """The hops of all chunks, up and down their trees, as `timetable` takes them.
+class _HopLists:
+    """The hops of all chunks, up and down their trees, as `schedule_hops` takes them.
 
     Attributes
     ----------
@@ -236,7 +256,7 @@ class _Hops:
         self.after: list[list[int]] = []
         self.left: list[int] = []
 
-    def add(self, arcs: Lengths, root: int, up: list[int], down: list[int]) -> None:
+    def add_chunk(self, arcs: WeightedArcs, root: int, up: list[int], down: list[int]) -> None:
         """Add the hops of a chunk, given its trees."""
         tail, head, first = arcs.tail.tolist(), arcs.head.tolist(), len(self.arc)
         out: dict[int, list[int]] = {}
@@ -245,7 +265,7 @@ class _Hops:
         parent = {tail[arc]: head[arc] for arc in up}
         number_of = {tail[arc]: number for number, arc in enumerate(up, first + len(down))}
         coming = Counter(parent.values())
-        left = heights(down, tail, head)
+        left = subtree_heights(down, tail, head)
         for arc in down:
             self.arc.append(arc)
             self.after.append(out.get(head[arc], []))

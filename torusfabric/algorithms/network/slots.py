@@ -3,7 +3,7 @@
 Two orders are tried, and the order with fewer steps is taken:
 
 - *Farthest first*: in every step each arc sends, of the messages that wait for it, the message with
-  the most hops to go (`spread.timed`).
+  the most hops to go (`spread.schedule_trees`).
 - *Insertion*: messages choose their steps one after another, those with the longest paths first.
   Each takes, arc by arc, the first step in which the arc is free. Messages with paths of equal
   length come in the order of a Latin square: first from every node to the next one, then from every
@@ -26,19 +26,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...analysis.congestion import Lengths
+from ...analysis.congestion import WeightedArcs
 from ...schedule import Transfers
 from ...topology import IntArray
-from .spread import timed
+from .spread import schedule_trees
 
-__all__ = ["path_steps"]
+__all__ = ["schedule_paths"]
 
 #: The most repetitions of the insertion, and the most hops of all repetitions.
-TRIES, WORK = 12, 1_000_000
+TRIES, WORK_LIMIT = 12, 1_000_000
 
 
-def path_steps(
-    arcs: Lengths, paths: Sequence[Sequence[int]], ends: tuple[IntArray, IntArray], blocks: IntArray
+def schedule_paths(
+    arcs: WeightedArcs,
+    paths: Sequence[Sequence[int]],
+    ends: tuple[IntArray, IntArray],
+    blocks: IntArray,
 ) -> tuple[Transfers, ...]:
     """Return the steps in which blocks go along their paths: the shorter result of two orders.
 
@@ -55,16 +58,16 @@ def path_steps(
     --------
     In a star of three leaves each leaf sends to another one:
 
-    >>> from torusfabric.analysis.congestion import Lengths
+    >>> from torusfabric.analysis.congestion import WeightedArcs
     >>> from torusfabric.topology import Graph
-    >>> arcs = Lengths(Graph([(0, 1), (0, 2), (0, 3), (1, 0), (2, 0), (3, 0)]))
+    >>> arcs = WeightedArcs(Graph([(0, 1), (0, 2), (0, 3), (1, 0), (2, 0), (3, 0)]))
     >>> arc_of = {ends: arc for arc, ends in enumerate(zip(arcs.tail.tolist(), arcs.head.tolist()))}
     >>> ends = np.array([1, 1, 2, 2, 3, 3]), np.array([2, 3, 1, 3, 1, 2])
     >>> paths = [[arc_of[leaf, 0], arc_of[0, other]] for leaf, other in zip(*ends)]
-    >>> len(path_steps(arcs, paths, ends, np.arange(6)))
+    >>> len(schedule_paths(arcs, paths, ends, np.arange(6)))
     3
     """
-    found = timed(arcs, paths, blocks)
+    found = schedule_trees(arcs, paths, blocks)
     # Lower bound: the load of the busiest arc, and the longest path.
     lengths = [len(path) for path in paths]
     load = np.bincount([arc for path in paths for arc in path], minlength=1)
@@ -73,7 +76,7 @@ def path_steps(
         return found
     # The longest paths come first; among these, small differences of the node numbers.
     order = np.lexsort(((ends[1] - ends[0]) % arcs.nodes, -np.array(lengths)))
-    steps = _insert_often(arcs, paths, order, fewest)
+    steps = _insert_in_orders(arcs, paths, order, fewest)
     if 1 + max(taken[-1] for taken in steps) >= len(found):
         return found
     block = np.repeat(blocks, lengths)
@@ -81,14 +84,18 @@ def path_steps(
     return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], block)
 
 
-def _insert_often(
-    arcs: Lengths, paths: Sequence[Sequence[int]], order: IntArray, fewest: int
+def _insert_in_orders(
+    arcs: WeightedArcs, paths: Sequence[Sequence[int]], order: IntArray, fewest: int
 ) -> list[list[int]]:
-    """Return the steps of each path in the order for which the last block arrives first."""
+    """Insert the paths in several orders, and return the steps of each path in the best order.
+
+    The best order is the one that takes the fewest steps in all. `order` is tried first; `fewest`
+    is a lower bound, at which the search ends.
+    """
     best: list[list[int]] = []
     least, rank = np.inf, np.argsort(order)
-    for _ in range(1 + min(TRIES, WORK // sum(map(len, paths)))):
-        steps = _insert(arcs, paths, np.argsort(rank).tolist())
+    for _ in range(1 + min(TRIES, WORK_LIMIT // sum(map(len, paths)))):
+        steps = _insert_paths(arcs, paths, np.argsort(rank).tolist())
         last = np.array([taken[-1] for taken in steps])
         if last.max() < least:
             least, best = last.max(), steps
@@ -98,12 +105,14 @@ def _insert_often(
     return best
 
 
-def _insert(arcs: Lengths, paths: Sequence[Sequence[int]], order: Sequence[int]) -> list[list[int]]:
+def _insert_paths(
+    arcs: WeightedArcs, paths: Sequence[Sequence[int]], order: Sequence[int]
+) -> list[list[int]]:
     """Return the steps of each path, where paths take the first free steps in the given order.
 
     The busy steps of an arc are the bits of an integer.
     """
-    apart, busy = arcs.steps_apart, [0] * len(arcs.tail)
+    apart, busy = arcs.forwarding_steps, [0] * len(arcs.tail)
     steps: list[list[int]] = [[]] * len(paths)
     for number in order:
         taken, step = [], 0

@@ -2,9 +2,9 @@
 
 Messages get shortest paths, or trees of shortest paths, a part of the messages at a time. An arc is
 the longer the more messages it carries already. Once all messages have arcs, this is repeated.
-Messages on an arc that still carries too many get other paths one by one. `timed` then chooses the
-steps: in every step each arc sends, of the messages that wait for it, the message with the most
-hops to go.
+Messages on an arc that still carries too many get other paths one by one. `schedule_trees` then
+chooses the steps: in every step each arc sends, of the messages that wait for it, the message with
+the most hops to go.
 """
 
 from __future__ import annotations
@@ -16,33 +16,42 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...analysis.congestion import Lengths
+from ...analysis.congestion import WeightedArcs
 from ...schedule import Listed, Transfers
 from ...topology import IntArray
 
-__all__ = ["ArcLists", "Arcs", "Loads", "heights", "routed", "spread", "timed", "timetable"]
+__all__ = [
+    "ArcLists",
+    "Arcs",
+    "ArcLoads",
+    "subtree_heights",
+    "route_messages",
+    "spread_messages",
+    "schedule_trees",
+    "schedule_hops",
+]
 
 #: The number of passes in which every message gets arcs; the number of parts of a pass; and the
 #: nodes times parts, which limits the parts on large networks.
-PASSES, PARTS, WORK = 3, 64, 8192
+PASSES, PARTS, WORK_LIMIT = 3, 64, 8192
 
 #: The additional length of an arc, in hops, when it carries its target; and the exponent by which
 #: that length grows with the load.
 PENALTY, STEEPNESS = 1.0, 8
 
 #: The greatest length of an arc, in 1/1024 of a hop: sums of it fit in 64 bits.
-LONGEST = 2**40
+LONGEST_LENGTH = 2**40
 
 #: The additional length of an arc, in hops, for each message beyond the target; and the permanent
 #: increase each time that happens.
-TOO_FULL, AGAIN = 2.0, 0.3
+OVERLOAD_FACTOR, LENGTHENING = 2.0, 0.3
 
-#: A function of (by, messages) that returns the arcs of messages, see `spread`.
+#: A function of (by, messages) that returns the arcs of messages, see `spread_messages`.
 Choose: TypeAlias = Callable[["IntArray", "IntArray"], Sequence["IntArray"]]
 
 
-def spread(
-    arcs: Lengths, count: int, most: float, random: np.random.Generator, choose: Choose
+def spread_messages(
+    arcs: WeightedArcs, count: int, most: float, random: np.random.Generator, choose: Choose
 ) -> list[list[int]]:
     """Return the arcs that each message takes.
 
@@ -58,14 +67,18 @@ def spread(
     """
     load = np.zeros(len(arcs.tail), np.int64)
     taken: list[IntArray] = [np.empty(0, int)] * count
-    parts = max(4, min(PARTS, WORK // arcs.nodes, count))
+    parts = max(4, min(PARTS, WORK_LIMIT // arcs.nodes, count))
     for _ in range(PASSES):
         for part in np.array_split(random.permutation(count), parts):
             for message in part.tolist():
                 load[taken[message]] -= 1
-            length = arcs.hop + PENALTY * ((load + 1) / max(1.0, most)) ** STEEPNESS
+            length = (
+                arcs.relative_forwarding_time + PENALTY * ((load + 1) / max(1.0, most)) ** STEEPNESS
+            )
             length = length + 0.1 * random.random(len(load))
-            _, by = arcs.shortest(np.clip(np.rint(length * 1024), 1, LONGEST).astype(np.int64))
+            _, by = arcs.shortest_paths(
+                np.clip(np.rint(length * 1024), 1, LONGEST_LENGTH).astype(np.int64)
+            )
             for message, chosen in zip(part.tolist(), choose(by, part), strict=True):
                 taken[message] = chosen
                 load[chosen] += 1
@@ -83,7 +96,7 @@ class Arcs(NamedTuple):
 class ArcLists:
     """The tail and the head of each arc, and the arcs out of and into each node, as lists."""
 
-    def __init__(self, arcs: Arcs | Lengths) -> None:
+    def __init__(self, arcs: Arcs | WeightedArcs) -> None:
         self.tail, self.head = arcs.tail.tolist(), arcs.head.tolist()
         self.out: list[list[int]] = [[] for _ in range(arcs.nodes)]
         self.into: list[list[int]] = [[] for _ in range(arcs.nodes)]
@@ -92,7 +105,7 @@ class ArcLists:
             self.into[head].append(arc)
 
 
-class Loads(ArcLists):
+class ArcLoads(ArcLists):
     """The messages on each arc, and the length of arcs that follows from their load.
 
     An arc becomes longer each time it has too many messages, as wires do in a router of chips
@@ -108,7 +121,10 @@ class Loads(ArcLists):
     """
 
     def __init__(
-        self, arcs: Arcs | Lengths, taken: Sequence[Sequence[int]], links: list[int] | None = None
+        self,
+        arcs: Arcs | WeightedArcs,
+        taken: Sequence[Sequence[int]],
+        links: list[int] | None = None,
     ) -> None:
         super().__init__(arcs)
         #: The resource of each arc.
@@ -120,21 +136,23 @@ class Loads(ArcLists):
                 self.over[self.link[arc]].add(message)
         self._longer = [0.0] * len(self.over)
 
-    def too_full(self, most: int) -> list[int]:
+    def lengthen_full_links(self, most: int) -> list[int]:
         """Return the resources with more than `most` messages, and make them longer."""
         full = [arc for arc, over in enumerate(self.over) if len(over) > most]
         for arc in full:
-            self._longer[arc] += AGAIN * (len(self.over[arc]) - most)
+            self._longer[arc] += LENGTHENING * (len(self.over[arc]) - most)
         return full
 
-    def length(self, arc: int, most: int) -> float:
+    def penalized_length(self, arc: int, most: int) -> float:
         """Return the length of an arc for one more message."""
         link = self.link[arc]
         more = len(self.over[link]) + 1 - most
-        return (1 + self._longer[link]) * (1 + TOO_FULL * more if more > 0 else 1)
+        return (1 + self._longer[link]) * (1 + OVERLOAD_FACTOR * more if more > 0 else 1)
 
 
-def timed(arcs: Lengths, trees: Sequence[Sequence[int]], blocks: IntArray) -> tuple[Transfers, ...]:
+def schedule_trees(
+    arcs: WeightedArcs, trees: Sequence[Sequence[int]], blocks: IntArray
+) -> tuple[Transfers, ...]:
     """Return the steps in which blocks go down their trees: of waiting blocks, the farthest first.
 
     Parameters
@@ -146,10 +164,10 @@ def timed(arcs: Lengths, trees: Sequence[Sequence[int]], blocks: IntArray) -> tu
 
     Examples
     --------
-    >>> from torusfabric.analysis.congestion import Lengths
+    >>> from torusfabric.analysis.congestion import WeightedArcs
     >>> from torusfabric.topology import parse_topology
-    >>> arcs = Lengths(parse_topology("mesh:3"))
-    >>> steps = timed(arcs, [[0], [0, 1]], np.array([1, 2]))
+    >>> arcs = WeightedArcs(parse_topology("mesh:3"))
+    >>> steps = schedule_trees(arcs, [[0], [0, 1]], np.array([1, 2]))
     >>> [step.listed.ids.tolist() for step in steps]
     [[2], [1, 2]]
     """
@@ -163,20 +181,22 @@ def timed(arcs: Lengths, trees: Sequence[Sequence[int]], blocks: IntArray) -> tu
         for hop, arc in enumerate(tree, len(hops)):
             out.setdefault(tail[arc], []).append(hop)
         reached = {head[arc] for arc in tree}
-        left = heights(tree, tail, head)
+        left = subtree_heights(tree, tail, head)
         for arc in tree:
             hops.append((arc, number))
             after.append(out.get(head[arc], []))
             waits.append(int(tail[arc] in reached))
             urgency.append((-left[arc], number))
     steps = []
-    for step in timetable([arc for arc, _ in hops], after, waits, urgency, arcs.steps_apart):
+    for step in schedule_hops(
+        [arc for arc, _ in hops], after, waits, urgency, arcs.forwarding_steps
+    ):
         used, sent = np.array([hops[hop] for hop in step]).T
         steps.append(Transfers.hop(arcs.tail[used], arcs.port[used], Listed.single(blocks[sent])))
     return tuple(steps)
 
 
-def timetable(
+def schedule_hops(
     arc: Sequence[int],
     after: Sequence[Sequence[int]],
     waits: Sequence[int],
@@ -200,7 +220,7 @@ def timetable(
 
     Examples
     --------
-    >>> timetable([0, 0, 1], [[2], [], []], [0, 0, 1], [(0, 0), (0, 1), (0, 0)], [1, 1])
+    >>> schedule_hops([0, 0, 1], [[2], [], []], [0, 0, 1], [(0, 0), (0, 1), (0, 0)], [1, 1])
     [[0], [1, 2]]
     """
     left = [*waits]
@@ -227,7 +247,9 @@ def timetable(
     return steps
 
 
-def heights(tree: Sequence[int], tail: Sequence[int], head: Sequence[int]) -> dict[int, int]:
+def subtree_heights(
+    tree: Sequence[int], tail: Sequence[int], head: Sequence[int]
+) -> dict[int, int]:
     """Return the hops from the tail of each arc of a tree to its deepest leaf, by arc."""
     above = {head[arc]: arc for arc in tree}
     height = dict.fromkeys(tree, 0)
@@ -243,11 +265,11 @@ def heights(tree: Sequence[int], tail: Sequence[int], head: Sequence[int]) -> di
 
 #: Targets for the load of arcs, one after another, relative to the lower bound. Then the most nodes
 #: that may be visited for that: in all, and for each message and node.
-AIMS, MOST_LOOKS, LOOKS = (1.1, 1.06, 1.03, 1.015, 1.0), 700_000, 200
+LOAD_TARGETS, MOST_LOOKS, LOOKS_PER_PAIR = (1.1, 1.06, 1.03, 1.015, 1.0), 700_000, 200
 
 
-def routed(
-    arcs: Lengths, source: IntArray, target: IntArray, most: float, seed: int = 0
+def route_messages(
+    arcs: WeightedArcs, source: IntArray, target: IntArray, most: float, seed: int = 0
 ) -> list[list[int]]:
     """Return the arcs of a path for each message, given its ends.
 
@@ -260,45 +282,50 @@ def routed(
 
     Examples
     --------
-    >>> from torusfabric.analysis.congestion import Lengths
+    >>> from torusfabric.analysis.congestion import WeightedArcs
     >>> from torusfabric.topology import parse_topology
-    >>> routed(Lengths(parse_topology("mesh:3")), np.array([0, 0]), np.array([1, 2]), 2.0)
+    >>> route_messages(WeightedArcs(parse_topology("mesh:3")), np.array([0, 0]), np.array([1, 2]),
+    ...     2.0)
     [[0], [0, 1]]
     """
     random = np.random.default_rng(seed)
 
-    def choose(by: IntArray, part: IntArray) -> list[IntArray]:
-        return _paths(arcs, by, source[part], target[part])
+    def choose_paths(by: IntArray, part: IntArray) -> list[IntArray]:
+        return _shortest_paths(arcs, by, source[part], target[part])
 
-    relieved = _Relief(arcs, spread(arcs, len(source), most, random, choose), random)
-    for aim in AIMS:
-        relieved.relieve(ceil(aim * most))
+    relieved = _PathRelief(
+        arcs, spread_messages(arcs, len(source), most, random, choose_paths), random
+    )
+    for aim in LOAD_TARGETS:
+        relieved.relieve_arcs(ceil(aim * most))
     return relieved.best
 
 
-class _Relief(Loads):
+class _PathRelief(ArcLoads):
     """Paths of messages; messages on arcs that carry too many get other paths one by one."""
 
-    def __init__(self, arcs: Lengths, paths: list[list[int]], random: np.random.Generator) -> None:
+    def __init__(
+        self, arcs: WeightedArcs, paths: list[list[int]], random: np.random.Generator
+    ) -> None:
         super().__init__(arcs, paths)
         self._paths, self.best, self._random = paths, [*paths], random
         self._least = max(map(len, self.over), default=0)
-        self._looks = min(MOST_LOOKS, LOOKS * len(paths) * arcs.nodes)
+        self._looks = min(MOST_LOOKS, LOOKS_PER_PAIR * len(paths) * arcs.nodes)
 
-    def relieve(self, aim: int) -> None:
+    def relieve_arcs(self, aim: int) -> None:
         """Change paths until no arc carries more than `aim` messages, or the work limit is met."""
-        while full := self.too_full(aim):
+        while full := self.lengthen_full_links(aim):
             for arc in self._random.permutation(full).tolist():
                 over = self._random.permutation(sorted(self.over[arc])).tolist()
                 while len(self.over[arc]) > aim and over:
                     if self._looks <= 0:
                         return
-                    self._change(over.pop(), aim)
+                    self._reroute_message(over.pop(), aim)
             busiest = max(map(len, self.over))
             if busiest < self._least:
                 self._least, self.best = busiest, [*self._paths]
 
-    def _change(self, message: int, aim: int) -> None:
+    def _reroute_message(self, message: int, aim: int) -> None:
         """Give a message the shortest path, given the paths of the others."""
         path = self._paths[message]
         for arc in path:
@@ -314,7 +341,7 @@ class _Relief(Loads):
                 continue
             done.add(node)
             for arc in self.out[node]:
-                length = distance + self.length(arc, aim) + 0.01 * noise[arc & 63]
+                length = distance + self.penalized_length(arc, aim) + 0.01 * noise[arc & 63]
                 there = self.head[arc]
                 if there not in away or length < away[there]:
                     away[there], came[there] = length, arc
@@ -329,7 +356,9 @@ class _Relief(Loads):
             self.over[arc].add(message)
 
 
-def _paths(arcs: Lengths, by: IntArray, source: IntArray, target: IntArray) -> list[IntArray]:
+def _shortest_paths(
+    arcs: WeightedArcs, by: IntArray, source: IntArray, target: IntArray
+) -> list[IntArray]:
     """Return the arcs of the shortest path between each source and target, from the source on."""
     found, here = [], target.copy()
     while (here != source).any():

@@ -16,15 +16,20 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...analysis.congestion import Lengths
+from ...analysis.congestion import WeightedArcs
 from ...analysis.partitions import worst_partition
-from ...analysis.volume import least_reach
+from ...analysis.volume import least_path_length
 from ...collective import Collective
 from ...topology import BoolArray, IntArray, Topology, hops_from
-from ..oblivious.shallow_trees import Trees, shallower
+from ..oblivious.shallow_trees import Trees, make_shallower
 from .spread import ArcLists
 
-__all__ = ["disjoint_trees_from", "link_disjoint_trees_of", "most_link_trees", "nearest_tree"]
+__all__ = [
+    "disjoint_trees_from",
+    "link_disjoint_trees_of",
+    "max_link_disjoint_trees",
+    "nearest_root_tree",
+]
 
 #: The most arcs that are divided among trees: each arc takes a flow.
 MOST_ARCS = 8192
@@ -46,32 +51,32 @@ def disjoint_trees_from(topology: Topology, root: int, count: int) -> Trees:
     >>> trees.entry.shape, trees.height
     ((3, 16), 5)
     """
-    arcs = _ArcsLeft(topology)
+    arcs = _RemainingArcs(topology)
     entry, depth = np.zeros((2, count, topology.nodes), int)
     for tree in range(count):
-        _grow(arcs, root, count - 1 - tree, entry[tree], depth[tree])
+        _grow_tree(arcs, root, count - 1 - tree, entry[tree], depth[tree])
     found = Trees(entry, depth)
     farthest = int(hops_from(topology.neighbours, root).max())
-    return shallower(topology, found, links=False, least=farthest)
+    return make_shallower(topology, found, links=False, least=farthest)
 
 
-def nearest_tree(topology: Topology, root: int) -> Trees:
-    """Return a spanning tree of shortest paths out of a root, where the length is cycles of links.
+def nearest_root_tree(topology: Topology, root: int) -> Trees:
+    """Return a spanning tree of the fastest paths out of a root, by the latency of links.
 
     Examples
     --------
     >>> from torusfabric.topology import parse_topology
-    >>> nearest_tree(parse_topology("mesh:5"), 2).height
+    >>> nearest_root_tree(parse_topology("mesh:5"), 2).height
     2
     """
     hops = hops_from(topology.neighbours, root)
     node, port = topology.upstream
     if topology.one_latency is not None:
-        nearer = _coming(topology) & (hops[node] < hops[:, None])
+        nearer = _has_incoming_link(topology) & (hops[node] < hops[:, None])
         return Trees(nearer.argmax(axis=1)[None], hops[None].astype(int))
     cycles = topology.cycles_from(root)
     nearer = cycles[node] + topology.cycles_of_arc[node, port] == cycles[:, None]
-    entry = (_coming(topology) & nearer).argmax(axis=1)
+    entry = (_has_incoming_link(topology) & nearer).argmax(axis=1)
     above = node[np.arange(topology.nodes), entry]
     depth = np.zeros(topology.nodes, int)
     for here in np.argsort(cycles, kind="stable").tolist():
@@ -79,28 +84,28 @@ def nearest_tree(topology: Topology, root: int) -> Trees:
     return Trees(entry[None], depth[None])
 
 
-def _coming(topology: Topology) -> BoolArray:
+def _has_incoming_link(topology: Topology) -> BoolArray:
     """Return True for each in-port of each node to which a link leads."""
     node, port = topology.upstream
     there: BoolArray = topology.linked[node, port]
     return there
 
 
-class _ArcsLeft(ArcLists):
+class _RemainingArcs(ArcLists):
     """The arcs of a network, and those that remain for further trees."""
 
     def __init__(self, topology: Topology) -> None:
-        arcs = Lengths(topology)
+        arcs = WeightedArcs(topology)
         super().__init__(arcs)
         self.entry = topology.opposite[arcs.port].tolist()
         self.left = [True] * len(self.head)
 
-    def ways(self, root: int, node: int, wanted: int) -> bool:
+    def has_disjoint_paths(self, root: int, node: int, wanted: int) -> bool:
         """Return True if `wanted` arc-disjoint paths of remaining arcs lead from root to node."""
         used: set[int] = set()
-        return all(self._augment(root, node, used) for _ in range(wanted))
+        return all(self._augment_paths(root, node, used) for _ in range(wanted))
 
-    def _augment(self, root: int, node: int, used: set[int]) -> bool:
+    def _augment_paths(self, root: int, node: int, used: set[int]) -> bool:
         """Find one more path, given the arcs of earlier paths; return True if there is one."""
         came: dict[int, tuple[int, int]] = {root: (-1, -1)}
         queue = [root]
@@ -123,8 +128,13 @@ class _ArcsLeft(ArcLists):
         return True
 
 
-def _grow(arcs: _ArcsLeft, root: int, others: int, entry: IntArray, depth: IntArray) -> None:
-    """Grow a tree level by level and take its arcs, so that `others` more trees remain possible."""
+def _grow_tree(
+    arcs: _RemainingArcs, root: int, others: int, entry: IntArray, depth: IntArray
+) -> None:
+    """Grow a tree level by level and take its arcs, so that `others` more trees remain possible.
+
+    For each node reached, `entry` gets the arc that leads to it and `depth` its hops from the root.
+    """
     reached, level = {root}, [root]
     while level:
         following = []
@@ -134,7 +144,7 @@ def _grow(arcs: _ArcsLeft, root: int, others: int, entry: IntArray, depth: IntAr
                 if not arcs.left[arc] or there in reached:
                     continue
                 arcs.left[arc] = False
-                if not arcs.ways(root, there, others):
+                if not arcs.has_disjoint_paths(root, there, others):
                     arcs.left[arc] = True
                     continue
                 reached.add(there)
@@ -148,18 +158,21 @@ MOST_NODES = 512
 
 
 @lru_cache(maxsize=64)
-def most_link_trees(topology: Topology) -> int:
-    """Return the number of spanning trees that share no link; 0 if some link goes one way.
+def max_link_disjoint_trees(topology: Topology) -> int:
+    """Return the largest number of spanning trees that share no link.
+
+    0 if some link goes one way, or on networks of more than `MOST_NODES` nodes.
 
     Examples
     --------
     >>> from torusfabric.topology import parse_topology
-    >>> [most_link_trees(parse_topology(name)) for name in ("8x8!0:+0", "mesh:8x8", "4x4!0:+0:out")]
+    >>> [max_link_disjoint_trees(parse_topology(name)) for name in ("8x8!0:+0", "mesh:8x8",
+    ...     "4x4!0:+0:out")]
     [2, 1, 0]
     """
     if topology.backwards is not topology or not 1 < topology.nodes <= MOST_NODES:
         return 0
-    return int(1 / worst_partition(topology).time)
+    return int(1 / worst_partition(topology).message_times)
 
 
 @lru_cache(maxsize=16)
@@ -169,7 +182,7 @@ def link_disjoint_trees_of(topology: Topology, count: int) -> Trees:
     Parameters
     ----------
     count : int
-        At most `most_link_trees`.
+        At most `max_link_disjoint_trees`.
 
     Examples
     --------
@@ -177,15 +190,15 @@ def link_disjoint_trees_of(topology: Topology, count: int) -> Trees:
     >>> link_disjoint_trees_of(parse_topology("4x4!0:+0"), 2).entry.shape
     (2, 16)
     """
-    forests = _Forests(topology, count)
+    forests = _LinkForests(topology, count)
     entry, depth = np.zeros((2, count, topology.nodes), int)
     for number in range(count):
-        forests.lay(number, entry[number], depth[number])
-    reach = least_reach(topology, Collective("allreduce"))
-    return shallower(topology, Trees(entry, depth), links=True, least=-(-reach // 2))
+        forests.write_tree(number, entry[number], depth[number])
+    reach = least_path_length(topology, Collective("allreduce"))
+    return make_shallower(topology, Trees(entry, depth), links=True, least=-(-reach // 2))
 
 
-class _Forests:
+class _LinkForests:
     """Spanning forests of a network that share no link."""
 
     def __init__(self, topology: Topology, count: int) -> None:
@@ -205,10 +218,10 @@ class _Forests:
         for link in order:
             if len(self._in) == count * (self._nodes - 1):
                 break
-            self._add(link)
+            self._add_link(link)
         assert len(self._in) == count * (self._nodes - 1)
 
-    def _add(self, link: int) -> None:
+    def _add_link(self, link: int) -> None:
         """Put a link into a forest if there is room; other links may change forests."""
         came: dict[int, tuple[int, int]] = {link: (-1, -1)}
         queue = [link]
@@ -216,17 +229,21 @@ class _Forests:
             for forest in sorted(range(len(self._at)), key=lambda k: sum(map(len, self._at[k]))):
                 if self._in.get(now) == forest:
                     continue
-                circle = self._path(forest, *self._ends[now])
+                circle = self._path_in_forest(forest, *self._ends[now])
                 if circle is None:
-                    self._move(now, forest, came)
+                    self._move_links(now, forest, came)
                     return
                 for other in circle:
                     if other not in came:
                         came[other] = now, forest
                         queue.append(other)
 
-    def _move(self, link: int, forest: int, came: dict[int, tuple[int, int]]) -> None:
-        """Put a link into a forest, and the link that displaces it into the forest it leaves."""
+    def _move_links(self, link: int, forest: int, came: dict[int, tuple[int, int]]) -> None:
+        """Move a link into a forest, and other links into the places that become free.
+
+        ``came[link]`` is the link that waits for the place of `link`, with the forest of that
+        place; -1 if no link waits.
+        """
         while True:
             left = self._in.get(link)
             for node in self._ends[link]:
@@ -238,7 +255,7 @@ class _Forests:
             if link < 0:
                 return
 
-    def _path(self, forest: int, start: int, end: int) -> list[int] | None:
+    def _path_in_forest(self, forest: int, start: int, end: int) -> list[int] | None:
         """Return the links between two nodes in a forest, or None if these are not connected."""
         came, queue = {start: (-1, -1)}, [start]
         for here in queue:
@@ -258,15 +275,16 @@ class _Forests:
             path.append(link)
         return path
 
-    def lay(self, forest: int, entry: np.ndarray, depth: np.ndarray) -> None:
+    def write_tree(self, forest: int, entry: np.ndarray, depth: np.ndarray) -> None:
         """Fill in the in-port and the depth of each node, from a root with the least height."""
         order = min(
-            (self._order(forest, root) for root in range(self._nodes)), key=lambda o: o[-1][2]
+            (self._traversal_order(forest, root) for root in range(self._nodes)),
+            key=lambda o: o[-1][2],
         )
         for node, port, hops in order:
             entry[node], depth[node] = port, hops
 
-    def _order(self, forest: int, root: int) -> list[tuple[int, int, int]]:
+    def _traversal_order(self, forest: int, root: int) -> list[tuple[int, int, int]]:
         """Return the nodes from a root on, each with its in-port and its depth."""
         order, seen = [(root, 0, 0)], {root}
         for here, _, hops in order:

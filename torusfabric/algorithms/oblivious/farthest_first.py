@@ -6,8 +6,8 @@ Rules of the model:
 * an arc carries one block a step, on all ports.
 
 From each port of the root a tree reaches every node, and no two trees share an arc. A block goes
-down one of them, see `down_trees`. In hardware a block passes a node in each cycle, and a router
-never changes its selects. A gather is a scatter backwards.
+down one of them, see `schedule_down_trees`. In hardware a block passes a node in each cycle, and a
+router never changes its selects. A gather is a scatter backwards.
 
 Source: the trees are those of `spanning_trees`. Sending the farthest first is optimal on a tree, as
 in Y. Saad and M. H. Schultz, "Data communication in parallel architectures", Parallel Computing 11,
@@ -19,22 +19,22 @@ from __future__ import annotations
 from ...collective import Collective
 from ...schedule import Rounds
 from ...topology import IntArray, Topology, Torus
-from ..algorithm import Algorithm, Options, every_port
-from ..down_trees import down_trees, share_trees
-from ..reversal import also_backwards
+from ..algorithm import Algorithm, Options, all_ports_reason
+from ..down_trees import assign_blocks_to_trees, schedule_down_trees
+from ..reversal import with_reversed_collectives
 from .shallow_trees import Trees
 from .spanning_trees import disjoint_trees
 
-__all__ = ["FARTHEST_FIRST", "misfit", "plan"]
+__all__ = ["FARTHEST_FIRST", "unsupported_reason", "plan"]
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the misfit of a selection, or None if it fits."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
     if not isinstance(topology, Torus):
         return "a torus"
     if options.chunks not in (None, 1, 2, topology.ports):
         return f"--chunks 1, 2 or {topology.ports}"
-    return every_port(options, topology.ports)
+    return all_ports_reason(options, topology.ports)
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
@@ -58,31 +58,31 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 
     Examples
     --------
-    >>> from torusfabric.algorithms import find
+    >>> from torusfabric.algorithms import find_algorithm
     >>> from torusfabric.collective import parse_collective
-    >>> scatter = find("farthest-first")(Torus(8, 8), parse_collective("scatter"))
+    >>> scatter = find_algorithm("farthest-first")(Torus(8, 8), parse_collective("scatter"))
     >>> scatter.round_count, (64 - 1) / 4
     (16, 15.75)
     """
     chunks, trees = options.chunks or 1, disjoint_trees(topology)
-    choice, blocks = _choice(topology, trees, chunks), collective.blocks(topology, chunks)
-    transfers = down_trees(topology, collective.root or 0, blocks, trees, choice)
+    choice, blocks = _choose_trees(topology, trees, chunks), collective.blocks(topology, chunks)
+    transfers = schedule_down_trees(topology, collective.root or 0, blocks, trees, choice)
     return Rounds(topology=topology, collective=collective, chunks=chunks, transfers=transfers)
 
 
-def _choice(torus: Torus, trees: Trees, chunks: int) -> IntArray:
+def _choose_trees(torus: Torus, trees: Trees, chunks: int) -> IntArray:
     """Return the trees of all blocks for the fewest steps, and among these the shortest detours."""
 
-    def shared(detour: int) -> IntArray | None:
+    def assign_with_detour(detour: int) -> IntArray | None:
         """Return the trees of all blocks if no detour is longer than given, or None."""
         able = trees.depth <= torus.distances + detour
-        return share_trees(trees, able, chunks, steps, most=1)
+        return assign_blocks_to_trees(trees, able, chunks, steps, most=1)
 
     steps = max(-(-chunks * (torus.nodes - 1) // torus.ports), torus.diameter)
     deepest = int(trees.depth.max())
-    while (some := shared(deepest)) is None:
+    while (some := assign_with_detour(deepest)) is None:
         steps += 1
-    found = (shared(detour) for detour in range(deepest))
+    found = (assign_with_detour(detour) for detour in range(deepest))
     return next((choice for choice in found if choice is not None), some)
 
 
@@ -92,8 +92,8 @@ FARTHEST_FIRST = Algorithm(
     summary="blocks pass on without a rest, those for the farthest nodes first",
     collectives=("scatter", "gather"),
     options=("ports", "chunks"),
-    misfit=misfit,
-    plan=also_backwards(plan, {"gather": "scatter"}),
+    misfit=unsupported_reason,
+    plan=with_reversed_collectives(plan, {"gather": "scatter"}),
     variants=lambda topology, collective: [
         {"chunks": chunks} for chunks in sorted({2, topology.ports})
     ],

@@ -34,7 +34,7 @@ import numpy as np
 from ...collective import Blocks, Collective
 from ...schedule import Listed, Rounds, Transfers
 from ...topology import Topology, Torus
-from ..algorithm import Algorithm, Options, every_port
+from ..algorithm import Algorithm, Options, all_ports_reason
 
 __all__ = ["REDISTRIBUTE"]
 
@@ -44,7 +44,17 @@ MOST_NODES = 600
 
 
 class Rectangle(NamedTuple):
-    """A torus with an even number of rows and an odd number of columns: coordinates and ports."""
+    """A torus with an even number of rows and an odd number of columns: coordinates and ports.
+
+    Parameters
+    ----------
+    rows, columns : int
+        The sides R and C.
+    column : ndarray of int, shape (nodes,)
+        The column of each node.
+    top, bottom, left, right : int
+        The out-port in each direction.
+    """
 
     rows: int
     columns: int
@@ -55,7 +65,7 @@ class Rectangle(NamedTuple):
     right: int
 
     @classmethod
-    def of(cls, torus: Torus) -> "Rectangle":
+    def from_torus(cls, torus: Torus) -> "Rectangle":
         """Return the rows and columns of a torus, whichever of its axes is even."""
         down = 0 if torus.sides[0] % 2 == 0 else 1
         along = 1 - down
@@ -64,13 +74,13 @@ class Rectangle(NamedTuple):
         return cls(torus.sides[down], torus.sides[along], column, *ports)
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the misfit of a selection, or None if it fits."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
     if not isinstance(topology, Torus) or len(topology.sides) != 2 or sum(topology.sides) % 2 == 0:
         return "a torus of two axes with one even and one odd side"
     if topology.nodes > MOST_NODES:
         return f"at most {MOST_NODES} nodes"
-    return every_port(options, topology.ports)
+    return all_ports_reason(options, topology.ports)
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
@@ -101,15 +111,15 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     >>> schedule.round_count, schedule.chunks
     (15, 9)
     """
-    rectangle = Rectangle.of(topology)
+    rectangle = Rectangle.from_torus(topology)
     blocks = collective.blocks(topology, 2 * rectangle.columns - 1)
-    packets = cut(topology, rectangle, blocks)
-    feed, carried = forwarding(topology, rectangle)
+    packets = packet_blocks(topology, rectangle, blocks)
+    feed, carried = forwarding_tables(topology, rectangle)
     nodes = np.arange(topology.nodes)
     source, port = np.repeat(nodes, 4), np.tile(np.arange(4, dtype=np.int8), len(nodes))
     ends = np.arange(len(source) + 1) * rectangle.columns
     upstream = topology.neighbours[nodes[:, None], feed], topology.opposite[feed]
-    rounds = [even_out(rectangle, blocks)]
+    rounds = [evening_round(rectangle, blocks)]
     size = topology.nodes - rectangle.rows // 2
     apart = 2 * rectangle.columns - 1 if rectangle.rows > 2 else 0
     for _ in range(math.ceil((size + apart + 1) / 2)):
@@ -124,8 +134,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     )
 
 
-def even_out(rectangle: Rectangle, blocks: Blocks) -> Transfers:
-    """Return the first step.
+def evening_round(rectangle: Rectangle, blocks: Blocks) -> Transfers:
+    """Return the first step, which makes all packets equal in size.
 
     Column j = 1 .. C - 2 sends j blocks to the left, and column C - 2 sends one block to the right.
     """
@@ -142,7 +152,7 @@ def even_out(rectangle: Rectangle, blocks: Blocks) -> Transfers:
     return Transfers(source, port[:, None], Listed(ends, ids))
 
 
-def cut(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> np.ndarray:
+def packet_blocks(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> np.ndarray:
     """Return the packets after the first step, C blocks each; those of node v are 2 v and 2 v + 1.
 
     In the special column both are the same packet.
@@ -161,7 +171,7 @@ def cut(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> np.ndarray:
     return packets.reshape(-1, rectangle.columns)
 
 
-def forwarding(topology: Topology, rectangle: Rectangle) -> tuple[np.ndarray, np.ndarray]:
+def forwarding_tables(topology: Topology, rectangle: Rectangle) -> tuple[np.ndarray, np.ndarray]:
     """Return the in-port that feeds each out-port, and the first packet of each out-port."""
     feed = np.empty((topology.nodes, 4), np.int8)
     start = np.tile(2 * np.arange(topology.nodes)[:, None], 4)
@@ -186,6 +196,6 @@ REDISTRIBUTE = Algorithm(
     summary="two packets a node along partial Hamiltonian cycles, after a step that evens them out",
     collectives=("allgather",),
     options=("ports",),
-    misfit=misfit,
+    misfit=unsupported_reason,
     plan=plan,
 )

@@ -20,23 +20,23 @@ from ...collective import Collective
 from ...schedule import Grouped, Pattern, Rounds, Transfers
 from ...topology import IntArray, Topology
 
-__all__ = ["Trees", "shallower", "tree_pattern", "up_and_down"]
+__all__ = ["Trees", "make_shallower", "tree_pattern", "up_down_allreduce"]
 
 #: The number of ports of a ring, whose trees cannot be changed.
-WAYS_OF_A_RING = 2
+RING_PORTS = 2
 
 #: The most steps of a search, and the most steps without an improvement.
-STEPS, VAIN_STEPS = 100, 40
+STEPS, MOST_VAIN_STEPS = 100, 40
 
 #: The most cells of all steps of a search; and the most cells of trees that are searched at all.
-WORK, MOST_CELLS = 100_000, 4_000
+WORK_LIMIT, MOST_CELLS = 100_000, 4_000
 
 #: The seeds of the searches, which are tried until trees are at most `FEW` hops higher than the
 #: least wanted height; half of that if words go up and down.
 SEEDS, FEW = range(2, 11), 4
 
 #: The weight of a node that lies too deep, larger than all other weights together.
-TOO_DEEP = 1000.0
+DEPTH_PENALTY = 1000.0
 
 
 class Trees(NamedTuple):
@@ -87,7 +87,7 @@ def tree_pattern(topology: Topology, collective: Collective, trees: Trees) -> Pa
     )
 
 
-def up_and_down(topology: Topology, collective: Collective, up: Trees, down: Trees) -> Rounds:
+def up_down_allreduce(topology: Topology, collective: Collective, up: Trees, down: Trees) -> Rounds:
     """Return an all-reduce in which chunk c goes up tree c to its root, and the sum goes down.
 
     Parameters
@@ -98,7 +98,7 @@ def up_and_down(topology: Topology, collective: Collective, up: Trees, down: Tre
         Trees of the topology with the same roots.
     """
     blocks = collective.blocks(topology, len(up.entry))
-    group = blocks.chunk(np.arange(blocks.count))
+    group = blocks.chunk(np.arange(blocks.n_blocks))
     rounds: list[Transfers] = []
     for level in range(up.height, 0, -1):
         tree, child = np.nonzero(up.depth == level)
@@ -115,7 +115,7 @@ def up_and_down(topology: Topology, collective: Collective, up: Trees, down: Tre
     )
 
 
-def shallower(topology: Topology, trees: Trees, *, links: bool, least: int) -> Trees:
+def make_shallower(topology: Topology, trees: Trees, *, links: bool, least: int) -> Trees:
     """Return trees with the same roots that take fewer cycles, if any are found.
 
     Parameters
@@ -124,36 +124,36 @@ def shallower(topology: Topology, trees: Trees, *, links: bool, least: int) -> T
         True if trees share no link, and words go up and down them. False if they share no arc, and
         words go down or up.
     least : int
-        The least wanted height.
+        The height at which the search is content; it does not look for lower trees.
 
     Examples
     --------
     >>> from torusfabric.algorithms.oblivious.spanning_trees import link_disjoint_trees
     >>> from torusfabric.topology import Torus
     >>> trees = link_disjoint_trees(Torus(6, 6))
-    >>> trees.height, shallower(Torus(6, 6), trees, links=True, least=6).height
+    >>> trees.height, make_shallower(Torus(6, 6), trees, links=True, least=6).height
     (8, 6)
     """
     cells = int((trees.depth > 0).sum())
-    if topology.ports == WAYS_OF_A_RING or not 0 < cells <= MOST_CELLS:
+    if topology.ports == RING_PORTS or not 0 < cells <= MOST_CELLS:
         return trees
     found, few = [], FEW // 2 if links else FEW
     for seed in SEEDS[: MOST_CELLS // cells]:
-        search = _Search(topology, trees, links=links, seed=seed)
-        found.append(search.best(min(STEPS, WORK // cells), least))
+        search = _TreeSearch(topology, trees, links=links, seed=seed)
+        found.append(search.search_best(min(STEPS, WORK_LIMIT // cells), least))
         if found[-1].trees.height <= least + few:
             break
     return min(found, key=lambda one: one.cost).trees
 
 
-class _Found(NamedTuple):
+class _RatedTrees(NamedTuple):
     """The trees that a search finds, and their cost."""
 
     cost: tuple[int, int]
     trees: Trees
 
 
-class _Search:
+class _TreeSearch:
     """A search in which all trees are made anew, step by step.
 
     A *cell* is a node in a tree; cells are numbered tree by tree.
@@ -177,31 +177,34 @@ class _Search:
         self._cells = np.flatnonzero(trees.depth.ravel() > 0)
         self._size = nodes * ports
 
-    def best(self, steps: int, least: int) -> _Found:
-        """Return the best trees of some steps."""
-        best, vain = _Found(self.cost(), self.trees), 0
+    def search_best(self, steps: int, least: int) -> _RatedTrees:
+        """Rebuild the trees up to `steps` times, and return the best trees of all.
+
+        Each time the wanted height is one less than the best so far, and at least `least`.
+        """
+        best, vain = _RatedTrees(self.cycle_cost(), self.trees), 0
         for _ in range(steps):
-            self.step(max(best.trees.height - 1, least))
+            self.rebuild_trees(max(best.trees.height - 1, least))
             vain += 1
-            if (cost := self.cost()) < best.cost:
-                best, vain = _Found(cost, self.trees), 0
-            if vain == VAIN_STEPS:
+            if (cost := self.cycle_cost()) < best.cost:
+                best, vain = _RatedTrees(cost, self.trees), 0
+            if vain == MOST_VAIN_STEPS:
                 break
         return best
 
-    def step(self, wanted: int) -> None:
+    def rebuild_trees(self, wanted: int) -> None:
         """Make all trees anew, for a wanted height."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
         entry, depth = (array.ravel() for array in self.trees)
         parent = self._beside[np.arange(len(entry)), entry]
-        level = self._levels(parent, depth, wanted)
+        level = self._assign_levels(parent, depth, wanted)
         mine, beside = level[self._cells], level[self._beside[self._cells]]
         cell, port = np.nonzero(beside < mine[:, None])
         lower = beside[cell, port]
         weight = 1 + 0.5 * self._random.random(len(cell)) + 2 * lower / wanted
-        weight[lower >= wanted] += TOO_DEEP
+        weight[lower >= wanted] += DEPTH_PENALTY
         arc = self._arc[self._cells[cell], port]
         shape = len(self._cells), self._size
         ways = csr_array((weight, (cell, arc)), shape=shape)
@@ -211,19 +214,20 @@ class _Search:
         entry[self._cells[cell[taken]]] = port[taken]
         self.trees = Trees(
             entry.reshape(self.trees.entry.shape),
-            self._depths(entry).reshape(self.trees.depth.shape),
+            self._depths_from_roots(entry).reshape(self.trees.depth.shape),
         )
 
-    def cost(self) -> tuple[int, int]:
-        """Return the quantities to keep small: cycles up and down and cycles down, or down and up.
+    def cycle_cost(self) -> tuple[int, int]:
+        """Return the quantities to keep small, the more important one first.
 
-        A word takes a cycle for each hop down. Up, a sum waits one cycle more for each further
-        child.
+        They are (cycles up and down, cycles down) for trees that share no link, and (cycles down,
+        cycles up) for trees that share no arc. A word takes a cycle for each hop down. Up, a sum
+        waits one cycle more for each further child.
         """
         entry, depth = (array.ravel() for array in self.trees)
         parent = self._beside[np.arange(len(entry)), entry]
         time = np.zeros_like(depth)
-        for layer in reversed(_layers(depth)):
+        for layer in reversed(_cells_by_depth(depth)):
             order = np.lexsort((-time[layer], parent[layer]))
             child, above = layer[order], parent[layer][order]
             rank = np.arange(len(child)) - np.searchsorted(above, above)
@@ -231,9 +235,13 @@ class _Search:
         up, down = int(time.max()), self.trees.height
         return (up + down, down) if self._links else (down, up)
 
-    def _levels(self, parent: IntArray, depth: IntArray, wanted: int) -> IntArray:
-        """Return a level for each cell, after that of its parent, that leaves its subtree room."""
-        layers = _layers(depth)
+    def _assign_levels(self, parent: IntArray, depth: IntArray, wanted: int) -> IntArray:
+        """Return a level for each cell, higher than the level of its parent.
+
+        In a random share of the cells this is the highest level from which the subtree still ends
+        at level `wanted`, in the others the lowest possible level.
+        """
+        layers = _cells_by_depth(depth)
         height = np.zeros_like(depth)
         for layer in reversed(layers):
             np.maximum.at(height, parent[layer], height[layer] + 1)
@@ -247,7 +255,7 @@ class _Search:
             level[layer] = np.where(last[layer], most, least)
         return level
 
-    def _depths(self, entry: IntArray) -> IntArray:
+    def _depths_from_roots(self, entry: IntArray) -> IntArray:
         """Return the hops of each cell from its root."""
         parent = self._beside[np.arange(len(entry)), entry]
         parent[self._roots] = self._roots
@@ -258,8 +266,8 @@ class _Search:
         return depth
 
 
-def _layers(depth: IntArray) -> list[IntArray]:
-    """Return the cells of each depth, from 1 on."""
+def _cells_by_depth(depth: IntArray) -> list[IntArray]:
+    """Return lists of cells: those of depth 1, of depth 2, and so on; roots are left out."""
     order = np.argsort(depth, kind="stable")
     bounds = np.searchsorted(depth[order], np.arange(1, depth.max() + 2))
     return [order[a:b] for a, b in pairwise(bounds)]

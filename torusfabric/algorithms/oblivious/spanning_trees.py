@@ -34,10 +34,17 @@ from ...schedule import Rounds, Schedule
 from ...topology import CayleyGraph, Torus
 from ..algorithm import Options
 from ..network.trees import MOST_NODES, link_disjoint_trees_of
-from .shallow_trees import Trees, shallower, tree_pattern, up_and_down
+from .shallow_trees import Trees, make_shallower, tree_pattern, up_down_allreduce
 
-__all__ = ["disjoint_trees", "link_disjoint_trees", "misfit", "nearer_trees", "plan",
-           "shallow_trees", "shortest_tree"]  # fmt: skip
+__all__ = [
+    "disjoint_trees",
+    "link_disjoint_trees",
+    "unsupported_reason",
+    "bounded_disjoint_trees",
+    "plan",
+    "shallow_disjoint_trees",
+    "shortest_path_tree",
+]
 
 #: If trees are higher than the diameter by more hops than this, the search for any network is
 #: tried.
@@ -77,9 +84,9 @@ def link_disjoint_trees(torus: Torus) -> Trees:
 
 
 @lru_cache(maxsize=16)
-def _shallow_trees(torus: Torus) -> Trees:
+def _shallow_link_trees(torus: Torus) -> Trees:
     """Return link-disjoint trees that are mostly not much deeper than the diameter."""
-    found = shallower(torus, link_disjoint_trees(torus), links=True, least=torus.diameter)
+    found = make_shallower(torus, link_disjoint_trees(torus), links=True, least=torus.diameter)
     if found.height <= torus.diameter + FEW or torus.nodes > MOST_NODES:
         return found
     return min(found, link_disjoint_trees_of(torus, len(torus.sides)), key=lambda one: one.height)
@@ -93,8 +100,8 @@ def plan_allreduce(torus: Torus, collective: Collective) -> Rounds:
     Rounds
         Twice as many steps as the height of the highest tree.
     """
-    trees = _shallow_trees(torus)
-    return up_and_down(torus, collective, trees, trees)
+    trees = _shallow_link_trees(torus)
+    return up_down_allreduce(torus, collective, trees, trees)
 
 
 #: A side of this length has a node beside the root that is on both sides of it.
@@ -141,7 +148,7 @@ def disjoint_trees(torus: Torus) -> Trees:
     return Trees(torus.opposite[port], depth)
 
 
-def nearer_trees(torus: Torus) -> Trees:
+def bounded_disjoint_trees(torus: Torus) -> Trees:
     """Return arc-disjoint trees no deeper than the diameter plus half the longest side plus 1.
 
     Notes
@@ -155,7 +162,7 @@ def nearer_trees(torus: Torus) -> Trees:
 
     Examples
     --------
-    >>> nearer_trees(Torus(8, 8)).height, nearer_trees(Torus(49, 49, 49)).height
+    >>> bounded_disjoint_trees(Torus(8, 8)).height, bounded_disjoint_trees(Torus(49, 49, 49)).height
     (11, 96)
     """
     axes, sides = torus.dimensions, np.array(torus.sides)[:, None]
@@ -178,32 +185,35 @@ def nearer_trees(torus: Torus) -> Trees:
 
 
 @lru_cache(maxsize=16)
-def shallow_trees(torus: Torus) -> Trees:
+def shallow_disjoint_trees(torus: Torus) -> Trees:
     """Return arc-disjoint trees, one for each port, mostly not much deeper than the diameter.
 
-    On tori of thousands of nodes the trees are those of `disjoint_trees` or `nearer_trees`. On a
-    ring there are no others than those of `disjoint_trees`.
+    On tori of thousands of nodes the trees are those of `disjoint_trees` or
+    `bounded_disjoint_trees`. On a ring there are no others than those of `disjoint_trees`.
 
     Examples
     --------
-    >>> shallow_trees(Torus(8, 8)).height
+    >>> shallow_disjoint_trees(Torus(8, 8)).height
     9
     """
     trees = disjoint_trees(torus)
     if torus.dimensions == 1:
         return trees
-    found = shallower(torus, trees, links=False, least=torus.diameter + 1)
-    if min(torus.sides) > TWO_SIDES and (near := nearer_trees(torus)).height < found.height:
-        found = shallower(torus, near, links=False, least=torus.diameter + 1)
+    found = make_shallower(torus, trees, links=False, least=torus.diameter + 1)
+    if (
+        min(torus.sides) > TWO_SIDES
+        and (near := bounded_disjoint_trees(torus)).height < found.height
+    ):
+        found = make_shallower(torus, near, links=False, least=torus.diameter + 1)
     return found
 
 
-def shortest_tree(topology: CayleyGraph) -> Trees:
+def shortest_path_tree(topology: CayleyGraph) -> Trees:
     """Return a spanning tree of shortest paths out of node 0.
 
     Examples
     --------
-    >>> shortest_tree(Torus(8, 8)).height
+    >>> shortest_path_tree(Torus(8, 8)).height
     8
     """
     nodes, distance = np.arange(topology.nodes), topology.distances
@@ -212,8 +222,8 @@ def shortest_tree(topology: CayleyGraph) -> Trees:
     return Trees(topology.opposite[nearer.argmax(axis=1)][None], distance[None].astype(int))
 
 
-def misfit(topology: Torus, collective: Collective, options: Options) -> str | None:
-    """Return the misfit of a selection on a torus, or None if it fits."""
+def unsupported_reason(topology: Torus, collective: Collective, options: Options) -> str | None:
+    """Return the reason why trees of a torus cannot serve a selection, or None if they can."""
     if options.ports not in (None, topology.ports):
         return f"--ports {topology.ports}"
     able = (topology.dimensions,) if collective.kind == "allreduce" else (1, topology.ports)
@@ -236,17 +246,19 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
 
     Examples
     --------
-    >>> from torusfabric.algorithms import Options, find
+    >>> from torusfabric.algorithms import Options, find_algorithm
     >>> from torusfabric.collective import parse_collective
     >>> broadcast = parse_collective("broadcast")
-    >>> find("spanning-tree")(Torus(5, 7), broadcast).round_count
+    >>> find_algorithm("spanning-tree")(Torus(5, 7), broadcast).round_count
     7
-    >>> find("spanning-tree")(Torus(5, 7), broadcast, Options(trees=1)).round_count
+    >>> find_algorithm("spanning-tree")(Torus(5, 7), broadcast, Options(trees=1)).round_count
     5
     """
     if collective.kind == "allreduce":
         return plan_allreduce(topology, collective)
-    entry, depth = shortest_tree(topology) if options.trees == 1 else shallow_trees(topology)
+    entry, depth = (
+        shortest_path_tree(topology) if options.trees == 1 else shallow_disjoint_trees(topology)
+    )
     offset = topology.subtract(np.arange(topology.nodes), collective.root or 0)
     trees = Trees(entry[:, offset], depth[:, offset])
     return tree_pattern(topology, collective, trees)

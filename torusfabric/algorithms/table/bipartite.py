@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["match"]
+__all__ = ["maximum_matching"]
 
 
-def match(candidates: Sequence[Sequence[int]], must: Iterable[int] = ()) -> dict[int, int]:
+def maximum_matching(
+    candidates: Sequence[Sequence[int]], must: Iterable[int] = ()
+) -> dict[int, int]:
     """Return a maximum matching of ports to candidates.
 
     Parameters
@@ -34,22 +36,25 @@ def match(candidates: Sequence[Sequence[int]], must: Iterable[int] = ()) -> dict
         return False
 
     for item in must:
-        _insert(item, candidates, owner, set())
+        _insert_item(item, candidates, owner, set())
     for port in range(len(candidates)):
         if port not in owner.values():
             augment(port, port, set())
     return {port: item for item, port in owner.items()}
 
 
-def _insert(
+def _insert_item(
     item: int, candidates: Sequence[Sequence[int]], owner: dict[int, int], seen: set[int]
 ) -> bool:
-    """Match a candidate to a port, moving other candidates; return True if that succeeds."""
+    """Match an item to a port, moving other items to other ports; return True if that succeeds.
+
+    `owner` has the port of each item matched so far. Ports in `seen` were tried in vain.
+    """
     holds = {port: other for other, port in owner.items()}
     for port, options in enumerate(candidates):
         if port not in seen and item in options:
             seen.add(port)
-            if port not in holds or _insert(holds[port], candidates, owner, seen):
+            if port not in holds or _insert_item(holds[port], candidates, owner, seen):
                 owner[item] = port
                 return True
     return False

@@ -18,29 +18,29 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ...analysis.distance_bounds import bufferless_steps, parities
+from ...analysis.distance_bounds import bufferless_steps, node_parities
 from ...collective import Collective
 from ...schedule import Table
 from ...topology import CayleyGraph, Torus
-from ..algorithm import Algorithm, Options, every_port
-from .bipartite import match
+from ..algorithm import Algorithm, Options, all_ports_reason
+from .bipartite import maximum_matching
 
-__all__ = ["BUFFERLESS", "plan", "search", "snake"]
+__all__ = ["BUFFERLESS", "plan", "search_offsets", "snake_offsets"]
 
 #: The largest number of steps that one run of the search tries, and that number times nodes. A run
 #: may always try twice the steps of a full plan.
-BUDGET, WORK = 40_000, 20_000_000
+BUDGET, WORK_LIMIT = 40_000, 20_000_000
 
 #: Even squares with longer sides start the search with the snakes.
-SMALL = 14
+LARGEST_SMALL_SIDE = 14
 
 #: Parameters of the search: the probability of taking back one more step; the penalty of an offset
 #: for each hop of its distance; the amplitudes of random changes of the preferences, one of which
 #: is chosen anew each time that steps are taken back.
-RETREAT, FARNESS, NOISES = 0.75, 0.1, (1.0, 0.5, 2.0, 4.0)
+RETREAT_PROBABILITY, DISTANCE_WEIGHT, NOISES = 0.75, 0.1, (1.0, 0.5, 2.0, 4.0)
 
 
-def snake(topology: Torus) -> np.ndarray:
+def snake_offsets(topology: Torus) -> np.ndarray:
     """Return four snakes in quarter turns: a closed form for odd squares.
 
     Parameters
@@ -80,10 +80,10 @@ def snake(topology: Torus) -> np.ndarray:
     return offset
 
 
-def search(
+def search_offsets(
     topology: CayleyGraph, seed: int = 0, start: Sequence[Sequence[int]] | np.ndarray = ()
 ) -> np.ndarray:
-    """Return heads for any torus, in as few steps as the search finds.
+    """Search for deliveries to all offsets, in few steps, on any Cayley graph.
 
     Parameters
     ----------
@@ -102,14 +102,14 @@ def search(
     than the time allows, a few steps are taken back. If no plan within the bound is found, 1, 2, 4,
     .. steps are added until a plan is found; then a bisection looks for the fewest.
     """
-    runs = _Search(topology, seed, start)
-    best, low, high = runs.run(0), 0, 0
+    runs = _OffsetSearch(topology, seed, start)
+    best, low, high = runs.plan_within(0), 0, 0
     while best is None:
         low, high = high + 1, max(1, 2 * high)
-        best = runs.run(high)
+        best = runs.plan_within(high)
     while low < high:
         extra = (low + high) // 2
-        found = runs.run(extra)
+        found = runs.plan_within(extra)
         if found is None:
             low = extra + 1
         else:
@@ -117,7 +117,7 @@ def search(
     return np.array(best, dtype=np.int64).reshape(-1, topology.ports)
 
 
-class _Search:
+class _OffsetSearch:
     """The state of a search: the steps so far, and the offsets that are not yet delivered."""
 
     def __init__(
@@ -126,12 +126,12 @@ class _Search:
         self.topology = topology
         self.neighbours = topology.neighbours.tolist()
         self.distance = topology.distances.tolist()
-        self.parity = parities(topology).tolist()
+        self.parity = node_parities(topology).tolist()
         self.bound = bufferless_steps(topology)
         self.rng = random.Random(seed)
         self.start = [dict(enumerate(row)) for row in start]
 
-    def run(self, extra: int) -> list[list[int]] | None:
+    def plan_within(self, extra: int) -> list[list[int]] | None:
         """Return a plan of at most ``extra`` steps above the bound, or None if none is found.
 
         The plan has the offset of each port in each step, -1 for an idle port.
@@ -145,29 +145,29 @@ class _Search:
             self.left[parity] += 1
         self.rows: list[dict[int, int]] = []
         self.fresh: list[list[int]] = []
-        self._mark([0])
+        self._mark_delivered([0])
         for row in self.start:
-            self._enter(row)
-        for _ in range(max(2 * steps, min(BUDGET, WORK // self.topology.nodes))):
+            self._add_step(row)
+        for _ in range(max(2 * steps, min(BUDGET, WORK_LIMIT // self.topology.nodes))):
             if not any(self.left):
                 return [[row.get(port, -1) for port in range(ports)] for row in self.rows]
             now = len(self.rows)
             odd = (steps + 1) // 2 - (now + 1) // 2 if max(self.parity) else 0
             room = ports * (steps - now - odd), ports * odd
             if self.left[0] > room[0] or self.left[1] > room[1]:
-                self._retreat()
-            self._advance()
+                self._take_back_steps()
+            self._plan_step()
         return None
 
-    def _mark(self, offsets: Iterable[int]) -> None:
-        """Mark offsets as delivered."""
+    def _mark_delivered(self, offsets: Iterable[int]) -> None:
+        """Note that the block of node 0 is delivered at some offsets, which are open no more."""
         for offset in offsets:
             self.done[offset] = 1
             self.left[self.parity[offset]] -= 1
             for neighbour in self.neighbours[offset]:
                 self.free[neighbour] -= 1
 
-    def _retreat(self) -> None:
+    def _take_back_steps(self) -> None:
         """Take back some steps, mostly few."""
         self.noise = self.rng.choice(NOISES)
         while self.rows:
@@ -177,10 +177,10 @@ class _Search:
                 self.left[self.parity[offset]] += 1
                 for neighbour in self.neighbours[offset]:
                     self.free[neighbour] += 1
-            if self.rng.random() > RETREAT:
+            if self.rng.random() > RETREAT_PROBABILITY:
                 return
 
-    def _advance(self) -> None:
+    def _plan_step(self) -> None:
         """Plan one more step: match ports to offsets next to heads."""
         heads = self.rows[-1].values() if self.rows else [0]
         ports = defaultdict(list)
@@ -190,22 +190,22 @@ class _Search:
                     ports[offset].append(port)
         urgency = {
             offset: self.free[offset]
-            + FARNESS * self.distance[offset]
+            + DISTANCE_WEIGHT * self.distance[offset]
             + self.noise * self.rng.random()
             for offset in ports
         }
         order = sorted(ports, key=urgency.__getitem__)
-        taken = match([ports[offset] for offset in order])
+        taken = maximum_matching([ports[offset] for offset in order])
         row = {port: order[index] for index, port in taken.items()}
-        self._enter(row) if row else self._enter(self._walk(heads), fresh=())
+        self._add_step(row) if row else self._add_step(self._step_towards(heads), fresh=())
 
-    def _enter(self, row: dict[int, int], fresh: Iterable[int] | None = None) -> None:
+    def _add_step(self, row: dict[int, int], fresh: Iterable[int] | None = None) -> None:
         """Add a step; `fresh` are the offsets that it delivers first, by default all."""
         self.rows.append(row)
         self.fresh.append(list(row.values() if fresh is None else fresh))
-        self._mark(self.fresh[-1])
+        self._mark_delivered(self.fresh[-1])
 
-    def _walk(self, heads: Iterable[int]) -> dict[int, int]:
+    def _step_towards(self, heads: Iterable[int]) -> dict[int, int]:
         """Return a step that moves one head over delivered offsets towards an undelivered one.
 
         The head is the one nearest to any undelivered offset.
@@ -239,11 +239,15 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
     (12, 12.0)
     """
     if isinstance(topology, Torus) and topology.sides == (topology.sides[0],) * 2:
-        snakes, side = snake(topology), topology.sides[0]
+        snakes, side = snake_offsets(topology), topology.sides[0]
         whole = side % 2 == 1  # else row and column side / 2 remain
-        offset = snakes if whole else search(topology, options.seed, snakes if side > SMALL else ())
+        offset = (
+            snakes
+            if whole
+            else search_offsets(topology, options.seed, snakes if side > LARGEST_SMALL_SIDE else ())
+        )
     else:
-        offset = search(topology, options.seed)
+        offset = search_offsets(topology, options.seed)
     chunks = options.chunks or 1
     chunk = np.repeat(np.arange(chunks), len(offset))[:, None]
     offset = np.tile(offset, (chunks, 1))
@@ -262,7 +266,7 @@ BUFFERLESS = Algorithm(
     summary="blocks never rest: one register a port, and a crossbar program for all nodes",
     collectives=("allgather",),
     options=("ports", "chunks", "seed"),
-    misfit=lambda topology, collective, options: every_port(options, topology.ports),
+    misfit=lambda topology, collective, options: all_ports_reason(options, topology.ports),
     plan=plan,
     most_arcs=2**9,
 )

@@ -8,10 +8,10 @@ from ...collective import Collective
 from ...schedule import Table
 from ...topology import CayleyGraph, Topology
 
-__all__ = ["build_table", "chunks_of_owner"]
+__all__ = ["build_table", "chunks_per_owner"]
 
 
-def chunks_of_owner(topology: Topology, collective: Collective, chunks: int | None) -> int | None:
+def chunks_per_owner(topology: Topology, collective: Collective, chunks: int | None) -> int | None:
     """Return the chunks of one node's own data, or None if the user gave no number.
 
     A message of an all-reduce is cut into one part for each node, which owns it, and each part into
@@ -37,10 +37,11 @@ def build_table(
     Parameters
     ----------
     collective : Collective
-        All-gather, reduce-scatter, all-reduce or all-to-all.
+        All-gather, reduce-scatter, all-reduce, all-to-all, exchange or halo.
     columns : tuple of ndarray of int, shape (steps, ports)
-        ``offset`` and ``chunk`` of an all-gather, which serves the reductions in reverse; or
-        ``offset``, ``chunk`` and ``destination`` of an all-to-all.
+        ``offset`` and ``chunk`` of an all-gather or a halo, and for reductions of the all-gather
+        that is run backwards; or ``offset``, ``chunk`` and ``destination`` of an all-to-all or an
+        exchange.
     chunks : int
         Number of chunks of one node's own data; in an all-reduce, of the part that a node owns.
     latency : int
@@ -60,11 +61,11 @@ def build_table(
     )
     if not collective.reducing:
         return table
-    backwards = _backwards(table)
-    return _one_after_the_other(backwards, table, latency) if collective.to_all else backwards
+    backwards = _reverse_table(table)
+    return _concatenate_phases(backwards, table, latency) if collective.to_all else backwards
 
 
-def _backwards(table: Table) -> Table:
+def _reverse_table(table: Table) -> Table:
     """Return a reduce-scatter: an all-gather that delivers each block to each node once, backwards.
 
     In the all-gather every block of a node spreads along a tree. Reversing the order of the steps
@@ -85,7 +86,7 @@ def _backwards(table: Table) -> Table:
     )
 
 
-def _one_after_the_other(scattering: Table, gathering: Table, latency: int) -> Table:
+def _concatenate_phases(scattering: Table, gathering: Table, latency: int) -> Table:
     """Return an all-reduce: a reduce-scatter, ``latency - 1`` idle steps, and an all-gather.
 
     The M chunks of node n are chunks n * M + m of a message of N * M chunks.

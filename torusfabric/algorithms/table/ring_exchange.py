@@ -15,25 +15,25 @@ import numpy as np
 from ...collective import Collective
 from ...schedule import SumTable
 from ...topology import Topology, Torus
-from ..algorithm import Algorithm, Options, every_port
+from ..algorithm import Algorithm, Options, all_ports_reason
 
-__all__ = ["RING_EXCHANGE", "misfit", "plan"]
+__all__ = ["RING_EXCHANGE", "unsupported_reason", "plan"]
 
 #: The largest number of chunks that take the axes in the same order; more are not worth a try.
 MOST_TURNS = 16
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the misfit of a selection, or None if it fits."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
     if not isinstance(topology, Torus):
         return "a torus"
     axes, chunks = len(topology.sides), options.chunks or 1
     if chunks > 1 and (chunks % axes or chunks > MOST_TURNS * axes):
         return f"--chunks 1 or a multiple of {axes} up to {MOST_TURNS * axes}"
-    return every_port(options, topology.ports)
+    return all_ports_reason(options, topology.ports)
 
 
-def _usual(torus: Torus) -> int:
+def _default_chunks(torus: Torus) -> int:
     """Return the default number of chunks: 2 for each axis, or 1.
 
     More chunks serve longer messages. But if sides differ much, rotated orders of the axes cost the
@@ -55,9 +55,10 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
 
     Notes
     -----
-    One chunk takes D steps. Of d chunks each begins with another axis; they take d times the half
-    of the longest side. 2d chunks take twice as many steps, but in hardware, where they alternate,
-    hardly more cycles. Further chunks cost more cycles in all, and fewer cycles for each flit.
+    One chunk takes as many steps as the diameter. On d axes, each of d chunks begins with another
+    axis; together they take d times the half of the longest side. 2 d chunks take twice as many
+    steps, but in hardware, where they alternate, hardly more cycles. Further chunks cost more
+    cycles in all, and fewer cycles for each flit.
 
     Examples
     --------
@@ -68,7 +69,7 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
     >>> RING_EXCHANGE(torus, collective).chunks
     4
     """
-    chunks, axes = options.chunks or _usual(topology), len(topology.sides)
+    chunks, axes = options.chunks or _default_chunks(topology), len(topology.sides)
     halves = [side // 2 for side in topology.sides]
     together = -(-chunks // axes)
     table, passed = np.full((2, axes * max(halves) * together, topology.ports), -1)
@@ -76,7 +77,7 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
         turn, first = divmod(chunk, axes)
         start = 0
         for axis in [*range(first, axes), *range(first)]:
-            for step, port, by in _one_axis(topology, axis):
+            for step, port, by in _axis_hops(topology, axis):
                 row = (start + step) * together + turn
                 assert table[row, port] < 0, "chunks are on different axes at any time"
                 table[row, port], passed[row, port] = chunk, by
@@ -91,7 +92,7 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
     )
 
 
-def _one_axis(torus: Torus, axis: int) -> Iterator[tuple[int, int, int]]:
+def _axis_hops(torus: Torus, axis: int) -> Iterator[tuple[int, int, int]]:
     """Yield the hops along one axis: step, out-port, and the in-port of the sum that is passed on.
 
     The in-port is -1 in the first step, where the node sends its own sum. On an even side the last
@@ -111,7 +112,7 @@ RING_EXCHANGE = Algorithm(
     summary="sums are exchanged along each axis in turn, and kept: for short messages",
     collectives=("allreduce",),
     options=("ports", "chunks"),
-    misfit=misfit,
+    misfit=unsupported_reason,
     plan=plan,
     variants=lambda topology, collective: ({"chunks": 1},),
 )

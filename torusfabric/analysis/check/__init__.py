@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from ...collective import Operator, parse_operators
 from ...schedule import Lifted, Masked, Pattern, Schedule, SumPattern, SumTable, Table
-from ...schedule.file import given_schedule
+from ...schedule.file import load_if_path
 from ...schedule.quotient import Quotient
 from ...toolchain.destinations import AnyPath
 from ...toolchain.public import public
@@ -29,16 +29,16 @@ from .patterns import (
     check_sum_pattern,
     inspect_pattern,
     inspect_sum_pattern,
-    pattern_is_static,
+    is_static_pattern,
     pattern_traffic,
 )
-from .rules import fault, inspect_schedule
+from .rules import inspect_schedule, make_fault
 from .symmetric import (
     inspect_quotient,
     inspect_table,
+    prove_kept_sums_table,
     prove_quotient,
-    prove_sum_table,
-    prove_sums_table,
+    prove_reduction_table,
     prove_table,
     table_traffic,
 )
@@ -63,6 +63,12 @@ def check(
         The operators by which a reduction may combine words. If all are idempotent, such as
         ``max``, a contribution may be in a kept sum twice.
     progress : function of (done, total), optional
+        Called from time to time with the units of work done and in all.
+
+    Returns
+    -------
+    Traffic
+        The transfers, hops and message lengths that the check has counted.
 
     Raises
     ------
@@ -78,8 +84,8 @@ def check(
     >>> tf.check(tf.plan("4x4", "alltoall", check=False)).transfers
     512
     """
-    schedule = given_schedule(schedule)
-    _inspect(schedule)
+    schedule = load_if_path(schedule)
+    _inspect_form(schedule)
     collective = schedule.collective
     named = parse_operators(operators)
     twice = bool(named) and all(operator.idempotent for operator in named)
@@ -87,7 +93,7 @@ def check(
     match schedule:
         case SumPattern():
             return check_sum_pattern(schedule)
-        case Pattern() if not collective.reducing and pattern_is_static(schedule):
+        case Pattern() if not collective.reducing and is_static_pattern(schedule):
             return check_pattern(schedule, progress=progress)
         case Quotient():
             proved = prove_quotient(schedule, progress)
@@ -95,34 +101,35 @@ def check(
             proved = prove_table(schedule)
         case Table() if collective.reducing and (collective.personal or schedule.in_shares):
             if schedule.chunk.max(initial=0) < schedule.sums_of_owner:
-                proved = prove_sums_table(schedule)
+                proved = prove_reduction_table(schedule)
         case SumTable():
-            proved = prove_sum_table(schedule, twice=twice)
+            proved = prove_kept_sums_table(schedule, twice=twice)
     return proved or follow_rounds(schedule, progress, twice=twice)
 
 
 def check_rounds(schedule: Schedule, *, progress: Progress | None = None) -> Traffic:
     """Check a schedule of any form by following every block through every round.
 
-    It accepts and refuses the same schedules as `check`, with the same errors, and is slower.
+    It accepts and refuses the same schedules as `check` without operators, with the same errors,
+    and is slower. Users are tests that compare the fast proofs with this reference.
     """
-    _inspect(schedule)
+    _inspect_form(schedule)
     return follow_rounds(schedule, progress)
 
 
-def _inspect(schedule: Schedule) -> None:
+def _inspect_form(schedule: Schedule) -> None:
     """Check the rules that do not depend on the blocks that nodes hold."""
     inspect_schedule(schedule)
     match schedule:
         case Lifted():
-            _inspect(schedule.part)
+            _inspect_form(schedule.part)
         case Masked(whole=Table() as whole):
             inspect_table(whole)
         case Quotient():
             inspect_quotient(schedule)
         case Pattern() | Table() | SumTable() | SumPattern() if schedule.collective.axes:
             text = f"a {schedule.form} is of one group: what several do is Lifted from that"
-            raise fault(schedule, None, text)
+            raise make_fault(schedule, None, text)
         case Pattern():
             inspect_pattern(schedule)
         case Table():
@@ -130,9 +137,9 @@ def _inspect(schedule: Schedule) -> None:
         case SumTable():
             shape = (len(schedule.chunk), schedule.topology.ports)
             if schedule.chunk.shape != shape or schedule.passed.shape != shape:
-                raise fault(schedule, None, f"the entries of a table must have shape {shape}")
+                raise make_fault(schedule, None, f"the entries of a table must have shape {shape}")
             if schedule.collective.kind != "allreduce":
                 text = "a table of sums that nodes keep must be an allreduce"
-                raise fault(schedule, None, text)
+                raise make_fault(schedule, None, text)
         case SumPattern():
             inspect_sum_pattern(schedule)

@@ -6,7 +6,7 @@ follows a *window*, which is some of the blocks, or the sums of some keys:
 
 - `BlockWindow`: blocks are copied. Each node has one bit for each block, 64 to a word.
 - `SumWindow`: partial sums move, complete sums are copied.
-- `KeptWindow`: nodes keep their sums, add words that arrive, and send copies.
+- `KeptSumsWindow`: nodes keep their sums, add words that arrive, and send copies.
 """
 
 from collections.abc import Callable
@@ -31,9 +31,9 @@ from ...schedule import (
     Transfers,
 )
 from ...topology import IntArray, IntLike
-from .rules import fault, inspect_round, ranks, unfinished
+from .rules import inspect_round, make_end_fault, make_fault, occurrence_ranks
 
-__all__ = ["Held", "Progress", "Traffic", "Words", "follow_rounds", "popcount", "set_bits"]
+__all__ = ["BlockHoldings", "Progress", "Traffic", "Words", "follow_rounds", "popcount", "set_bits"]
 
 #: Callback for progress, with the work done and the total work.
 Progress: TypeAlias = Callable[[int, int], object]
@@ -52,10 +52,10 @@ KEPT_BUDGET = 2**31
 
 #: With more passes than this, the follower stops after the first pass that finds a fault, because
 #: a small file may need millions of passes.
-MANY = 8
+MOST_FULL_PASSES = 8
 
 #: Words of state moved in one numpy operation, so that they fit in a cache.
-CHUNK = 2**17
+CELLS_AT_ONCE = 2**17
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ class Traffic:
 
     Parameters
     ----------
+    rounds : int
+        The length of the schedule, empty rounds included.
     transfers : int
         Number of transfers in all rounds.
     arcs_used : int
@@ -89,14 +91,16 @@ class Traffic:
     round_blocks: tuple[int, ...]
 
     @classmethod
-    def of_steps(cls, transfers: int, moving: tuple[int, ...], *, duplicates: int = 0) -> "Traffic":
+    def from_steps(
+        cls, transfers: int, moving: tuple[int, ...], *, duplicates: int = 0
+    ) -> "Traffic":
         """Return the traffic of a schedule that moves one block on each arc in use.
 
         `moving` has 1 for each step in which blocks move, and 0 for each idle step.
 
         Examples
         --------
-        >>> Traffic.of_steps(12, (1, 1, 0)).longest
+        >>> Traffic.from_steps(12, (1, 1, 0)).longest
         1
         """
         longest = max(moving, default=0)
@@ -121,8 +125,8 @@ def follow_rounds(
     InputError
         If nodes keep sums and there are too many nodes.
     ScheduleError
-        At the first fault. With more than `MANY` passes, at the first fault of the first pass that
-        finds one.
+        At the first fault. With more than `MOST_FULL_PASSES` passes, at the first fault of the
+        first pass that finds one.
     """
     nodes, blocks, kept = schedule.topology.nodes, schedule.blocks, schedule.keeps_sums
     hops: list[int] = []
@@ -137,9 +141,9 @@ def follow_rounds(
         arcs += used
         count += len(transfers)
     window: Any = BlockWindow
-    size, most = -(-blocks.count // 64), BLOCK_BUDGET // (nodes * 8)
+    size, most = -(-blocks.n_blocks // 64), BLOCK_BUDGET // (nodes * 8)
     if kept:
-        window = partial(KeptWindow, twice=twice)
+        window = partial(KeptSumsWindow, twice=twice)
         size, most, ports = schedule.chunks, 1, schedule.topology.ports
         if nodes * nodes * (ports + 1) > KEPT_BUDGET:
             limit = int((KEPT_BUDGET / (ports + 1)) ** 0.5)
@@ -148,25 +152,27 @@ def follow_rounds(
                 "choose another algorithm or a smaller network"
             )
     elif schedule.collective.reducing:
-        window, size, most = SumWindow, blocks.count // blocks.nodes, SUM_BUDGET // nodes
+        window, size, most = SumWindow, blocks.n_blocks // blocks.group_size, SUM_BUDGET // nodes
     found = Findings(schedule)
     passes = range(0, size, max(1, most))
     for done, first in enumerate(passes):
         state = window(schedule, first, min(first + passes.step, size), found)
         try:
-            for number, transfers in enumerate(islice(schedule.rounds(), found.last(len(hops))), 1):
+            for number, transfers in enumerate(
+                islice(schedule.rounds(), found.rounds_to_execute(len(hops))), 1
+            ):
                 if len(transfers):
-                    state.move(number, transfers)
+                    state.execute_round(number, transfers)
                 if progress:
                     progress(done * len(hops) + number, len(passes) * len(hops))
             if broken is None:
-                state.finish()
-        except Stopped:
+                state.check_end()
+        except PassStopped:
             pass
-        if len(passes) > MANY and (found.sending or found.missing):
+        if len(passes) > MOST_FULL_PASSES and (found.sending or found.missing):
             found.sizes.clear()  # sizes are incomplete, since later passes would add to them
             break
-    found.conclude()
+    found.raise_fault_or_count()
     if broken is not None:
         raise broken
     return Traffic(
@@ -180,7 +186,7 @@ def follow_rounds(
     )
 
 
-class Stopped(Exception):
+class PassStopped(Exception):
     """Raised to end a pass at its first fault."""
 
 
@@ -190,8 +196,13 @@ class Findings:
     Attributes
     ----------
     sizes : dict of int to (Transfers, ndarray of int)
-        The transfers of each round whose payload does not list blocks, with the number of blocks of
-        each transfer.
+        By the number of the round, its transfers and the number of blocks of each transfer. Only
+        rounds whose payload does not list blocks are entered: their sizes are known after all
+        passes.
+    sending : tuple or None
+        The earliest fault of a transfer: round, transfer, block or -1, node, out-port, text.
+    missing : tuple or None
+        The lowest node that lacks a block at the end: node, block, text.
     longest : list of int
         Blocks of the longest message of each round.
     received, fresh : int
@@ -206,11 +217,11 @@ class Findings:
         self.missing: tuple[int, int, str] | None = None
         self.received = self.fresh = 0
 
-    def last(self, limit: int) -> int:
+    def rounds_to_execute(self, limit: int) -> int:
         """Return the number of rounds to execute: a fault in a later round cannot be the first."""
         return limit if self.sending is None else min(limit, self.sending[0])
 
-    def stop(
+    def record_and_stop(
         self, number: int, transfers: Transfers, transfer: int, block: int | None, text: str
     ) -> NoReturn:
         """Store the fault of a transfer, and end the pass."""
@@ -218,9 +229,9 @@ class Findings:
         at = -1 if block is None else int(block)
         found = (number, int(transfer), at, int(node), int(port), text)
         self.sending = found if self.sending is None else min(self.sending, found)
-        raise Stopped
+        raise PassStopped
 
-    def lacks(self, node: int, block: int, text: str = "ends without {block}") -> None:
+    def record_missing(self, node: int, block: int, text: str = "ends without {block}") -> None:
         """Store that a node lacks a block at the end."""
         found = (int(node), int(block), text)
         self.missing = found if self.missing is None else min(self.missing, found)
@@ -230,13 +241,13 @@ class Findings:
         known = self.sizes.get(number)
         self.sizes[number] = (transfers, sizes if known is None else known[1] + sizes)
 
-    def conclude(self) -> None:
+    def raise_fault_or_count(self) -> None:
         """Raise the first fault of all passes, or complete the counts."""
         schedule = self.schedule
         for number, (transfers, sizes) in sorted(self.sizes.items()):
             empty = np.flatnonzero(sizes == 0)
             if empty.size and (self.sending is None or number < self.sending[0]):
-                raise fault(schedule, number, "sends a message without a block",
+                raise make_fault(schedule, number, "sends a message without a block",
                             node=transfers.source[empty[0]],
                             port=transfers.hops[empty[0], 0])  # fmt: skip
             self.longest[number - 1] = int(sizes.max(initial=0))
@@ -244,9 +255,9 @@ class Findings:
         if self.sending:
             number, _, block, node, port, text = self.sending
             named = None if block < 0 else block
-            raise fault(schedule, number, text, node=node, port=port, block=named)
+            raise make_fault(schedule, number, text, node=node, port=port, block=named)
         if self.missing:
-            raise unfinished(schedule, *self.missing)
+            raise make_end_fault(schedule, *self.missing)
 
 
 def popcount(words: Words) -> IntArray:
@@ -266,7 +277,7 @@ def set_bits(state: Words, column: IntArray, position: IntLike) -> None:
     np.bitwise_or.at(state.reshape(-1), (column >> 6) * state.shape[1] + position, bit)
 
 
-class Held:
+class BlockHoldings:
     """The nodes that hold some blocks, as bits; at first, only the origins of the blocks.
 
     Let k be the index of a block in `ids`. Bit ``k % 64`` of ``words[k // 64, node]`` is 1 if the
@@ -276,21 +287,21 @@ class Held:
     def __init__(self, blocks: Blocks, ids: IntArray) -> None:
         self.blocks, self.ids = blocks, ids
         self.words = np.zeros((-(-len(ids) // 64), blocks.groups.topology.nodes), np.uint64)
-        nodes, _ = blocks.initial(ids)
-        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.groups.count), nodes)
+        nodes, _ = blocks.initial_copies(ids)
+        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.groups.n_groups), nodes)
 
-    def lacking(self, column: IntArray, node: IntArray) -> IntArray:
+    def lacking_pairs(self, column: IntArray, node: IntArray) -> IntArray:
         """Return the indices of pairs (column, node) where the node lacks block ``ids[column]``."""
         words = self.words[column >> 6, node]
         found: IntArray = np.flatnonzero(words >> (column & 63).astype(np.uint64) & 1 == 0)
         return found
 
-    def came(self) -> int:
+    def count_received(self) -> int:
         """Return the number of blocks that nodes hold and did not hold at first."""
-        start = self.blocks.groups.count * len(self.ids)
+        start = self.blocks.groups.n_groups * len(self.ids)
         return int(popcount(self.words).sum(dtype=np.int64)) - start
 
-    def missing(self) -> tuple[int, int] | None:
+    def first_missing(self) -> tuple[int, int] | None:
         """Return the lowest node that lacks a block at the end, and its lowest missing block, or
         None.
         """
@@ -302,43 +313,44 @@ class Held:
             nodes = np.flatnonzero(((self.words & full) != full).any(axis=0))[:1]
             node, ids = np.repeat(nodes, len(self.ids)), np.tile(self.ids, len(nodes))
         else:
-            node, ids = self.blocks.final(self.ids)
+            node, ids = self.blocks.required_copies(self.ids)
         order = np.argsort(self.ids)
-        missing = self.lacking(order[np.searchsorted(self.ids, ids, sorter=order)], node)
+        missing = self.lacking_pairs(order[np.searchsorted(self.ids, ids, sorter=order)], node)
         return min(zip(node[missing].tolist(), ids[missing].tolist(), strict=True), default=None)
 
 
-class BlockWindow(Held):
-    """The state of all nodes for the blocks from ``64 * first`` to ``64 * last - 1``."""
+class BlockWindow(BlockHoldings):
+    """The nodes that hold the blocks ``64 * first`` to ``64 * last - 1``, round by round."""
 
     def __init__(self, schedule: Schedule, first: int, last: int, found: Findings) -> None:
         self.schedule, self.first, self.found = schedule, 64 * first, found
-        end = min(64 * last, schedule.blocks.count)
+        end = min(64 * last, schedule.blocks.n_blocks)
         super().__init__(schedule.blocks, np.arange(64 * first, end))
 
-    def move(self, number: int, transfers: Transfers) -> None:
-        """Execute one round."""
+    def execute_round(self, number: int, transfers: Transfers) -> None:
+        """Copy the blocks of a round to the receivers; a sender must hold its blocks before."""
         target = transfers.walk(self.schedule.topology)[:, -1]
         if not isinstance(transfers.payload, Listed):
-            self.found.add_sizes(number, transfers, self._copy_held(transfers, target))
+            self.found.add_sizes(number, transfers, self._copy_held_blocks(transfers, target))
             return
         owner = np.repeat(np.arange(len(transfers)), np.diff(transfers.payload.indptr))
         ids = np.asarray(transfers.payload.ids, np.int64)
-        if len(self.ids) < self.schedule.blocks.count:
+        if len(self.ids) < self.schedule.blocks.n_blocks:
             mine = (ids >= self.first) & (ids < self.first + len(self.ids))
             owner, ids = owner[mine], ids[mine]
-        lacking = self.lacking(ids - self.first, transfers.source[owner])
+        lacking = self.lacking_pairs(ids - self.first, transfers.source[owner])
         if lacking.size:
             first = lacking[np.lexsort((ids[lacking], owner[lacking]))[0]]
             text = "sends {block} before it holds it"
-            self.found.stop(number, transfers, owner[first], ids[first], text)
+            self.found.record_and_stop(number, transfers, owner[first], ids[first], text)
         self.found.longest[number - 1] = int(np.diff(transfers.payload.indptr).max(initial=0))
         self.found.received += len(ids)
         set_bits(self.words, ids - self.first, target[owner])
 
-    def _copy_held(self, transfers: Transfers, target: IntArray) -> IntArray:
-        """Copy the blocks, or blocks of a group, that senders hold; return the number for each
-        transfer.
+    def _copy_held_blocks(self, transfers: Transfers, target: IntArray) -> IntArray:
+        """Copy to the receivers all blocks that senders hold, or those of the wanted group.
+
+        Return the number of blocks that each transfer carries.
         """
         masks = None
         if isinstance(transfers.payload, Grouped):
@@ -353,7 +365,7 @@ class BlockWindow(Held):
         new = np.concatenate([[True], target[1:] != target[:-1]])
         starts, reached = np.flatnonzero(new), target[new]
         counted = np.zeros(len(order), np.int64)
-        step = max(1, CHUNK // max(len(source), self.words.shape[1]))
+        step = max(1, CELLS_AT_ONCE // max(len(source), self.words.shape[1]))
         for low in range(0, len(self.words), step):
             part = self.words[low : low + step]
             moved = part[:, source]
@@ -367,13 +379,13 @@ class BlockWindow(Held):
         sizes[order] = counted
         return sizes
 
-    def finish(self) -> None:
+    def check_end(self) -> None:
         """Check that every node holds the required blocks, and count the blocks that it
         received.
         """
-        self.found.fresh += self.came()
-        if missing := self.missing():
-            self.found.lacks(*missing)
+        self.found.fresh += self.count_received()
+        if missing := self.first_missing():
+            self.found.record_missing(*missing)
 
 
 class SumWindow:
@@ -395,31 +407,33 @@ class SumWindow:
     def __init__(self, schedule: Schedule, first: int, last: int, found: Findings) -> None:
         self.schedule, self.first, self.last, self.found = schedule, first, last, found
         self.nodes, self.groups = schedule.topology.nodes, schedule.blocks.groups
-        self.full = self.groups.size
-        self.keys = schedule.blocks.count // self.full
+        self.full = self.groups.group_size
+        self.keys = schedule.blocks.n_blocks // self.full
         self.where = np.arange((last - first) * self.nodes)
         self._onward = self.where.copy()
         count = np.zeros((last - first, self.nodes), np.int32)
         count[:, self.groups.members.ravel()] = 1
         self.count = count.ravel()
 
-    def block(self, cell: int) -> int:
+    def block_of_cell(self, cell: int) -> int:
         """Return the block number of the contribution of a cell's node."""
         key, origin = divmod(int(cell), self.nodes)
-        return int(self.groups.position[origin]) * self.keys + self.first + key
+        return int(self.groups.position_of_node[origin]) * self.keys + self.first + key
 
-    def move(self, number: int, transfers: Transfers) -> None:
-        """Execute one round."""
-        owner, key = self._carried(number, transfers)
+    def execute_round(self, number: int, transfers: Transfers) -> None:
+        """Move partial sums, and copy complete ones; a sender must hold them before the round."""
+        owner, key = self._carried_sums(number, transfers)
         source = key * self.nodes + transfers.source[owner]
         target = key * self.nodes + transfers.walk(self.schedule.topology)[owner, -1]
         carried = self.count[source]
         moving = np.flatnonzero(carried < self.full)
         leaving = source[moving]
-        again = moving[ranks(leaving) > 0]
+        again = moving[occurrence_ranks(leaving) > 0]
         if again.size:
             text = "sends the partial sum with {block} a second time"
-            self.found.stop(number, transfers, owner[again[0]], self.block(source[again[0]]), text)
+            self.found.record_and_stop(
+                number, transfers, owner[again[0]], self.block_of_cell(source[again[0]]), text
+            )
         self._onward[leaving] = target[moving]
         self.where = self._onward[self.where]
         self._onward[leaving] = leaving
@@ -432,18 +446,20 @@ class SumWindow:
             total = self.count[target[over[0]]] - np.cumsum(carried[arriving][::-1])[::-1]
             first = arriving[np.argmax(total + carried[arriving] > self.full)]
             node = target[first] % self.nodes
-            cell = target[first] - node + self.groups.members[self.groups.group[node], 0]
+            cell = target[first] - node + self.groups.members[self.groups.group_of_node[node], 0]
             text = "sends {block}, which is counted twice"
-            self.found.stop(number, transfers, owner[first], self.block(cell), text)
+            self.found.record_and_stop(
+                number, transfers, owner[first], self.block_of_cell(cell), text
+            )
         self.found.add_sizes(number, transfers, np.bincount(owner, minlength=len(transfers)))
         self.found.fresh += len(owner)
 
-    def _carried(self, number: int, transfers: Transfers) -> tuple[IntArray, IntArray]:
+    def _carried_sums(self, number: int, transfers: Transfers) -> tuple[IntArray, IntArray]:
         """Return the sums that the transfers of a round carry: arrays of transfers and of keys."""
         source, payload = transfers.source, transfers.payload
         if isinstance(payload, Listed):
             owner = np.repeat(np.arange(len(transfers)), np.diff(payload.indptr))
-            return self._listed(number, transfers, owner, np.asarray(payload.ids, np.int64))
+            return self._listed_sums(number, transfers, owner, np.asarray(payload.ids, np.int64))
         if isinstance(payload, Everything):
             kept = self.count.reshape(-1, self.nodes).T[source] > 0
             owner, key = np.nonzero(kept)
@@ -463,23 +479,27 @@ class SumWindow:
         first = np.arange(self.last - self.first)[:, None] * self.nodes
         owners, lists = [], []
         for transfer, (node, wanted) in enumerate(zip(source, payload.wanted, strict=True)):
-            mates = self.groups.members[self.groups.group[node]]
+            mates = self.groups.members[self.groups.group_of_node[node]]
             held = self.where[first + mates] == first + node
             held |= self.count[first + node] == self.full
             key, origin = np.nonzero(held & (wanted == group.T))
             lists.append(origin * self.keys + self.first + key)
             owners.append(np.full(len(key), transfer))
-        return self._listed(number, transfers, np.concatenate(owners), np.concatenate(lists))
+        return self._listed_sums(number, transfers, np.concatenate(owners), np.concatenate(lists))
 
-    def _listed(
+    def _listed_sums(
         self, number: int, transfers: Transfers, owner: IntArray, ids: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """Return the sums of which transfers list all contributions; a part of a sum is a fault."""
+        """Return the sums of which transfers list all contributions, as arrays of transfers and of
+        keys. A part of a sum is a fault.
+
+        Transfer ``owner[k]`` lists block ``ids[k]``.
+        """
         key, position = ids % self.keys - self.first, ids // self.keys
         mine = (key >= 0) & (key < self.last - self.first)
         owner, key, ids = owner[mine], key[mine], ids[mine]
         cell = key * self.nodes + transfers.source[owner]
-        origin = self.groups.beside(transfers.source[owner], position[mine])
+        origin = self.groups.node_in_same_group(transfers.source[owner], position[mine])
         there = self.where[key * self.nodes + origin]
         lacking = np.flatnonzero((there != cell) & (self.count[cell] < self.full))
         if lacking.size:
@@ -487,23 +507,25 @@ class SumWindow:
             text = "sends {block} before it holds it"
             if there[wrong] == self.where[cell[wrong]]:  # moved with the node's own
                 text = "sends {block}, whose partial sum it has sent on: that moved, and is no copy"
-            self.found.stop(number, transfers, owner[wrong], ids[wrong], text)
+            self.found.record_and_stop(number, transfers, owner[wrong], ids[wrong], text)
         pair, start, index, many = np.unique(
             owner * np.int64(self.last - self.first) + key,
             return_index=True, return_inverse=True, return_counts=True,
         )  # fmt: skip
-        twice = np.flatnonzero(ranks(index * np.int64(self.nodes) + origin))
+        twice = np.flatnonzero(occurrence_ranks(index * np.int64(self.nodes) + origin))
         if twice.size:
             wrong = twice[0]
-            self.found.stop(number, transfers, owner[wrong], ids[wrong], "lists {block} twice")
+            self.found.record_and_stop(
+                number, transfers, owner[wrong], ids[wrong], "lists {block} twice"
+            )
         short = np.flatnonzero(many < self.count[cell[start]])
         if short.size:
             wrong = start[short].min()
             text = "sends less than its whole partial sum with {block}"
-            self.found.stop(number, transfers, owner[wrong], ids[wrong], text)
+            self.found.record_and_stop(number, transfers, owner[wrong], ids[wrong], text)
         return pair // (self.last - self.first), pair % (self.last - self.first)
 
-    def finish(self) -> None:
+    def check_end(self) -> None:
         """Store the first complete sum that a node must hold and does not."""
         keys, members = np.arange(self.first, self.last), self.groups.members
         required = self.schedule.blocks.postcondition(keys)
@@ -517,12 +539,12 @@ class SumWindow:
             lacking = lacking[np.argsort(node[lacking], kind="stable")]
             node, key = node[lacking], key[lacking]
         if len(node):
-            mates = key[0] * self.nodes + members[self.groups.group[node[0]]]
+            mates = key[0] * self.nodes + members[self.groups.group_of_node[node[0]]]
             missing = mates[self.where[mates] != key[0] * self.nodes + node[0]]
-            self.found.lacks(node[0], self.block(missing[0]))
+            self.found.record_missing(node[0], self.block_of_cell(missing[0]))
 
 
-class KeptWindow:
+class KeptSumsWindow:
     """The sums of one chunk, if nodes keep their sums.
 
     - ``total[node, k]`` is the number of times that the sum of `node` has the contribution of node
@@ -550,7 +572,7 @@ class KeptWindow:
         self.arrived = np.zeros((nodes, ports, nodes), np.uint8)
         self.came = np.zeros((nodes, ports), bool)
 
-    def move(self, number: int, transfers: Transfers) -> None:
+    def execute_round(self, number: int, transfers: Transfers) -> None:
         """Execute one round: all words leave before any word arrives."""
         topology, payload = self.schedule.topology, transfers.payload
         assert isinstance(payload, KeptSums)
@@ -561,14 +583,14 @@ class KeptWindow:
         lost = np.flatnonzero((passed >= 0) & ~self.came[source, passed])
         if lost.size:
             text = "passes on a word of a chunk that has not arrived"
-            self.found.stop(number, transfers, mine[lost[0]], None, text)
+            self.found.record_and_stop(number, transfers, mine[lost[0]], None, text)
         words = np.where(passed[:, None] >= 0, self.arrived[source, passed], self.total[source])
         target = transfers.walk(topology)[mine, -1]
         # Of the words that arrive at a node in a round, the words that replace the sum come first.
         added = ((words == 0) & (self.total[target] > 0)).any(axis=1)
         order = np.lexsort(((words > 0).sum(axis=1), added))
         turn = np.empty(len(order), int)
-        turn[order] = ranks(target[order])
+        turn[order] = occurrence_ranks(target[order])
         for layer in range(int(turn.max(initial=-1)) + 1):
             now = np.flatnonzero(turn == layer)
             held = self.total[target[now]]
@@ -579,18 +601,20 @@ class KeptWindow:
             k, origin = np.nonzero(total > 1)
             if k.size and self.schedule.collective.to_all and not self.twice:
                 text = "sends {block}, which is counted twice"
-                self.found.stop(number, transfers, mine[now[k[0]]], self._block(origin[0]), text)
+                self.found.record_and_stop(
+                    number, transfers, mine[now[k[0]]], self._block_of_node(origin[0]), text
+                )
             self.total[target[now]] = np.minimum(total, 2)
         last = transfers.hops[mine, transfers.lengths[mine] - 1]
         self.arrived[target, topology.opposite[last]] = words
         self.came[target, topology.opposite[last]] = True
 
-    def _block(self, origin: int) -> int:
+    def _block_of_node(self, origin: int) -> int:
         """Return the block number of the contribution of a node."""
         blocks = self.schedule.blocks
-        return int(blocks.encode(blocks.groups.position[origin], self.chunk))
+        return int(blocks.encode(blocks.groups.position_of_node[origin], self.chunk))
 
-    def finish(self) -> None:
+    def check_end(self) -> None:
         """Check that all sums that are delivered are complete."""
         root = self.schedule.collective.root
         for group in self.schedule.blocks.groups.members:
@@ -602,4 +626,4 @@ class KeptWindow:
                 text = "ends without the complete sum that has {block}"
                 if count[at, k]:
                     text = "ends with a sum in which {block} is counted twice"
-                self.found.lacks(receivers[at], self._block(group[k]), text)
+                self.found.record_missing(receivers[at], self._block_of_node(group[k]), text)

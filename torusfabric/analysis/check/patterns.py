@@ -21,32 +21,35 @@ import numpy as np
 
 from ...schedule import ALL, Duplex, Pattern, SumPattern, Transfers
 from ...topology import IntArray
-from .follow import Held, Progress, Traffic, Words, set_bits
-from .rules import check_arcs, fault, ranks, unfinished
+from .follow import BlockHoldings, Progress, Traffic, Words, set_bits
+from .rules import check_arcs, make_end_fault, make_fault, occurrence_ranks
 
 __all__ = ["check_pattern", "check_sum_pattern", "inspect_pattern", "inspect_sum_pattern",
-           "pattern_is_static", "pattern_traffic"]  # fmt: skip
+           "is_static_pattern", "pattern_traffic"]  # fmt: skip
 
-#: The approximate number of groups of arcs that `_Feeders.groups` makes.
-GROUPS = 16
+#: The approximate number of groups of arcs that `_Feeders.arc_groups` makes.
+MOST_GROUPS = 16
 
 #: Words of state moved in one numpy operation, so that they fit in a cache.
-CHUNK = 2**16
+CELLS_AT_ONCE = 2**16
 
 
 def inspect_pattern(schedule: Pattern) -> None:
     """Check that the arrays of a pattern have the right shape, and name valid ports and chunks."""
     if schedule.collective.personal:
         kind = schedule.collective.kind
-        raise fault(schedule, None, f"a pattern cannot address the blocks of {kind}")
+        raise make_fault(schedule, None, f"a pattern cannot address the blocks of {kind}")
     _inspect_entries(schedule, schedule.chunks, 1 if schedule.steps else None)
 
 
 def _inspect_entries(schedule: Pattern | SumPattern, chunks: int, number: int | None) -> None:
-    """Check the arrays of a pattern: shape, links at ports in use, ports and chunks."""
+    """Check the arrays of a pattern: shape, links at ports in use, ports and chunks.
+
+    `number` is the round that messages name, counted from 1, or None.
+    """
     shape = schedule.topology.nodes, schedule.topology.ports
     if np.shape(schedule.feed) != shape or np.shape(schedule.inject) != shape:
-        raise fault(schedule, None, f"the tables of a pattern must have shape {shape}")
+        raise make_fault(schedule, None, f"the tables of a pattern must have shape {shape}")
     feed, inject = schedule.feed, schedule.inject
     for wrong, place, text in [
         (((feed >= 0) | (inject >= 0)) & ~schedule.topology.linked, 1, "has no link"),
@@ -55,10 +58,10 @@ def _inspect_entries(schedule: Pattern | SumPattern, chunks: int, number: int | 
     ]:
         bad = np.argwhere(wrong)
         if len(bad):
-            raise fault(schedule, place, text, node=bad[0][0], port=bad[0][1])
+            raise make_fault(schedule, place, text, node=bad[0][0], port=bad[0][1])
 
 
-def pattern_is_static(schedule: Pattern) -> bool:
+def is_static_pattern(schedule: Pattern) -> bool:
     """Return True if using all arcs of all steps at once would obey the limits on ports and links.
 
     Then no step needs to be checked on its own. The result is False for a pattern without steps.
@@ -103,7 +106,7 @@ def pattern_traffic(schedule: Pattern) -> tuple[int, int]:
 
 
 def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Traffic:
-    """Check a pattern for which `pattern_is_static` returns True.
+    """Check a pattern for which `is_static_pattern` returns True.
 
     Parameters
     ----------
@@ -116,30 +119,30 @@ def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Tra
         At the first block that its sender does not hold, or that is missing at the end.
     """
     feeders, blocks = _Feeders(schedule), schedule.blocks
-    arcs, ids = feeders.injected
+    arcs, ids = feeders.injected_blocks
     nodes, ports = np.divmod(arcs, schedule.topology.ports)
     bad = np.flatnonzero(blocks.precondition(ids) != nodes)
     if bad.size:
-        raise fault(schedule, 1, "sends {block} before it holds it", node=nodes[bad[0]],
+        raise make_fault(schedule, 1, "sends {block} before it holds it", node=nodes[bad[0]],
                     port=ports[bad[0]], block=ids[bad[0]])  # fmt: skip
-    words, fresh, groups = -(-blocks.count // 64), 0, feeders.groups()
+    words, fresh, groups = -(-blocks.n_blocks // 64), 0, feeders.arc_groups()
     missing: list[tuple[int, int]] = []
-    step = max(1, CHUNK // schedule.topology.nodes)
+    step = max(1, CELLS_AT_ONCE // schedule.topology.nodes)
     for first in range(0, words, step):
         last = min(first + step, words)
-        held = Held(blocks, feeders.block_at[64 * first : 64 * last])
+        held = BlockHoldings(blocks, feeders.block_order[64 * first : 64 * last])
         for group in groups:
-            group.deliver(held.words, first, last)
-        fresh += held.came()
-        missing += filter(None, [held.missing()])
+            group.deliver_blocks(held.words, first, last)
+        fresh += held.count_received()
+        missing += filter(None, [held.first_missing()])
         if progress:
             progress(last, words)
     if missing:
         node, block = min(missing)
-        raise unfinished(schedule, node, block)
+        raise make_end_fault(schedule, node, block)
     transfers, busy = pattern_traffic(schedule)
     moving = (1,) * busy + (0,) * (schedule.steps - busy)
-    return Traffic.of_steps(transfers, moving, duplicates=transfers - fresh)
+    return Traffic.from_steps(transfers, moving, duplicates=transfers - fresh)
 
 
 class _Feeders:
@@ -154,13 +157,13 @@ class _Feeders:
         self.feeder = np.append(feeder, self.arcs)
 
     @cached_property
-    def block_at(self) -> IntArray:
+    def block_order(self) -> IntArray:
         """The order in which blocks are followed: blocks of the same chunk are adjacent."""
-        ids = np.arange(self.schedule.blocks.count)
+        ids = np.arange(self.schedule.blocks.n_blocks)
         return np.argsort(self.schedule.blocks.chunk(ids), kind="stable")
 
     @cached_property
-    def injected(self) -> tuple[IntArray, IntArray]:
+    def injected_blocks(self) -> tuple[IntArray, IntArray]:
         """The arcs that inject a block in step 1, and the block numbers."""
         nodes, ports = np.nonzero(self.schedule.inject >= 0)
         chunks = self.schedule.inject[nodes, ports]
@@ -168,7 +171,7 @@ class _Feeders:
             nodes, chunks
         )
 
-    def _chains(self) -> IntArray:
+    def _chain_labels(self) -> IntArray:
         """Return a number for each arc, equal for arcs that lead back to the same arc or cycle.
 
         Jumps to feeders double in length until all arcs have arrived, as in `check_pattern`. Why: a
@@ -185,21 +188,26 @@ class _Feeders:
                 number: IntArray = np.cumsum(last == np.arange(self.arcs)) - 1
                 return number[last]
 
-    def groups(self) -> "list[_Group]":
-        """Return groups of arcs that do not feed each other, and in which blocks move."""
-        label = self._chains()
+    def arc_groups(self) -> "list[_ArcGroup]":
+        """Return the arcs in groups, so that an arc and its feeder are in the same group.
+
+        Groups in which no block moves are left out.
+        """
+        label = self._chain_labels()
         moving = np.zeros(label.max() + 1, bool)
-        moving[label[self.injected[0]]] = True
+        moving[label[self.injected_blocks[0]]] = True
         sizes = np.bincount(label)
         order = np.argsort(-sizes, kind="stable")
         filled = np.cumsum(sizes[order]) - sizes[order]
         group = np.empty(len(sizes), np.int64)
-        group[order] = filled // max(1, self.arcs // GROUPS)
+        group[order] = filled // max(1, self.arcs // MOST_GROUPS)
         member = np.where(moving[label], group[label], -1)
-        return [_Group(self, np.flatnonzero(member == g)) for g in np.unique(member[member >= 0])]
+        return [
+            _ArcGroup(self, np.flatnonzero(member == g)) for g in np.unique(member[member >= 0])
+        ]
 
 
-class _Group:
+class _ArcGroup:
     """Some arcs with all their feeders, and the jumps for each doubling."""
 
     def __init__(self, feeders: _Feeders, arcs: IntArray) -> None:
@@ -220,17 +228,17 @@ class _Group:
                     rest = each[rest]
             self.jumps.append(rest)
         head = topology.neighbours.reshape(-1)[arcs]
-        turn = ranks(head)
+        turn = occurrence_ranks(head)
         self.entries = np.full((turn.max() + 1, topology.nodes), len(arcs))
         self.entries[turn, head] = np.arange(len(arcs))
-        column = np.empty(feeders.schedule.blocks.count, np.int64)
-        column[feeders.block_at] = np.arange(len(column))
-        injecting, ids = feeders.injected
+        column = np.empty(feeders.schedule.blocks.n_blocks, np.int64)
+        column[feeders.block_order] = np.arange(len(column))
+        injecting, ids = feeders.injected_blocks
         mine = np.flatnonzero(local[injecting] < len(arcs))
         mine = mine[np.argsort(column[ids[mine]], kind="stable")]
         self.column, self.arc = column[ids[mine]], local[injecting[mine]]
 
-    def deliver(self, held: Words, first: int, last: int) -> None:
+    def deliver_blocks(self, held: Words, first: int, last: int) -> None:
         """Add to `held` the blocks that pass these arcs, for words `first` to `last - 1` of the
         blocks.
         """
@@ -250,7 +258,7 @@ def check_sum_pattern(schedule: SumPattern) -> Traffic:
     """Return the traffic of a pattern of sums that `inspect_sum_pattern` accepts."""
     steps = schedule.round_count
     arcs = int((schedule.inject >= 0).sum())
-    return Traffic.of_steps(arcs * steps, (int(arcs > 0),) * steps)
+    return Traffic.from_steps(arcs * steps, (int(arcs > 0),) * steps)
 
 
 def inspect_sum_pattern(schedule: SumPattern) -> None:
@@ -263,11 +271,11 @@ def inspect_sum_pattern(schedule: SumPattern) -> None:
     """
     topology, collective = schedule.topology, schedule.collective
     if not collective.reducing or collective.rooted:
-        raise fault(schedule, None, f"a pattern of sums cannot carry out {collective.kind}")
+        raise make_fault(schedule, None, f"a pattern of sums cannot carry out {collective.kind}")
     if schedule.turns < 1:
-        raise fault(schedule, None, f"turns must be at least 1, not {schedule.turns}")
+        raise make_fault(schedule, None, f"turns must be at least 1, not {schedule.turns}")
     if not schedule.sums_of_owner or (not collective.personal and schedule.chunks % topology.nodes):
-        raise fault(
+        raise make_fault(
             schedule, None, f"chunks must be divisible by {topology.nodes}, not {schedule.chunks}"
         )
     _inspect_entries(schedule, schedule.sums_of_owner - schedule.turns + 1, 1)
@@ -282,9 +290,9 @@ def inspect_sum_pattern(schedule: SumPattern) -> None:
         bad = np.argwhere(fed != inject)
         if len(bad):
             node, at = bad[0].tolist()
-            block = _block(schedule, node, max(int(inject[node, at]), 0))
+            block = _block_of_contribution(schedule, node, max(int(inject[node, at]), 0))
             text = "sends {block}, which does not arrive by the in-port that feeds it"
-            raise fault(schedule, 1 + schedule.turns, text, node=node, port=at, block=block)
+            raise make_fault(schedule, 1 + schedule.turns, text, node=node, port=at, block=block)
 
 
 def _inspect_cycles(schedule: SumPattern) -> None:
@@ -298,8 +306,8 @@ def _inspect_cycles(schedule: SumPattern) -> None:
         if len(bad):
             node = int(bad[0])
             port = np.flatnonzero(mine[node])[1]
-            block = _block(schedule, node, chunk)
-            raise fault(schedule, 1, "sends {block} again", node=node, port=port, block=block)
+            block = _block_of_contribution(schedule, node, chunk)
+            raise make_fault(schedule, 1, "sends {block} again", node=node, port=port, block=block)
         onward = np.where(mine.any(axis=1), topology.neighbours[nodes, mine.argmax(axis=1)], -1)
         here, passed = int(mine.any(axis=1).argmax()), np.zeros(topology.nodes, bool)
         while here >= 0 and not passed[here]:
@@ -308,15 +316,19 @@ def _inspect_cycles(schedule: SumPattern) -> None:
         if not passed.all():
             node, owner = int((~passed).argmax()), int(passed.argmax())
             text = "ends without the complete sum that has {block}"
-            raise unfinished(schedule, owner, _block(schedule, node, chunk, owner), text)
+            raise make_end_fault(
+                schedule, owner, _block_of_contribution(schedule, node, chunk, owner), text
+            )
         covered[chunk : chunk + schedule.turns] += 1
     if (covered != 1).any():
         chunk = int((covered != 1).argmax())
         text = "{block} is counted twice" if covered[chunk] else "ends without the sum of {block}"
-        raise unfinished(schedule, 0, _block(schedule, 0, chunk, 0), text)
+        raise make_end_fault(schedule, 0, _block_of_contribution(schedule, 0, chunk, 0), text)
 
 
-def _block(schedule: SumPattern, node: int, chunk: int, owner: int | None = None) -> int:
+def _block_of_contribution(
+    schedule: SumPattern, node: int, chunk: int, owner: int | None = None
+) -> int:
     """Return the block of a node's contribution to the sum of `owner`, by default the next node."""
     owner = (node + 1) % schedule.topology.nodes if owner is None else owner
     if not schedule.collective.personal:

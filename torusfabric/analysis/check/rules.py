@@ -9,10 +9,17 @@ from ...errors import ScheduleError
 from ...schedule import Duplex, Grouped, KeptSums, Listed, Schedule, Switching, Transfers
 from ...topology import BoolArray, IntArray
 
-__all__ = ["check_arcs", "fault", "inspect_round", "inspect_schedule", "ranks", "unfinished"]
+__all__ = [
+    "check_arcs",
+    "make_fault",
+    "inspect_round",
+    "inspect_schedule",
+    "occurrence_ranks",
+    "make_end_fault",
+]
 
 
-def fault(
+def make_fault(
     schedule: Schedule,
     number: int | None,
     text: str,
@@ -45,34 +52,34 @@ def fault(
         location.append(topology.arc_name(at, arc))
     elif at is not None:
         location.append(f"node {at} {topology.node_name(at)}")
-    named = None if block is None else schedule.blocks.name(int(block))
+    named = None if block is None else schedule.blocks.block_entry(int(block))
     message = " ".join([*location, text.replace("{block}", f"block {named}")])
     return ScheduleError(
         message[0].upper() + message[1:], round=number, node=at, port=arc, block=named
     )
 
 
-def unfinished(
+def make_end_fault(
     schedule: Schedule, node: SupportsInt, block: SupportsInt, text: str = "ends without {block}"
 ) -> ScheduleError:
     """Return the fault of a node that lacks a block after the last round."""
     count = schedule.round_count
     when = f"After {count} {schedule.switching.unit}{'s' * (count != 1)}:"
-    return fault(schedule, None, text, node=node, block=block, when=when)
+    return make_fault(schedule, None, text, node=node, block=block, when=when)
 
 
 def inspect_schedule(schedule: Schedule) -> None:
     """Check the numbers of ports and chunks, and the root."""
     groups = schedule.collective.groups(schedule.topology)
-    degree, nodes = len(groups.ports), groups.size
+    degree, nodes = len(groups.port_in_topology), groups.group_size
     if not 1 <= schedule.ports <= degree:
-        raise fault(schedule, None, f"Ports must be 1 to {degree}, not {schedule.ports}")
+        raise make_fault(schedule, None, f"Ports must be 1 to {degree}, not {schedule.ports}")
     if schedule.chunks < 1:
-        raise fault(schedule, None, f"Chunks must be positive, not {schedule.chunks}")
+        raise make_fault(schedule, None, f"Chunks must be positive, not {schedule.chunks}")
     root = schedule.collective.root
     if schedule.collective.rooted and (root is None or not 0 <= root < nodes):
-        what = "a node" if groups.count == 1 else "a position in a group"
-        raise fault(schedule, None, f"Root must be {what} from 0 to {nodes - 1}, not {root}")
+        what = "a node" if groups.n_groups == 1 else "a position in a group"
+        raise make_fault(schedule, None, f"Root must be {what} from 0 to {nodes - 1}, not {root}")
 
 
 def inspect_round(
@@ -99,7 +106,7 @@ def inspect_round(
     for wrong, text in _payload_faults(schedule, number, transfers, kept=kept):
         bad = np.flatnonzero(wrong)
         if bad.size:
-            raise fault(schedule, number, text, node=transfers.source[bad[0]],
+            raise make_fault(schedule, number, text, node=transfers.source[bad[0]],
                         port=transfers.hops[bad[0], 0])  # fmt: skip
     if not len(transfers):
         return 0, 0
@@ -112,13 +119,17 @@ def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
     """Check the senders, and that each path is a sequence of valid ports of allowed length."""
     topology, source, hops = schedule.topology, transfers.source, transfers.hops
     if np.ndim(source) != 1 or np.ndim(hops) != 2 or len(source) != len(hops):
-        raise fault(schedule, number, "senders and paths must be arrays of equal length")
+        raise make_fault(schedule, number, "senders and paths must be arrays of equal length")
     if not len(source):
         return
     bad = np.flatnonzero((source < 0) | (source >= topology.nodes))
     if bad.size:
-        raise fault(schedule, number, f"transfer {bad[0] + 1} starts at node {source[bad[0]]}, "
-                    f"not at one of 0 to {topology.nodes - 1}")  # fmt: skip
+        raise make_fault(
+            schedule,
+            number,
+            f"transfer {bad[0] + 1} starts at node {source[bad[0]]}, "
+            f"not at one of 0 to {topology.nodes - 1}",
+        )
     used = hops >= 0
     lengths = used.sum(axis=1)
     checks = [
@@ -136,33 +147,39 @@ def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
         if bad.size:
             port = int(hops[bad[0], 0]) if hops.shape[1] else -1
             known = 0 <= port < topology.ports
-            raise fault(schedule, number, text, node=source[bad[0]], port=port if known else None)
+            raise make_fault(
+                schedule, number, text, node=source[bad[0]], port=port if known else None
+            )
 
 
 def _payload_faults(
     schedule: Schedule, number: int, transfers: Transfers, *, kept: bool
 ) -> Iterator[tuple[BoolArray, str]]:
     """Yield pairs (wrong, text): a mask of the transfers that break a rule, and the fault."""
-    payload, count, collective = transfers.payload, schedule.blocks.count, schedule.collective
+    payload, count, collective = transfers.payload, schedule.blocks.n_blocks, schedule.collective
     senders = (len(transfers),)
     if kept and not isinstance(payload, KeptSums) and senders[0]:
-        raise fault(schedule, number, "lists blocks, in a schedule of sums that nodes keep")
+        raise make_fault(schedule, number, "lists blocks, in a schedule of sums that nodes keep")
     match payload:
         case KeptSums(chunk=chunk, passed=passed):
             if not collective.reducing or collective.personal:
                 text = f"sends a sum that it keeps, which is no part of {collective.kind}"
                 yield np.ones(senders, bool), text
             if np.shape(chunk) != senders or np.shape(passed) != senders:
-                raise fault(schedule, number, "sums that nodes keep must have one entry a transfer")
+                raise make_fault(
+                    schedule, number, "sums that nodes keep must have one entry a transfer"
+                )
             yield (chunk < 0) | (chunk >= schedule.chunks), "sends a chunk that is none"
             none = (passed < -1) | (passed >= schedule.topology.ports)
             yield none, "passes on from an in-port that is none"
         case Grouped(group=group, wanted=wanted):
             if np.shape(group) != (count,) or np.shape(wanted) != senders:
-                raise fault(schedule, number, "groups must have one entry a block and a transfer")
+                raise make_fault(
+                    schedule, number, "groups must have one entry a block and a transfer"
+                )
         case Listed(indptr=indptr, ids=ids):
             if len(indptr) != senders[0] + 1 or indptr[0] or indptr[-1] != len(ids):
-                raise fault(schedule, number, "lists of blocks must have one entry a transfer")
+                raise make_fault(schedule, number, "lists of blocks must have one entry a transfer")
             yield np.diff(indptr) < 1, "sends a message without a block"
             wrong = np.append(0, np.cumsum((ids < 0) | (ids >= count)))
             yield wrong[indptr[1:]] > wrong[indptr[:-1]], "sends a block that does not exist"
@@ -177,39 +194,46 @@ def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
     none = np.flatnonzero(~topology.linked[nodes[row, column], port])
     if len(none):
         at = none[0]
-        raise fault(schedule, number, "has no link", node=nodes[row[at], column[at]], port=port[at])
+        raise make_fault(
+            schedule, number, "has no link", node=nodes[row[at], column[at]], port=port[at]
+        )
     arcs = nodes[row, column] * np.int64(topology.ports) + port
-    twice = _overfull(arcs, 1, topology.nodes * topology.ports)
+    twice = _first_overfull(arcs, 1, topology.nodes * topology.ports)
     text = "carries two messages at once"
     if twice is None and schedule.duplex == Duplex.HALF:
         back = nodes[row, column + 1] * np.int64(topology.ports) + topology.opposite[port]
-        twice = _overfull(np.minimum(arcs, back), 1, topology.nodes * topology.ports)
+        twice = _first_overfull(np.minimum(arcs, back), 1, topology.nodes * topology.ports)
     if schedule.duplex == Duplex.HALF:
         text += " (half duplex: counting both ways of its link)"
     if twice is not None:
-        raise fault(schedule, number, text, node=nodes[row[twice], column[twice]], port=port[twice])
+        raise make_fault(
+            schedule, number, text, node=nodes[row[twice], column[twice]], port=port[twice]
+        )
     limit, by = schedule.ports, hops[:, 0]
     for verb, node in (("sends", transfers.source), ("receives", nodes[:, -1])):
-        many = _overfull(node, limit, topology.nodes)
+        many = _first_overfull(node, limit, topology.nodes)
         if many is not None:
             if verb == "receives":
                 by = topology.opposite[hops[np.arange(len(hops)), transfers.lengths - 1]]
             text = f"{verb} message {limit + 1} of at most {limit} in a round"
-            raise fault(schedule, number, text, node=node[many], port=by[many])
+            raise make_fault(schedule, number, text, node=node[many], port=by[many])
 
 
-def _overfull(values: IntArray, limit: int, size: int) -> int | None:
-    """Return the first index at which a value occurs for the (`limit` + 1)-th time, or None."""
+def _first_overfull(values: IntArray, limit: int, size: int) -> int | None:
+    """Return the first index at which a value occurs for the (`limit` + 1)-th time, or None.
+
+    All values are less than `size`. It only decides which way of counting is faster.
+    """
     if len(values) * 16 > size:
         most = np.bincount(values).max(initial=0)
     else:
         most = np.unique(values, return_counts=True)[1].max(initial=0)
     if most <= limit:
         return None
-    return int(np.flatnonzero(ranks(values) == limit)[0])
+    return int(np.flatnonzero(occurrence_ranks(values) == limit)[0])
 
 
-def ranks(values: IntArray) -> IntArray:
+def occurrence_ranks(values: IntArray) -> IntArray:
     """Return for each value the number of equal values before it: 0 0 1 0 2 for 5 7 5 8 5."""
     order = np.argsort(values, kind="stable")
     ordered = np.asarray(values)[order]

@@ -19,10 +19,10 @@ from ...schedule import Duplex, SumTable, Switching, Table
 from ...schedule.quotient import Quotient, Send
 from ...topology import BoolArray, IntArray
 from .follow import Progress, Traffic, popcount
-from .rules import fault
+from .rules import make_fault
 
-__all__ = ["inspect_quotient", "inspect_table", "prove_quotient", "prove_sum_table",
-           "prove_sums_table", "prove_table", "table_traffic"]  # fmt: skip
+__all__ = ["inspect_quotient", "inspect_table", "prove_quotient", "prove_kept_sums_table",
+           "prove_reduction_table", "prove_table", "table_traffic"]  # fmt: skip
 
 
 def inspect_table(schedule: Table) -> None:
@@ -31,31 +31,40 @@ def inspect_table(schedule: Table) -> None:
     personal = schedule.collective.personal and not schedule.collective.reducing
     shape = (len(schedule.offset), topology.ports)
     if personal and schedule.destination is None:
-        raise fault(schedule, None, f"a table for {schedule.collective.kind} needs destinations")
+        raise make_fault(
+            schedule, None, f"a table for {schedule.collective.kind} needs destinations"
+        )
     columns: list[tuple[Any, int, int, str]] = [
         (schedule.offset, -1, topology.nodes, "offset"),
         (schedule.chunk, 0, schedule.chunks, "chunk"),
     ]
     if personal:
-        columns.append((schedule.destination, 0, schedule.blocks.goals, "destination"))
+        columns.append(
+            (schedule.destination, 0, schedule.blocks.messages_per_origin, "destination")
+        )
     for column, _, _, _ in columns:
         if np.shape(column) != shape:
-            raise fault(schedule, None, f"the entries of a table must have shape {shape}")
+            raise make_fault(schedule, None, f"the entries of a table must have shape {shape}")
     used = schedule.offset != -1
     for column, low, high, name in columns:
         bad = np.argwhere(used & ((column < low) | (column >= high)))
         if len(bad):
-            raise fault(schedule, int(bad[0][0]) + 1, f"sends a block whose {name} does not exist",
-                        node=0, port=bad[0][1])  # fmt: skip
+            raise make_fault(
+                schedule,
+                int(bad[0][0]) + 1,
+                f"sends a block whose {name} does not exist",
+                node=0,
+                port=bad[0][1],
+            )
 
 
 def table_traffic(schedule: Table | SumTable) -> tuple[int, tuple[int, ...]]:
     """Return the number of transfers of a table, and for each step 1, or 0 if it is idle."""
-    used = _used(schedule)
+    used = _used_ports(schedule)
     return int(used.sum()) * schedule.topology.nodes, tuple(used.any(axis=1).astype(int).tolist())
 
 
-def _used(schedule: Table | SumTable) -> BoolArray:
+def _used_ports(schedule: Table | SumTable) -> BoolArray:
     """Return an array of shape (steps, ports), True for ports in use."""
     used: BoolArray = (schedule.offset if isinstance(schedule, Table) else schedule.chunk) >= 0
     return used
@@ -63,7 +72,7 @@ def _used(schedule: Table | SumTable) -> BoolArray:
 
 def _is_contended(schedule: Table | SumTable) -> bool:
     """Return True if a step uses both directions of a link in half duplex, or too many ports."""
-    used = _used(schedule)
+    used = _used_ports(schedule)
     both = schedule.duplex == Duplex.HALF and bool(
         (used & used[:, schedule.topology.opposite]).any()
     )
@@ -83,37 +92,37 @@ def prove_table(schedule: Table) -> Traffic | None:
     local, personal = schedule.collective.local, schedule.collective.personal
     destination: Any = 0 if schedule.destination is None else schedule.destination[step, port]
 
-    def key(offset: IntArray, chunk: IntArray, destination: Any) -> IntArray:
+    def block_key(offset: IntArray, chunk: IntArray, destination: Any) -> IntArray:
         """Return a number that identifies a block of origin 0 at an offset."""
         place: IntArray = np.asarray(destination, np.int64) * topology.nodes + offset
         return place * chunks + chunk
 
     previous = topology.subtract(offset, topology.generators[port])
-    before = key(previous, chunk, destination)
+    before = block_key(previous, chunk, destination)
     known, first, which = np.unique(
-        key(offset, chunk, destination), return_index=True, return_inverse=True
+        block_key(offset, chunk, destination), return_index=True, return_inverse=True
     )
     at = np.minimum(np.searchsorted(known, before), max(len(known) - 1, 0))
     early = (previous != 0) & ((known[at] != before) | (step[first[at]] >= step))
-    goal = blocks.targets[0] if local else np.arange(1, topology.nodes)
+    goal = blocks.target_positions[0] if local else np.arange(1, topology.nodes)
     name = np.arange(len(goal)) if local else goal
-    required = key(goal[:, None], np.arange(chunks), name[:, None] if personal else 0)
+    required = block_key(goal[:, None], np.arange(chunks), name[:, None] if personal else 0)
     if _is_contended(schedule) or early.any() or not np.isin(required, known).all():
         return None
     transfers, moving = table_traffic(schedule)
     fresh = np.zeros(len(first), bool)
     fresh[which] = offset != 0
     repeated = transfers - int(fresh.sum()) * topology.nodes
-    return Traffic.of_steps(transfers, moving, duplicates=repeated)
+    return Traffic.from_steps(transfers, moving, duplicates=repeated)
 
 
-def prove_sums_table(schedule: Table) -> Traffic | None:
+def prove_reduction_table(schedule: Table) -> Traffic | None:
     """Check a table for a reduce-scatter or an all-reduce, by the sums of owner 0.
 
     Only the number of contributions at each offset is followed. This is enough because partial sums
-    move, so no contribution is in two partial sums. A table sends everything that has been gathered
-    at the sender. This is all that the sender keeps, unless it has sent its own contribution
-    before.
+    move, so no contribution is in two partial sums. A sender sends its whole partial sum, own
+    contribution included, and keeps nothing. A second send of a partial sum from the same offset is
+    therefore wrong, and so is a partial sum after the first `reducing` steps.
     """
     topology, nodes = schedule.topology, schedule.topology.nodes
     count = np.ones((nodes, schedule.sums_of_owner), np.int64)
@@ -138,10 +147,10 @@ def prove_sums_table(schedule: Table) -> Traffic | None:
     held = count[:1] if schedule.collective.personal else count
     if _is_contended(schedule) or (held < nodes).any():
         return None
-    return Traffic.of_steps(*table_traffic(schedule))
+    return Traffic.from_steps(*table_traffic(schedule))
 
 
-def prove_sum_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
+def prove_kept_sums_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
     """Check a table of kept sums, by the sums of node 0 as sets of offsets.
 
     By symmetry, the word that node 0 sends by a port is, translated by the generator of the port,
@@ -149,7 +158,7 @@ def prove_sum_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
     """
     topology, every = schedule.topology, np.arange(schedule.topology.nodes)
     named = (schedule.passed >= -1) & (schedule.passed < topology.ports)
-    if not (named & (schedule.chunk < schedule.chunks))[_used(schedule)].all():
+    if not (named & (schedule.chunk < schedule.chunks))[_used_ports(schedule)].all():
         return None
     total = np.tile((every == 0).astype(np.uint8), (schedule.chunks, 1))
     arrived: dict[tuple[int, int], IntArray] = {}
@@ -166,7 +175,7 @@ def prove_sum_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
             arrived[int(topology.opposite[port]), chunk] = word
     if _is_contended(schedule) or not total.all() or (total.max() > 1 and not twice):
         return None
-    return Traffic.of_steps(*table_traffic(schedule))
+    return Traffic.from_steps(*table_traffic(schedule))
 
 
 def inspect_quotient(schedule: Quotient) -> None:
@@ -175,13 +184,16 @@ def inspect_quotient(schedule: Quotient) -> None:
     collective = schedule.collective
     if not (collective.from_each and collective.to_all):
         text = f"Quotient schedule must be an allgather, not {collective.kind}"
-        raise fault(schedule, None, text)
+        raise make_fault(schedule, None, text)
     around = [side * weight for side, weight in zip(sides, weights, strict=True)]
     if any(change % modulus for change in around):
-        raise fault(schedule, None, f"Labels must change by multiples of {modulus} around an axis, "
-                    f"not {around}")  # fmt: skip
+        raise make_fault(
+            schedule,
+            None,
+            f"Labels must change by multiples of {modulus} around an axis, not {around}",
+        )
     if math.gcd(modulus, *weights) != 1:
-        raise fault(schedule, None, f"Weights must reach all {modulus} labels, not {weights}")
+        raise make_fault(schedule, None, f"Weights must reach all {modulus} labels, not {weights}")
     for number, step in enumerate(schedule.quotient_rounds, 1):
         for send in step.sends:
             labels = np.asarray(send.labels)
@@ -200,7 +212,7 @@ def inspect_quotient(schedule: Quotient) -> None:
                  "all sends must have groups, or none"),
             ):  # fmt: skip
                 if wrong:
-                    raise fault(schedule, number, text)
+                    raise make_fault(schedule, number, text)
 
 
 def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traffic | None:
@@ -216,14 +228,14 @@ def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traf
     passes = range(0, modulus, 64)
     for done, first in enumerate(passes):
         held = np.zeros(topology.nodes, np.uint64)
-        origins = schedule.nodes_of[first : first + 64, 0]
+        origins = schedule.nodes_by_label[first : first + 64, 0]
         bits = np.uint64(1) << np.arange(len(origins), dtype=np.uint64)
         held[origins] = bits
         for number, (step, found) in enumerate(zip(steps, sizes, strict=True), 1):
             grouping = None if step.grouping is None else np.asarray(step.grouping)
             moved = []
             for send, size in zip(step.sends, found, strict=True):
-                source = schedule.nodes_of[send.labels]
+                source = schedule.nodes_by_label[send.labels]
                 words = held[source]
                 if grouping is not None:
                     asked = np.asarray(send.group)[:, None] == grouping[first : first + 64]
@@ -235,7 +247,10 @@ def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traf
                 size += popcount(words).sum(axis=1, dtype=np.int64)
                 moving = np.flatnonzero(words)
                 moved.append(
-                    (_displaced(schedule, send, source.ravel()[moving]), words.ravel()[moving])
+                    (
+                        _displaced_nodes(schedule, send, source.ravel()[moving]),
+                        words.ravel()[moving],
+                    )
                 )
             for target, words in moved:
                 held[target] |= words
@@ -277,7 +292,7 @@ def _is_contended_round(schedule: Quotient, sends: tuple[Send, ...]) -> bool:
     return bool(used.max() > 1 or load.max() > schedule.ports)
 
 
-def _displaced(schedule: Quotient, send: Send, nodes: IntArray) -> IntArray:
+def _displaced_nodes(schedule: Quotient, send: Send, nodes: IntArray) -> IntArray:
     """Return the nodes at which a send from `nodes` arrives, in 32 bits to save memory."""
     sides, shift = schedule.topology.sides, send.displacement(schedule.topology)
     there, stride = np.zeros_like(nodes), 1

@@ -20,13 +20,32 @@ module          content
 
 from ..synthesis.nextpnr import ECP5_PLACERS
 from .board_files import find_board, load_boards
-from .build import Built, build
+from .build import BuildResult, build
 from .catalogue import COMPACT, ECP5_ROUTERS, Board, Limit, Misfit
-from .flash import LIST_PORTS, Step, flash, flash_command, lamp_meanings, steps_of
-from .limits import Attempt, find_limit, try_board
-from .needs import check_selection, duration
+from .flash import LIST_PORTS, Step, flash, flash_command, led_meanings, next_steps
+from .limits import Attempt, find_limit, make_attempt
+from .needs import build_minutes, check_selection
 
-__all__ = ["COMPACT", "ECP5_PLACERS", "ECP5_ROUTERS", "LIST_PORTS", "Attempt", "Board", "Built",
-           "Limit", "Misfit", "Step", "build", "check_selection", "duration", "find_board",
-           "find_limit", "flash", "flash_command", "lamp_meanings", "load_boards", "steps_of",
-           "try_board"]  # fmt: skip
+__all__ = [
+    "COMPACT",
+    "ECP5_PLACERS",
+    "ECP5_ROUTERS",
+    "LIST_PORTS",
+    "Attempt",
+    "Board",
+    "BuildResult",
+    "Limit",
+    "Misfit",
+    "Step",
+    "build",
+    "check_selection",
+    "build_minutes",
+    "find_board",
+    "find_limit",
+    "flash",
+    "flash_command",
+    "led_meanings",
+    "load_boards",
+    "next_steps",
+    "make_attempt",
+]

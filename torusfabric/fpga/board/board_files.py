@@ -19,15 +19,15 @@ from amaranth.build import Resource, Subsignal
 from amaranth.hdl import Elaboratable, Module, Signal
 
 from ...errors import InputError
-from ...toolchain.extras import missing_package
-from ...toolchain.values import no_such, shown
+from ...toolchain.extras import missing_package_message
+from ...toolchain.values import message_text, unknown_name_error
 from .catalogue import Board
 from .plan import BoardTop
 
-__all__ = ["find_board", "folder", "load_boards"]
+__all__ = ["find_board", "boards_folder", "load_boards"]
 
 
-def folder() -> Path:
+def boards_folder() -> Path:
     """Return the folder of descriptions: in the package, or next to it in the repository."""
     package = Path(__file__).resolve().parents[2]
     installed = package / "boards"
@@ -35,10 +35,10 @@ def folder() -> Path:
 
 
 def load_boards() -> dict[str, Board]:
-    """Return all boards by name."""
+    """Load all descriptions in `boards_folder`, and return the boards by name."""
     boards: dict[str, Board] = {}
-    for path in sorted(folder().glob("*.py")):
-        boards |= _load(path)
+    for path in sorted(boards_folder().glob("*.py")):
+        boards |= _boards_of_file(path)
     return boards
 
 
@@ -56,19 +56,19 @@ def find_board(name: str) -> Board:
                 f"File of boards {name} does not exist; give a .py file that does, or a name that "
                 "torusfabric boards lists"
             )
-        boards = _load(Path(name).resolve())
+        boards = _boards_of_file(Path(name).resolve())
         if len(boards) == 1:
-            return _checked(*boards.values())
+            return _check_board(*boards.values())
         raise InputError(
             f"File of boards must describe one board, not {', '.join(boards) or 'none'}"
         )
     boards = load_boards()
     if name not in boards:
-        raise no_such("Board", name, boards, more=", or a .py file")
-    return _checked(boards[name])
+        raise unknown_name_error("Board", name, boards, more=", or a .py file")
+    return _check_board(boards[name])
 
 
-def _checked(board: Board) -> Board:
+def _check_board(board: Board) -> Board:
     """Return a board after a trial build that requests its pins; refuse a board that fails."""
     try:
         platform = board.make_platform()
@@ -76,13 +76,15 @@ def _checked(board: Board) -> Board:
         _require_parts("serial line", platform.lookup(*board.uart), ["rx", "tx"])
         for lamp, (name, number, *part) in board.lamps.items():
             _require_parts(f"lamp {lamp}", platform.lookup(name, number), part)
-        platform.prepare(BoardTop(_NoGateware(), board), "trial", emit_src=False, nextpnr_opts="")
+        platform.prepare(
+            BoardTop(_EmptyGateware(), board), "trial", emit_src=False, nextpnr_opts=""
+        )
     except InputError as error:
-        raise _wrong(Path(board.file), board.name, str(error)) from None
+        raise _board_error(Path(board.file), board.name, str(error)) from None
     except Exception as error:
         what = "must be one of Amaranth's with a clock and the resources of the board"
-        message = f"Platform of board {board.name} {what}, not fail: {reason_of(error)}"
-        raise _wrong(Path(board.file), board.name, message) from None
+        message = f"Platform of board {board.name} {what}, not fail: {describe_error(error)}"
+        raise _board_error(Path(board.file), board.name, message) from None
     return board
 
 
@@ -94,47 +96,49 @@ def _require_parts(use: str, resource: Resource, used: Sequence[str]) -> None:
         raise InputError(f"Parts of {use} must be {known or 'left out'}, not {given or 'left out'}")
 
 
-def _load(path: Path) -> dict[str, Board]:
-    """Return the boards of a file by name."""
-    found = getattr(_run(path), "BOARDS", None)
+def _boards_of_file(path: Path) -> dict[str, Board]:
+    """Load one file of descriptions, and return its boards by name."""
+    found = getattr(_run_file(path), "BOARDS", None)
     if not isinstance(found, dict):
         raise InputError(
             f"File of boards {path} must define a dictionary BOARDS, as boards/README.md says"
         )
     for name, board in found.items():
         if not isinstance(name, str) or not name:
-            raise _wrong(path, name, f"Name of a board must be a text, not {name!r}")
+            raise _board_error(path, name, f"Name of a board must be a text, not {name!r}")
         if not isinstance(board, Board):
-            raise _wrong(path, name, f"Board {name} must be a Board, not {shown(board)}")
+            raise _board_error(
+                path, name, f"Board {name} must be a Board, not {message_text(board)}"
+            )
     return {name: replace(board, name=name, file=str(path)) for name, board in found.items()}
 
 
-def _run(path: Path) -> types.ModuleType:
-    """Return the module in a file."""
+def _run_file(path: Path) -> types.ModuleType:
+    """Execute a file of descriptions, and return it as a module."""
     loader = importlib.machinery.SourceFileLoader(f"torusfabric_board_{path.stem}", str(path))
     module = types.ModuleType(loader.name)
     try:
         loader.exec_module(module)
     except SyntaxError as error:
         line = error.lineno if error.filename == str(path) and error.lineno else 1
-        raise _unreadable(path, line, error.msg) from None
+        raise _unreadable_error(path, line, error.msg) from None
     except (Exception, SystemExit) as error:
-        if isinstance(error, ModuleNotFoundError) and missing_package(error):
+        if isinstance(error, ModuleNotFoundError) and missing_package_message(error):
             raise  # a package is missing, which is no error of the file
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(path)]
         line = (lines or [1])[-1] or 1
         if isinstance(error, InputError):
             raise InputError(f"{error} ({path}:{line})") from None
-        raise _unreadable(path, line, reason_of(error)) from None
+        raise _unreadable_error(path, line, describe_error(error)) from None
     return module
 
 
-def _unreadable(path: Path, line: int, reason: str) -> InputError:
+def _unreadable_error(path: Path, line: int, reason: str) -> InputError:
     return InputError(f"File of boards cannot be run: {reason} ({path}:{line})")
 
 
-def _wrong(path: Path, name: object, message: str) -> InputError:
+def _board_error(path: Path, name: object, message: str) -> InputError:
     """Return an error about a board, with the first line that has its name."""
     quoted = re.compile(rf"""["']?{re.escape(str(name))}["']? *:""")
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -142,7 +146,7 @@ def _wrong(path: Path, name: object, message: str) -> InputError:
     return InputError(f"{message} ({path}:{line})")
 
 
-class _NoGateware(Elaboratable):
+class _EmptyGateware(Elaboratable):
     """An empty design with the pins of `Gateware`, for trial builds."""
 
     def __init__(self) -> None:
@@ -154,7 +158,7 @@ class _NoGateware(Elaboratable):
         return Module()
 
 
-def reason_of(error: BaseException) -> str:
-    """Return an error as one line."""
+def describe_error(error: BaseException) -> str:
+    """Return the class and the first line of an exception as one line of text."""
     said = str(error).strip().split("\n")[0]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

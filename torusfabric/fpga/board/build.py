@@ -19,12 +19,12 @@ from amaranth.build import Platform
 from ...errors import InputError, WorkFailed
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
-from ...toolchain.files import AnyPath, writable
-from ...toolchain.folders import locked, made_folder, work_folder
-from ...toolchain.owned import require_owned, write_owned
+from ...toolchain.files import AnyPath, require_writable
+from ...toolchain.folders import hold_lock, make_folder, work_folder
+from ...toolchain.owned import require_replaceable_files, write_file_set
 from ...verilog.manifest import manifest
 from ..bridge import BAUD
-from ..bridge.gateware import behind_bus
+from ..bridge.gateware import with_wishbone
 from .catalogue import Board
 from .needs import check_fabric
 from .plan import REPORT, SCRIPT, plan_build
@@ -33,12 +33,12 @@ from .run import LOGS, STAGES, Progress, run_plans
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["Built", "build", "fabric_facts"]
+__all__ = ["BuildResult", "build", "fabric_facts"]
 
 #: Version of cached values; it increases when their form or meaning changes.
 _FORMAT = 3
 
-#: Name of the maker in the record of the files that it owns; see `write_owned`.
+#: Name of the maker in the record of the files that it owns; see `write_file_set`.
 _MAKER = "build"
 
 #: File that is written last, so that its presence says that all files are there.
@@ -48,11 +48,11 @@ _SEAL = "report.json"
 _TOOLS = "build"
 
 #: Keys that the report copies from the manifest of the fabric behind its bus.
-FACTS = ("nodes", "width", "flits", "max_flits", "stride", "bus", "modes", "tables")
+MANIFEST_KEYS = ("nodes", "width", "flits", "max_flits", "stride", "bus", "modes", "tables")
 
 
 @dataclass(frozen=True)
-class Built:
+class BuildResult:
     """The result of a build.
 
     Parameters
@@ -85,7 +85,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
     cache: Cache | None = None,
     progress: Progress | None = None,
     force: bool = False,
-) -> Built:
+) -> BuildResult:
     """Build the bitstream of a fabric behind its bridge.
 
     Parameters
@@ -123,13 +123,13 @@ def build(  # noqa: PLR0913 (one choice of a user each)
     folder, cache = Path(folder), cache or Cache()
     check_fabric(board, fabric)
 
-    with made_folder(folder):
-        writable(folder / _SEAL)
+    with make_folder(folder):
+        require_writable(folder / _SEAL)
         names = (_SEAL, *board.products)
-        require_owned(folder, _MAKER, names, force=force)
+        require_replaceable_files(folder, _MAKER, names, force=force)
         plan, platform = plan_build(fabric, board, baud=baud)
         versions = {tool: tools.version(tool) for tool in ("yosys", *board.packer)}
-        waiting = partial(_wait, progress, folder)
+        waiting = partial(_report_waiting, progress, folder)
         ways = board.placers, board.routers
         key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), ways, versions)
         kept = (*board.products, REPORT, SCRIPT, *LOGS)
@@ -137,12 +137,12 @@ def build(  # noqa: PLR0913 (one choice of a user each)
         names = (*names, *(f"{_TOOLS}/{name}" for name in written))
         # Builds in the same folder wait for each other, and so do builds of the same bitstream.
         with (
-            locked(folder, waiting=waiting),
+            hold_lock(folder, waiting=waiting),
             cache.lock(key, waiting=waiting),
             work_folder("build") as outer,
         ):
-            require_owned(folder, _MAKER, names, force=force)
-            write_owned(folder, _MAKER, {}, seal=_SEAL, force=force)
+            require_replaceable_files(folder, _MAKER, names, force=force)
+            write_file_set(folder, _MAKER, {}, seal=_SEAL, force=force)
             work, contents = outer / _TOOLS, dict[str, bytes]()
             work.mkdir()
             try:
@@ -150,7 +150,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
                 if not cached:
                     run_plans(fabric, board, work, baud=baud, progress=progress)
                     cache.put_files(key, {name: work / name for name in kept})
-                report = _report_of(fabric, board, platform, work, baud=baud, versions=versions)
+                report = _build_report(fabric, board, platform, work, baud=baud, versions=versions)
                 report["command"] = command
                 contents = {name: (work / name).read_bytes() for name in board.products}
                 contents[_SEAL] = (json.dumps(report, indent=2) + "\n").encode()
@@ -162,17 +162,17 @@ def build(  # noqa: PLR0913 (one choice of a user each)
             finally:
                 there = [name for name in written if (work / name).is_file()]
                 contents |= {f"{_TOOLS}/{name}": (work / name).read_bytes() for name in there}
-                write_owned(folder, _MAKER, contents, seal=_SEAL, force=force)
-    return Built(folder, report, cached)
+                write_file_set(folder, _MAKER, contents, seal=_SEAL, force=force)
+    return BuildResult(folder, report, cached)
 
 
-def _wait(progress: Progress | None, folder: Path) -> None:
-    """Report that another build is running."""
+def _report_waiting(progress: Progress | None, folder: Path) -> None:
+    """Tell `progress` that this build waits for another one to end."""
     if progress is not None:
         progress(0, STAGES, f"waiting for another build in {folder}, or of the same")
 
 
-def _report_of(
+def _build_report(
     fabric: "Fabric",
     board: Board,
     platform: Platform,
@@ -205,7 +205,7 @@ def _report_of(
 
 def fabric_facts(fabric: "Fabric") -> dict[str, Any]:
     """Return the part of a report about the fabric: its program, its digest, and its bus."""
-    facts = manifest(behind_bus(fabric), command="", files=[])
+    facts = manifest(with_wishbone(fabric), command="", files=[])
     program = fabric.program
     return {
         "topology": str(program.topology),
@@ -213,5 +213,5 @@ def fabric_facts(fabric: "Fabric") -> dict[str, Any]:
         "algorithm": ",".join(mode.schedule.algorithm for mode in program.modes),
         "digest": f"{fabric.digest:08x}",
         "predicted_cycles": fabric.predicted_cycles,
-        **{name: facts[name] for name in FACTS if name in facts},
+        **{name: facts[name] for name in MANIFEST_KEYS if name in facts},
     }

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ...errors import InputError, WorkFailed
 from ...toolchain.public import require_fields
-from ...toolchain.values import shown
-from .platforms import slower, up_to_date
+from ...toolchain.values import message_text
+from .platforms import with_current_tools, with_slower_clock
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
@@ -62,12 +62,15 @@ class Limit:
     width: int = 8
 
     @property
-    def fabric(self) -> str:
+    def fabric_text(self) -> str:
         """Description of the largest fabric, such as "4x4 allgather of 8 bits"."""
         return f"{self.side}x{self.side} {self.collective} of {self.width} bits"
 
     def excludes(self, fabric: "Fabric") -> bool:
-        """Return True if a fabric is at least as large as the smallest one measured not to fit."""
+        """Return True if a fabric is at least as large as one that place and route failed on.
+
+        This is known only if the limit is measured, and for the same collective and algorithm.
+        """
         sides = getattr(fabric.program.topology, "sides", ())
         return (
             bool(self.measured)
@@ -83,15 +86,21 @@ class Limit:
         )
 
     def describe(self, board: str) -> str:
-        """Return a clause for an error about a board: the largest fabric, and how that is known."""
+        """Return a clause for an error about a board: the largest fabric that fits, and the proof.
+
+        Parameters
+        ----------
+        board : str
+            Name of the board that the error is about.
+        """
         if not self.measured:
-            return f"{self.fabric} fits by an estimate"
+            return f"{self.fabric_text} fits by an estimate"
         device = (
             "" if self.measured == board else f" on {self.measured}, which has the same device,"
         )
-        return f"place and route{device} fits up to {self.fabric}"
+        return f"place and route{device} fits up to {self.fabric_text}"
 
-    def entry(self) -> str:
+    def source_text(self) -> str:
         """Return the limit as the text of a board's file; default values are left out."""
         changed = [f for f in fields(self) if getattr(self, f.name) != f.default]
         values = [f"{f.name}={json.dumps(getattr(self, f.name))}" for f in changed]
@@ -99,12 +108,12 @@ class Limit:
 
 
 def _is_file_name(name: str) -> bool:
-    """Return True for the name of a file that a build may write beside ``report.json``."""
+    """Return True for a file name, without folders, that no other file of a build has."""
     return PurePath(name).name == name and name not in ("", ".", "..", "build", "report.json")
 
 
 #: Resource of a platform for an LED: its name, its number, and for some a subsignal.
-Lamp: TypeAlias = tuple[str, int] | tuple[str, int, str]
+Led: TypeAlias = tuple[str, int] | tuple[str, int, str]
 
 
 @dataclass(frozen=True)
@@ -164,7 +173,7 @@ class Board:
     uart: tuple[str, int] = ("uart", 0)
     pins: str = "the board's own USB plug"
     port: str = "/dev/ttyUSB0"
-    lamps: dict[Literal["running", "done"], Lamp] = field(default_factory=dict)
+    lamps: dict[Literal["running", "done"], Led] = field(default_factory=dict)
     resources: tuple[Any, ...] = ()
     transceivers: tuple[tuple[Literal[0, 1], Literal[0, 1]], ...] = ()
     options: dict[str, str] = field(default_factory=dict)
@@ -181,7 +190,9 @@ class Board:
         require_fields(self)
         if not all(map(_is_file_name, self.products)) or not self.products:
             names = "names of files beside report.json, the bitstream first"
-            raise InputError(f"Products of Board must be {names}, not {shown(self.products)}")
+            raise InputError(
+                f"Products of Board must be {names}, not {message_text(self.products)}"
+            )
         if not self.program:
             raise InputError("Program of Board must be a command, not none")
         for name, number in (("Mhz", self.mhz), ("Minutes", self.minutes)):
@@ -190,7 +201,7 @@ class Board:
 
     def make_platform(self) -> Any:
         """Return a new platform, which can be built once."""
-        platform = up_to_date(self.platform(), self.name)
+        platform = with_current_tools(self.platform(), self.name)
         platform.add_resources(self.resources)
         platform.transceivers = self.transceivers
-        return slower(platform, self.mhz) if self.mhz else platform
+        return with_slower_clock(platform, self.mhz) if self.mhz else platform

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 from ...errors import MissingTool, WorkFailed
 from ...toolchain import tools
-from ...toolchain.folders import locked
+from ...toolchain.folders import hold_lock
 from ...toolchain.quoting import shell_command
-from .build import Built
+from .build import BuildResult
 from .catalogue import Board
 
-__all__ = ["LIST_PORTS", "Step", "flash", "flash_command", "lamp_meanings", "steps_of"]
+__all__ = ["LIST_PORTS", "Step", "flash", "flash_command", "led_meanings", "next_steps"]
 
 #: Messages of programmers that find no board.
-_NO_BOARD = re.compile(
+_BOARD_MISSING = re.compile(
     r"Can't find iCE FTDI|unable to open ftdi device|No DFU capable USB device|"
     r"no active bootloaders|no device found|device not found|LIBUSB_ERROR_NO_DEVICE",
     re.IGNORECASE,
@@ -28,7 +28,7 @@ _NO_BOARD = re.compile(
 #: Command that lists the serial ports of this machine.
 LIST_PORTS = "python -m serial.tools.list_ports"
 
-_SHOWN = {"running": "during a run", "done": "after a run"}
+_LED_STATES = {"running": "during a run", "done": "after a run"}
 
 _COLOURS = {"r": "red", "g": "green", "b": "blue"}
 
@@ -38,7 +38,7 @@ def flash_command(board: Board) -> str:
     return shell_command(board.program)
 
 
-def flash(built: Built, board: Board) -> None:
+def flash(built: BuildResult, board: Board) -> None:
     """Load a bitstream onto a board.
 
     Raises
@@ -54,7 +54,7 @@ def flash(built: Built, board: Board) -> None:
         tools.require(program)
     except MissingTool as error:
         raise MissingTool(f"{error}; {where}") from None
-    with locked(built.folder):
+    with hold_lock(built.folder):
         if hashlib.sha256(built.bitstream.read_bytes()).hexdigest() != built.report["sha256"]:
             raise WorkFailed(
                 f"Bitstream {built.bitstream} was replaced by another build in the same folder; "
@@ -64,7 +64,7 @@ def flash(built: Built, board: Board) -> None:
             tools.run(program, arguments, folder=built.folder, log="flash.log", what=board.name)
         except WorkFailed:
             log = built.folder / "flash.log"
-            match = _NO_BOARD.search(log.read_text(encoding="utf-8", errors="replace"))
+            match = _BOARD_MISSING.search(log.read_text(encoding="utf-8", errors="replace"))
             if match is None:
                 raise
             raise MissingTool(
@@ -80,16 +80,16 @@ class Step(NamedTuple):
     does: str
 
 
-def lamp_meanings(board: Board) -> list[str]:
+def led_meanings(board: Board) -> list[str]:
     """Return the meaning of each LED of a board, with its name in the platform."""
     meanings: dict[str, list[str]] = {}
     for lamp, (name, number, *part) in board.lamps.items():
         colour = _COLOURS.get(part[0] if part else name.rpartition("_")[2], "")
-        meanings.setdefault(f"{name} {number}", []).append(f"{colour} {_SHOWN[lamp]}".strip())
+        meanings.setdefault(f"{name} {number}", []).append(f"{colour} {_LED_STATES[lamp]}".strip())
     return [f"{lamp} {', '.join(shown)}" for lamp, shown in meanings.items()]
 
 
-def steps_of(load: Sequence[Step], connection: str, report: Mapping[str, Any]) -> list[Step]:
+def next_steps(load: Sequence[Step], connection: str, report: Mapping[str, Any]) -> list[Step]:
     """Return the commands to run after a build.
 
     Parameters

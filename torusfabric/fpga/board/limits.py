@@ -18,10 +18,10 @@ from .run import SCARCE
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["Attempt", "find_limit", "try_board"]
+__all__ = ["Attempt", "find_limit", "make_attempt"]
 
 #: Largest side that is tried.
-MOST = 32
+MOST_SIDE = 32
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,12 @@ def find_limit(
     attempt: Callable[[int], Attempt],
     *,
     start: int = 2,
-    most: int = MOST,
+    most: int = MOST_SIDE,
     progress: Callable[[Attempt], None] | None = None,
 ) -> tuple[int | None, list[Attempt]]:
     """Return the largest side that fits: first by growing steps, then by bisection.
+
+    If a side fits, all smaller ones are taken to fit.
 
     Parameters
     ----------
@@ -88,7 +90,7 @@ def find_limit(
     return (low if low > 1 else None), attempts
 
 
-def try_board(
+def make_attempt(
     board: Board, make_fabric: Callable[[int], Fabric], folder: AnyPath
 ) -> Callable[[int], Attempt]:
     """Return a function that builds the fabric of a side for a board, for `find_limit`.

@@ -24,21 +24,30 @@ from .catalogue import Board, Misfit
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["Needs", "advice", "check_fabric", "check_selection", "duration", "largest_sides",
-           "least_needs", "needs_of", "target_of"]  # fmt: skip
+__all__ = [
+    "ResourceNeeds",
+    "smaller_fabric_hint",
+    "check_fabric",
+    "check_selection",
+    "build_minutes",
+    "largest_sides",
+    "least_needs",
+    "fabric_needs",
+    "target_of",
+]
 
 #: Bits, most of them in flip-flops, that the tools process in a minute on a slow machine.
-PER_MINUTE = 1500
+BITS_PER_MINUTE = 1500
 
 #: Width of a register in RTLIL, and width and depth of a memory.
-_REGISTER = re.compile(
+_REGISTER_CELL = re.compile(
     r"^  cell \\?\$\w*dff\w* .*\n(?:    .*\n)*?    parameter \\WIDTH (\d+)$", re.MULTILINE
 )
-_MEMORY = re.compile(r"^  memory width (\d+) size (\d+) ", re.MULTILINE)
+_MEMORY_LINE = re.compile(r"^  memory width (\d+) size (\d+) ", re.MULTILINE)
 
 
 #: Family -> bits of a block RAM, and the bits of its widest read port.
-BRAMS = {"ice40": (4096, 16), "ecp5": (18432, 36), "gowin": (18432, 36)}
+BRAM_SHAPES = {"ice40": (4096, 16), "ecp5": (18432, 36), "gowin": (18432, 36)}
 
 #: Name of a device in Amaranth -> synthesis target of the same capacity.
 _TARGETS = {
@@ -61,14 +70,14 @@ def target_of(platform: Any) -> Target | None:
     return _TARGETS.get(name) if isinstance(name, str) else None
 
 
-def memory_bits(target: Target) -> int:
+def lutram_bits(target: Target) -> int:
     """Return the bits that the LUTs of a device can hold as memory."""
     return 64 * target.capacity.get("lutrams", 0)
 
 
 @dataclass(frozen=True)
-class Needs:
-    """The fewest resources of a fabric.
+class ResourceNeeds:
+    """A lower bound of the resources that a fabric needs.
 
     Parameters
     ----------
@@ -82,16 +91,20 @@ class Needs:
     memories: "Counter[tuple[int, int]]"
 
     @property
-    def bits(self) -> int:
+    def total_bits(self) -> int:
         """All bits in registers and memories."""
         return self.registers + sum(
             width * depth * count for (width, depth), count in self.memories.items()
         )
 
-    def flip_flops(self, target: Target) -> int:
-        """Return the fewest flip-flops, with block RAMs and LUT memories put to their best use."""
+    def least_flip_flops(self, target: Target) -> int:
+        """Return the fewest flip-flops that the fabric needs on a device.
+
+        Bits of memories that fit neither into the block RAMs nor into the LUT memories of the
+        device, filled as well as possible, count as flip-flops.
+        """
         left, held = 0, Counter[int]()
-        bram_bits, bram_width = BRAMS[target.family]
+        bram_bits, bram_width = BRAM_SHAPES[target.family]
         for (width, depth), count in self.memories.items():
             bits = width * depth
             most = min(bits, bram_bits, bram_width * depth)
@@ -101,31 +114,34 @@ class Needs:
         for most, count in sorted(held.items(), reverse=True):
             used = min(count, brams)
             left, brams = left - used * most, brams - used
-        return self.registers + max(0, left - memory_bits(target))
+        return self.registers + max(0, left - lutram_bits(target))
 
 
-def least_needs(topology: Topology, collective: Collective, *, flits: int = 1, width: int) -> Needs:
-    """Return a lower bound for any fabric for a collective, before it is planned.
+def least_needs(
+    topology: Topology, collective: Collective, *, flits: int = 1, width: int
+) -> ResourceNeeds:
+    """Return a lower bound of the resources of any fabric for a collective, before it is planned.
 
-    The bound has one register a node, and the words that each node receives.
+    The bound counts one register of `width` bits for each node; and, if every node receives from
+    every node without reduction, a memory for the words that it receives.
     """
-    needs = Needs(topology.nodes * width, Counter())
+    needs = ResourceNeeds(topology.nodes * width, Counter())
     if collective.from_each and collective.to_all and not collective.reducing:
         received = collective.layout(topology, chunks=1).recv_words(flits)
         needs.memories[width, received] = topology.nodes
     return needs
 
 
-def needs_of(fabric: "Fabric") -> Needs:
-    """Return the fewest resources of a fabric; each module is converted only once."""
+def fabric_needs(fabric: "Fabric") -> ResourceNeeds:
+    """Count the registers and memories of a fabric; each module is converted to RTLIL only once."""
     registers, memories = 0, Counter[tuple[int, int]]()
-    times = fabric.netlist.counts
+    times = fabric.netlist.instance_counts
     for name, make in fabric.netlist.modules.items():
         text = rtlil.convert(make(), name=name, emit_src=False)
-        registers += times[name] * sum(map(int, _REGISTER.findall(text)))
-        for width, depth in _MEMORY.findall(text):
+        registers += times[name] * sum(map(int, _REGISTER_CELL.findall(text)))
+        for width, depth in _MEMORY_LINE.findall(text):
             memories[int(width), int(depth)] += times[name]
-    return Needs(registers, memories)
+    return ResourceNeeds(registers, memories)
 
 
 def check_selection(
@@ -146,7 +162,7 @@ def check_selection(
         If no fabric for the collective can fit.
     """
     needs = least_needs(topology, collective, flits=flits or 1, width=width)
-    _check(needs, board, topology)
+    _check_needs(needs, board, topology)
 
 
 def check_fabric(board: Board, fabric: "Fabric") -> None:
@@ -163,37 +179,37 @@ def check_fabric(board: Board, fabric: "Fabric") -> None:
             f"Fabric must fit into {board.name}, not be larger than what does: "
             f"{limit.describe(board.name)} (--force tries all the same)"
         )
-    _check(needs_of(fabric), board, fabric.program.topology)
+    _check_needs(fabric_needs(fabric), board, fabric.program.topology)
 
 
-def _check(needs: Needs, board: Board, topology: Topology) -> None:
+def _check_needs(needs: ResourceNeeds, board: Board, topology: Topology) -> None:
     """Refuse needs that exceed the device of a board, if the device is known."""
     target = target_of(board.make_platform())
     if target is None:
         return
-    flip_flops, bram_bits = target.capacity["ffs"], BRAMS[target.family][0]
-    bits = flip_flops + target.capacity["brams"] * bram_bits + memory_bits(target)
+    flip_flops, bram_bits = target.capacity["ffs"], BRAM_SHAPES[target.family][0]
+    bits = flip_flops + target.capacity["brams"] * bram_bits + lutram_bits(target)
     amounts = (
-        (needs.bits, bits, "bits of memory and registers"),
-        (needs.flip_flops(target), flip_flops, "flip-flops"),
+        (needs.total_bits, bits, "bits of memory and registers"),
+        (needs.least_flip_flops(target), flip_flops, "flip-flops"),
     )
     for needed, most, unit in amounts:
         if needed > most:
             raise Misfit(
                 f"Fabric must fit into {board.name}, not need at least {needed} of {most} {unit}; "
-                f"{advice(topology, Fraction(needed, most), board)}"
+                f"{smaller_fabric_hint(topology, Fraction(needed, most), board)}"
             )
 
 
-def duration(board: Board, fabric: "Fabric") -> int:
+def build_minutes(board: Board, fabric: "Fabric") -> int:
     """Return the minutes that a build will take: a rough guess for a slow machine."""
     target = target_of(board.make_platform())
     if target is None:
         return 1
-    return 1 + min(needs_of(fabric).bits, target.capacity["ffs"]) // PER_MINUTE
+    return 1 + min(fabric_needs(fabric).total_bits, target.capacity["ffs"]) // BITS_PER_MINUTE
 
 
-def advice(topology: Topology, share: float | Fraction, board: Board) -> str:
+def smaller_fabric_hint(topology: Topology, share: float | Fraction, board: Board) -> str:
     """Return a clause about a smaller fabric that may fit.
 
     Parameters

@@ -10,7 +10,7 @@ from amaranth.lib import io
 
 from ...rtl.amaranth_private import no_inferred_names
 from ..bridge import BAUD
-from ..bridge.gateware import PATIENCE, Gateware, divisor_for
+from ..bridge.gateware import TIMEOUT_SECONDS, Gateware, clock_divisor
 from .catalogue import Board
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def plan_build(
     """
     platform = board.make_platform()
     frequency = platform.default_clk_frequency
-    gateware = Gateware(fabric, divisor_for(frequency, baud), round(PATIENCE * frequency))
+    gateware = Gateware(fabric, clock_divisor(frequency, baud), round(TIMEOUT_SECONDS * frequency))
     arguments = [f"--report {REPORT}"]
     for name, given, all_ in (("router", router, board.routers), ("placer", placer, board.placers)):
         if chosen := given or next(iter(all_), None):

@@ -8,20 +8,20 @@ from amaranth.lib.cdc import ResetSynchronizer
 
 from ...errors import InputError
 
-__all__ = ["pll", "slower", "up_to_date"]
+__all__ = ["ecp5_pll", "with_slower_clock", "with_current_tools"]
 
 #: Range of the oscillator in an ECP5 PLL, in MHz, from its data sheet FPGA-DS-02012.
 PLL_MHZ = 400, 800
 
 #: Former place-and-route tool for Gowin, which Amaranth calls, and its successor.
-_FORMER, _TODAY = "nextpnr-gowin", "nextpnr-himbaechel-gowin"
+_FORMER_TOOL, _CURRENT_TOOL = "nextpnr-gowin", "nextpnr-himbaechel-gowin"
 
 #: Place-and-route tools that a build can run.
-_FLOWS = {"nextpnr-ice40", "nextpnr-ecp5", _TODAY}
+_KNOWN_TOOLS = {"nextpnr-ice40", "nextpnr-ecp5", _CURRENT_TOOL}
 
 #: Amaranth's command for the former tool, with the options of its successor.
 _PLACE_AND_ROUTE = rf"""
-    {{{{invoke_tool("{_TODAY}")}}}}
+    {{{{invoke_tool("{_CURRENT_TOOL}")}}}}
         {{{{quiet("--quiet")}}}}
         {{{{get_override("nextpnr_opts")|options}}}}
         --log {{{{name}}}}.tim
@@ -33,7 +33,7 @@ _PLACE_AND_ROUTE = rf"""
 """
 
 
-def up_to_date(platform: Any, board: str) -> Any:
+def with_current_tools(platform: Any, board: str) -> Any:
     """Return the platform of a board, changed so that it calls current tools.
 
     Raises
@@ -41,9 +41,9 @@ def up_to_date(platform: Any, board: str) -> Any:
     InputError
         If a build cannot run the tools of its family.
     """
-    if _FORMER in platform.required_tools:
-        platform.__class__ = _himbaechel(type(platform))
-    if _FLOWS.isdisjoint(platform.required_tools):
+    if _FORMER_TOOL in platform.required_tools:
+        platform.__class__ = _himbaechel_class(type(platform))
+    if _KNOWN_TOOLS.isdisjoint(platform.required_tools):
         classes = type(platform).__mro__
         vendors = (c for c in classes if c.__module__.startswith("amaranth.vendor."))
         vendor = next(vendors, type(platform)).__name__.removesuffix("Platform")
@@ -56,25 +56,27 @@ def up_to_date(platform: Any, board: str) -> Any:
     return platform
 
 
-def _himbaechel(base: Any) -> type[Any]:
+def _himbaechel_class(base: Any) -> type[Any]:
     """Return a platform class for Gowin with the current place-and-route tool."""
 
     class Himbaechel(base):
         @property
         def required_tools(self) -> list[str]:
             """Tools that the build script calls."""
-            return [_TODAY if tool == _FORMER else tool for tool in super().required_tools]
+            return [
+                _CURRENT_TOOL if tool == _FORMER_TOOL else tool for tool in super().required_tools
+            ]
 
         @property
         def command_templates(self) -> list[str]:
             """Commands of the build script, with the current place-and-route command."""
             texts: list[str] = super().command_templates
-            return [_PLACE_AND_ROUTE if f'"{_FORMER}"' in text else text for text in texts]
+            return [_PLACE_AND_ROUTE if f'"{_FORMER_TOOL}"' in text else text for text in texts]
 
     return Himbaechel
 
 
-def pll(
+def ecp5_pll(
     clock: Any, out: Signal, *, times: int = 1, by: int = 1, divided: int, **more: Any
 ) -> Instance:
     """Return an ECP5 PLL, whose output has the frequency of `clock` times `times` / `by`.
@@ -86,9 +88,10 @@ def pll(
     out : Signal
         Output clock, which is also the feedback.
     times, by : int
-        Feedback divider and input divider.
+        Feedback divider and input divider, which determine the output frequency.
     divided : int
-        Output divider; the oscillator runs at the output frequency times `divided`.
+        Output divider: the oscillator inside the PLL runs at the output frequency times `divided`,
+        which must be within `PLL_MHZ`.
     **more
         Further ports and parameters of the instance, for example for other output clocks.
     """
@@ -104,7 +107,7 @@ def pll(
     )  # fmt: skip
 
 
-def slower(platform: Any, mhz: float) -> Any:
+def with_slower_clock(platform: Any, mhz: float) -> Any:
     """Return an ECP5 platform, changed so that the fabric has a slower clock than the oscillator.
 
     Raises
@@ -118,14 +121,14 @@ def slower(platform: Any, mhz: float) -> Any:
             f"Board must be an ECP5 with an oscillator of a multiple of {mhz:g} MHz, not "
             f"{oscillator:g} MHz"
         )
-    platform.__class__ = _slower(type(platform), mhz)
+    platform.__class__ = _slower_clock_class(type(platform), mhz)
     return platform
 
 
-def _slower(base: Any, mhz: float) -> type[Any]:
+def _slower_clock_class(base: Any, mhz: float) -> type[Any]:
     """Return a platform class with a PLL between the oscillator and the design."""
 
-    class Slower(base):
+    class SlowerClock(base):
         #: Clock of the board, before the PLL.
         oscillator = Signal(name="oscillator")
 
@@ -147,7 +150,7 @@ def _slower(base: Any, mhz: float) -> type[Any]:
             port = self.request(self.default_clk, dir="-")
             m.submodules.clk_buffer = buffer = io.Buffer("i", port)
             by = round(self.oscillator_mhz / mhz)
-            m.submodules.pll = pll(
+            m.submodules.pll = ecp5_pll(
                 buffer.i, made, by=by, divided=int(PLL_MHZ[1] // mhz), o_LOCK=locked
             )
             m.domains.sync = ClockDomain()
@@ -155,4 +158,4 @@ def _slower(base: Any, mhz: float) -> type[Any]:
             m.submodules.reset = ResetSynchronizer(~locked, domain="sync")
             return m
 
-    return Slower
+    return SlowerClock

@@ -18,16 +18,16 @@ from amaranth.build.run import BuildPlan
 from ...errors import InputError, WorkFailed
 from ...toolchain import tools
 from ...topology import Topology
-from ..synthesis.nextpnr import NO_PLACE, PlacerWatch, StuckPlacer, is_placed, utilisation
+from ..synthesis.nextpnr import PLACEMENT_FAILURE, PlacerWatch, StuckPlacer, is_placed, utilisation
 from .catalogue import Board, Misfit
-from .needs import advice
+from .needs import smaller_fabric_hint
 from .plan import NAME, REPORT, SCRIPT, plan_build
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["LOGS", "SCARCE", "STAGES", "Progress", "over_capacity", "run_plan", "run_plans",
-           "stage"]  # fmt: skip
+__all__ = ["LOGS", "SCARCE", "STAGES", "Progress", "over_capacity_message", "run_plan", "run_plans",
+           "build_stage"]  # fmt: skip
 
 #: Callback with the number of stages done, the number of all stages, and the present stage.
 Progress = Callable[[int, int, str], object]
@@ -35,9 +35,9 @@ Progress = Callable[[int, int, str], object]
 #: Stages of a build: synthesis, placement, routing and packing.
 STAGES = 4
 
-#: Line of nextpnr's ``router1``: connections made with and without removing others, the same of the
-#: last thousand, and connections that are left.
-_TO_GO = re.compile(r"^Info:\s+\d+ \|\s+\d+\s+\d+ \|\s+\d+\s+\d+ \|\s*(\d+)\|", re.MULTILINE)
+#: Line of nextpnr's ``router1``, whose last number is matched: the connections that are left. The
+#: numbers before it count connections made with and without removing others, in all and lately.
+_UNROUTED = re.compile(r"^Info:\s+\d+ \|\s+\d+\s+\d+ \|\s+\d+\s+\d+ \|\s*(\d+)\|", re.MULTILINE)
 
 #: Line of nextpnr's ``router2``: wires that more than one connection still uses.
 _OVERUSED = re.compile(r"^Info:\s+iter=\d+ wires=\d+ overused=(\d+) ", re.MULTILINE)
@@ -52,10 +52,10 @@ NETLISTS = (f"{NAME}.json", f"{NAME}.syn.json")
 #: Names in nextpnr of logic cells and block RAMs, which run out first.
 SCARCE = ("ICESTORM_LC", "ICESTORM_RAM", "TRELLIS_COMB", "DP16KD", "LUT4", "BSRAM")
 
-#: Share of a resource from which on a cell without a location means a lack of room. Why below 1:
-#: flip-flops share a tile only with those of the same enable and reset, so that many locations stay
-#: empty.
-_CROWDED = 0.75
+#: Share of a resource in use. Above it, a cell without a location means that the design is too
+#: large. Why below 1: flip-flops share a tile only with those of the same enable and reset, so that
+#: many locations stay empty.
+_CROWDED_SHARE = 0.75
 
 #: Errors of place and route for a bitstream that fits by its counts, but has no location for a cell
 #: or no route for a wire, or is too slow.
@@ -69,17 +69,19 @@ class TooLarge(Misfit):
     """Error of a bitstream with more cells than the device has locations; no placer can help."""
 
 
-class Build(NamedTuple):
-    """The object and the folder of a build.
+class BuildJob(NamedTuple):
+    """The data of a build that all of its attempts share, whatever the placer and the router.
 
     Parameters
     ----------
     topology : Topology
         Topology of the fabric, for advice in errors.
+    board : Board
+        Board of the bitstream.
     work : Path
         Folder in which the tools run.
-    progress : function, optional
-        Callback for the present stage.
+    progress : function of (int, int, str), optional
+        Called with the number of stages done, the number of all stages, and the present stage.
     """
 
     topology: Topology
@@ -88,19 +90,19 @@ class Build(NamedTuple):
     progress: Progress | None
 
 
-class Patience(NamedTuple):
+class TimeLimit(NamedTuple):
     """The time limit of a run of the tools.
 
     Parameters
     ----------
     end : float
-        Time at which the run is stopped, by the monotonic clock.
-    leaves : bool
-        True if a placer that is stuck is stopped earlier.
+        Time at which the run is stopped, as `time.monotonic` counts it, in seconds.
+    stops_stuck_placer : bool
+        True to stop a placer that is stuck before that time, because another one may succeed.
     """
 
     end: float
-    leaves: bool
+    stops_stuck_placer: bool
 
 
 def run_plans(
@@ -118,13 +120,13 @@ def run_plans(
     WorkFailed
         If a tool fails for another reason.
     """
-    build = Build(fabric.program.topology, board, work, progress)
+    build = BuildJob(fabric.program.topology, board, work, progress)
     end = time.monotonic() + 60 * board.minutes
     placers, routers = board.placers or (None,), board.routers or (None,)
     for placer in placers:
         last = placer == placers[-1]
         half = (time.monotonic() + end) / 2
-        patience = Patience(end if last else half, leaves=not last)
+        patience = TimeLimit(end if last else half, stops_stuck_placer=not last)
         for router in routers:
             try:
                 plan, _ = plan_build(fabric, board, baud=baud, router=router, placer=placer)
@@ -139,8 +141,16 @@ def run_plans(
     raise failure
 
 
-def run_plan(plan: BuildPlan, build: Build, patience: Patience) -> None:
-    """Run one plan in the folder of a build.
+def run_plan(plan: BuildPlan, build: BuildJob, patience: TimeLimit) -> None:
+    """Run the tools once, with the placer and the router of a plan.
+
+    Parameters
+    ----------
+    plan : BuildPlan
+        Files and script, as `plan_build` returns them. They are written into the folder of the
+        build, which is emptied first.
+    patience : TimeLimit
+        Time limit of this run.
 
     Raises
     ------
@@ -163,42 +173,46 @@ def run_plan(plan: BuildPlan, build: Build, patience: Patience) -> None:
     tools.set_environment()
     watch_placer = PlacerWatch(work / ROUTING_LOG)
 
-    def look() -> None:
-        done, text = stage(work, NAME, board.products[0])
+    def watch_tools() -> None:
+        done, text = build_stage(work, NAME, board.products[0])
         if build.progress is not None:
             build.progress(done, STAGES, text)
         if time.monotonic() >= patience.end:
-            raise _too_slow(build, text)
-        if patience.leaves:
+            raise _timeout_error(build, text)
+        if patience.stops_stuck_placer:
             watch_placer()
 
     try:
         tools.run("sh", [SCRIPT], folder=work, log="build.log", what=board.name,
-                  look=look)  # fmt: skip
+                  look=watch_tools)  # fmt: skip
     except (Misfit, StuckPlacer):
         raise
     except WorkFailed as error:
-        raise _without_result(build) or _reason(build) or error from None
-    if failure := _without_result(build):
+        raise _missing_result_error(build) or _failure_error(build) or error from None
+    if failure := _missing_result_error(build):
         raise failure
     for log in LOGS:
         (work / log).touch()
 
 
-def _too_slow(build: Build, doing: str) -> Misfit:
+def _timeout_error(build: BuildJob, doing: str) -> Misfit:
     """Return the error of a build that is out of time, with its stage and advice."""
     board, log = build.board, build.work / ROUTING_LOG
-    share, used = _scarcest(read_log(log), SCARCE)
+    share, used = _scarcest_resource(read_log(log), SCARCE)
     state = f"{doing}; it takes {used}, {100 * share:.0f} %" if used else doing
     return Misfit(
         f"Build for {board.name} must end within {board.minutes:g} min, not still be at work "
         f"({state}): --minutes allows more, but fewer nodes, bits or flits are routed sooner; "
-        f"{advice(build.topology, 1.0, board)} (log: {log})"
+        f"{smaller_fabric_hint(build.topology, 1.0, board)} (log: {log})"
     )
 
 
-def _without_result(build: Build) -> WorkFailed | None:
-    """Return the error of the first tool that ended without an error and without its result."""
+def _missing_result_error(build: BuildJob) -> WorkFailed | None:
+    """Return the error for a tool that wrote neither its result nor an error into its log.
+
+    The result is None if all results are there, or if the log of the first tool without its result
+    has an error, which `_failure_error` reports.
+    """
     board, work = build.board, build.work
     results = (
         ("yosys", NETLISTS, f"{NAME}.rpt"),
@@ -210,7 +224,7 @@ def _without_result(build: Build) -> WorkFailed | None:
             if re.search("error", read_log(work / log), re.IGNORECASE):
                 return None
             return WorkFailed(
-                f"Tool {tool} {tools.origin(tool, tools.require(tool))} ended without writing "
+                f"Tool {tool} {tools.origin_text(tool, tools.require(tool))} ended without writing "
                 f"{names[0]} (log: {work / 'build.log'})"
             )
     return None
@@ -221,11 +235,14 @@ def read_log(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
-def _reason(build: Build) -> WorkFailed | None:
-    """Return the error of a failed build: the resource that is exceeded, or the line of a tool."""
+def _failure_error(build: BuildJob) -> WorkFailed | None:
+    """Return the error of a failed build, from the logs of the tools.
+
+    The error names the resource that the device has too little of, or quotes the error of a tool.
+    """
     work, board = build.work, build.board
     for path in (work / ROUTING_LOG, work / "build.log"):
-        if found := over_capacity(read_log(path), build.topology, board):
+        if found := over_capacity_message(read_log(path), build.topology, board):
             return TooLarge(f"{found} (log: {path})")
     for path in (work / ROUTING_LOG, work / f"{NAME}.rpt", work / "build.log"):
         output = read_log(path)
@@ -236,15 +253,19 @@ def _reason(build: Build) -> WorkFailed | None:
     return None
 
 
-def stage(folder: Path, name: str, product: str) -> tuple[int, str]:
-    """Return the stage of a build, from 0 to `STAGES` - 1, and its name.
+def build_stage(folder: Path, name: str, product: str) -> tuple[int, str]:
+    """Return the stage that a build has reached, from 0 to `STAGES` - 1, and its name.
+
+    The stage follows from the files in the folder and from the log of place and route.
 
     Parameters
     ----------
+    folder : Path
+        Folder in which the tools run.
     name : str
-        Stem of the names of its files.
+        Stem of the names of the files there.
     product : str
-        File of the bitstream.
+        Name of the bitstream's file.
     """
     log = folder / f"{name}.tim"
     if not log.exists():
@@ -254,28 +275,33 @@ def stage(folder: Path, name: str, product: str) -> tuple[int, str]:
         return 3, "packing the bitstream"
     if "Routing.." not in text and "Running router2" not in text:
         return 1, "placing"
-    if left := _TO_GO.findall(text):
+    if left := _UNROUTED.findall(text):
         return 2, f"routing, {left[-1]} connections to go"
     if shared := _OVERUSED.findall(text):
         return 2, f"routing, {shared[-1]} wires to be shared no more"
     return 2, "routing"
 
 
-def over_capacity(log: str, topology: Topology, board: Board) -> str | None:
-    """Return a message about a design that is too large; None if a failure has another cause."""
-    share, scarcest = _scarcest(log)
-    if share <= 1 and not (share > _CROWDED and NO_PLACE.search(log)):
+def over_capacity_message(log: str, topology: Topology, board: Board) -> str | None:
+    """Return a message if a log of place and route shows that the design is too large.
+
+    The result is None if the failure has another cause.
+    """
+    share, scarcest = _scarcest_resource(log)
+    if share <= 1 and not (share > _CROWDED_SHARE and PLACEMENT_FAILURE.search(log)):
         return None
     need = "need" if share > 1 else "crowd it with"
     text = f"Fabric must fit into {board.name}, not {need} {scarcest}"
-    return f"{text} ({100 * share:.0f} %); {advice(topology, share, board)}"
+    return f"{text} ({100 * share:.0f} %); {smaller_fabric_hint(topology, share, board)}"
 
 
-def _scarcest(log: str, names: Sequence[str] = ()) -> tuple[float, str]:
-    """Return the largest share of a resource in use, and the numbers in words.
+def _scarcest_resource(log: str, names: Sequence[str] = ()) -> tuple[float, str]:
+    """Return the share in use of the scarcest resource, and a text: "812 of 1280 ICESTORM_LC".
 
     Parameters
     ----------
+    log : str
+        Log of place and route. Without figures in it, the share is 0 and the text empty.
     names : sequence of str
         Resources to look at; all by default.
     """

@@ -17,16 +17,16 @@ from ...errors import InputError, WorkFailed
 from ...rtl.fabric import Fabric
 from ...rtl.run_choices import RunError
 from ...simulation.engines import Engine, EngineRun, Job
-from ...simulation.engines.base import PATIENCE, Messages, Progress
+from ...simulation.engines.base import TIMEOUT_CYCLES, Messages, Progress
 from ...simulation.engines.cells import as_words
-from ...simulation.jobs import check_jobs, completed
+from ...simulation.jobs import check_jobs, complete_job
 from ...simulation.report import SimulationReport
 from ...simulation.simulate import report_of_runs, simulate
 from .bus_access import ADVICE, BusAccess, NoAnswer
-from .gateware import behind_bus
+from .gateware import with_wishbone
 from .uart_bone import BYTES
 
-__all__ = ["BoardEngine", "ConnectedBoard", "digest_on", "taken"]
+__all__ = ["BoardEngine", "ConnectedBoard", "read_digest", "job_for_words"]
 
 #: Attempts to identify a board. Why several: its bridge may be in the middle of a command.
 ATTEMPTS = 3
@@ -39,7 +39,7 @@ LONGEST = 2.0
 _ERRORS = {error.value: error.name.lower() for error in RunError}
 
 
-def digest_on(access: BusAccess) -> int:
+def read_digest(access: BusAccess) -> int:
     """Return the digest of the fabric on a board; see `Fabric.digest`.
 
     Raises
@@ -62,7 +62,10 @@ def digest_on(access: BusAccess) -> int:
 
 
 class BoardEngine(Engine):
-    """An engine that runs a fabric on a board: words and choices of a run go over the bus.
+    """An engine that runs a fabric on a real board, over the bridge and the bus.
+
+    A run writes the words to send and the choices of the job to bus addresses, and reads the
+    received words from there. If the fabric spans several boards, this is the engine of one board.
 
     Parameters
     ----------
@@ -86,22 +89,25 @@ class BoardEngine(Engine):
         """Run several jobs one after another; see `Engine.run_many`."""
         runs = []
         for number, (messages, job) in enumerate(zip(batches, jobs, strict=True), 1):
-            runs.append(self._run(as_words(self.fabric, messages), job))
+            runs.append(self._run_job(as_words(self.fabric, messages), job))
             if progress:
                 progress(number, len(batches))
         return runs
 
-    def _run(self, messages: NDArray[Any], job: Job) -> EngineRun:
-        """Write the words to send, run, and read the received words."""
-        self.send(messages, job)
+    def _run_job(self, messages: NDArray[Any], job: Job) -> EngineRun:
+        """Execute one job: write the words to send, run, and read the received words.
+
+        The board has no second count of cycles, so `EngineRun.edges` repeats the fabric's own.
+        """
+        self.write_messages(messages, job)
         began = time.perf_counter()
-        cycles = self._carry_out(job)
+        cycles = self._execute(job)
         seconds = time.perf_counter() - began
-        words = self.received(job)
+        words = self.read_messages(job)
         moved = messages[self.fabric.here].size + words[self.fabric.here].size
         return EngineRun(words, cycles, cycles, cycles, seconds, moved)
 
-    def send(self, messages: NDArray[Any], job: Job) -> None:
+    def write_messages(self, messages: NDArray[Any], job: Job) -> None:
         """Write the words that the nodes of this board send.
 
         Parameters
@@ -109,16 +115,16 @@ class BoardEngine(Engine):
         messages : ndarray, shape (nodes, words)
             Words of all nodes, those of other boards included.
         """
-        addresses = self._addresses(self._map.window("send"), messages.shape[1], job)
+        addresses = self._word_addresses(self._map.window("send"), messages.shape[1], job)
         own = messages[self.fabric.here]
         parts = [own >> (DATA_BITS * k) & 0xFFFFFFFF for k in range(self._map.parts)]
         self._access.write(addresses.ravel(), np.stack(parts, -1).ravel())
 
-    def received(self, job: Job) -> NDArray[Any]:
+    def read_messages(self, job: Job) -> NDArray[Any]:
         """Return the received words, shape (nodes, words); zeros for nodes of other boards."""
         layout = self.fabric.layouts[job.mode or 0]
         count = layout.recv_words // self.fabric.flits * self.fabric.program.length_of(job.length)
-        addresses = self._addresses(self._map.window("receive"), count, job)
+        addresses = self._word_addresses(self._map.window("receive"), count, job)
         got = self._access.read(addresses.ravel()).reshape(addresses.shape)
         nodes = self.fabric.program.topology.nodes
         words = as_words(self.fabric, np.zeros((nodes, count), int))
@@ -126,8 +132,23 @@ class BoardEngine(Engine):
             words[self.fabric.here] |= as_words(self.fabric, got[..., k]) << (DATA_BITS * k)
         return words
 
-    def _addresses(self, window: Window, words: int, job: Job) -> NDArray[np.int64]:
-        """Return the address of each bus word, shape (nodes, words, bus words of a flit)."""
+    def _word_addresses(self, window: Window, words: int, job: Job) -> NDArray[np.int64]:
+        """Return the bus address of each word in a window of the register map.
+
+        Parameters
+        ----------
+        window : Window
+            Addresses of the sent, or of the received, words.
+        words : int
+            Number of words of each node.
+        job : Job
+            Job that decides the length of the messages.
+
+        Returns
+        -------
+        ndarray of int, shape (nodes, words, bus words of a flit)
+            Byte addresses.
+        """
         part, flit = np.divmod(np.arange(words), self.fabric.program.length_of(job.length))
         places = window.flit_bytes * (part * self.fabric.flits + flit)
         nodes = window.offset + window.stride * np.arange(window.nodes)
@@ -135,26 +156,32 @@ class BoardEngine(Engine):
         addresses: NDArray[np.int64] = nodes[:, None, None] + places[:, None] + bus_words
         return addresses
 
-    def _carry_out(self, job: Job) -> int:
+    def _execute(self, job: Job) -> int:
         """Start a run, wait for its end, and return its cycles."""
         self.start(job)
-        if code := self.wait(job):
+        if code := self.wait_for_end(job):
             error = _ERRORS.get(code, hex(code))
             raise WorkFailed(f"The board refused {job} ({error})")
-        return self.shown("cycles")
+        return self.read_register("cycles")
 
     def start(self, job: Job) -> None:
-        """Start a run."""
+        """Write the choices of a job into the registers, and start the run."""
         # Before a load, the mode register may have been set to a mode that no longer exists.
         mode = {"mode": 0} if self.fabric.tables else {}
         for name, value in (mode | job.inputs | {"start": 1}).items():
-            self.write(name, value)
+            self.write_register(name, value)
 
-    def wait(self, job: Job) -> int:
-        """Wait for the end of a run; return its error number, 0 for success."""
-        most = self.fabric.cycles_of(job.length, mode=job.mode) + PATIENCE
+    def wait_for_end(self, job: Job) -> int:
+        """Wait until a run ends or is refused; return its error number, 0 for success.
+
+        Raises
+        ------
+        WorkFailed
+            If the run does not end within `LONGEST` seconds.
+        """
+        most = self.fabric.cycles_of(job.length, mode=job.mode) + TIMEOUT_CYCLES
         reads, end = 0, time.monotonic() + LONGEST
-        while (status := self.shown("status")) & 1 or not status & 0xF2:
+        while (status := self.read_register("status")) & 1 or not status & 0xF2:
             reads += 1  # a read takes at least one cycle, so `most` reads cover the whole run
             if reads > most and time.monotonic() > end:
                 raise WorkFailed(
@@ -163,12 +190,12 @@ class BoardEngine(Engine):
                 )
         return status >> 4 & 15
 
-    def write(self, register: str, value: int) -> None:
-        """Write a register."""
+    def write_register(self, register: str, value: int) -> None:
+        """Write a register of the fabric, by its name in the register map."""
         self._access.write_word(self._map.register(register).offset, value)
 
-    def shown(self, register: str) -> int:
-        """Return the value of a register."""
+    def read_register(self, register: str) -> int:
+        """Return the value of a register of the fabric, by its name in the register map."""
         return self._access.read_word(self._map.register(register).offset)
 
 
@@ -201,11 +228,11 @@ class ConnectedBoard:
 
     def __init__(self, fabric: Fabric, access: BusAccess) -> None:
         self.fabric, self.access = fabric.behind(None), access
-        registers = behind_bus(fabric).register_map
+        registers = with_wishbone(fabric).register_map
         assert registers is not None
         self.registers = registers
         self.engine = BoardEngine(self.fabric, registers, access)
-        digest = digest_on(access)
+        digest = read_digest(access)
         if digest != self.fabric.digest:
             raise WorkFailed(
                 f"Board on {access.name} holds another fabric ({digest:08x}) than "
@@ -220,10 +247,13 @@ class ConnectedBoard:
 
     @property
     def loaded(self) -> int | None:
-        """First 32 bits of the digest of the loaded program; 0 for none, None with fixed tables."""
+        """First 32 bits of the digest of the program in the loaded tables.
+
+        0 if no program is loaded; None for a fabric without loaded tables.
+        """
         if self.fabric.tables is None:
             return None
-        return self.engine.shown("loaded_program")
+        return self.engine.read_register("loaded_program")
 
     def load(self, image: Any) -> None:
         """Load an image, as `torusfabric.image` makes it; later runs execute its program.
@@ -250,7 +280,11 @@ class ConnectedBoard:
         self.engine = BoardEngine(self.fabric, self.registers, self.access)
 
     def write_image(self, image: Any) -> None:
-        """Write an image into the tables, and see to it that it is there; as of `load`."""
+        """Write an image into the tables of the board, and check that its program is loaded then.
+
+        In contrast to `load`, later runs still use the program of `fabric` for expected words.
+        Errors are those of `load`.
+        """
         made, wanted = image.room.digest(image.width), int(image.program.digest[:8], 16)
         tables = self.fabric.tables
         known = tables.room.digest(self.fabric.width) if tables else self.fabric.digest
@@ -281,7 +315,8 @@ class ConnectedBoard:
         Parameters
         ----------
         jobs : sequence of Job or int, optional
-            Jobs, or a number of random jobs, as for `torusfabric.simulate`.
+            Jobs. As for `torusfabric.simulate`, a number n means the default jobs and n random
+            jobs; the default jobs alone are the default.
         seed : int
             Seed of the random words and jobs.
         repeat : int
@@ -323,14 +358,14 @@ class ConnectedBoard:
         Parameters
         ----------
         words : array of int, shape (nodes, words)
-            Words that each node sends: its messages, one after another.
+            Words that each node of the board sends: its messages, one after another.
         job : Job, optional
             Job to run; its length follows from the words if it has none.
 
         Returns
         -------
         words : ndarray, shape (nodes, words)
-            Words that each node has received.
+            Words that each node of the board has received.
         report : SimulationReport
             Comparison with the expected words, and cycles.
 
@@ -347,7 +382,7 @@ class ConnectedBoard:
         >>> words[0].tolist(), report.passed
         ([10, 140], True)
         """
-        job, own = taken(self.fabric, np.asarray(words), job or Job())
+        job, own = job_for_words(self.fabric, np.asarray(words), job or Job())
         messages = np.zeros((self.fabric.program.topology.nodes, own.shape[1]), own.dtype)
         messages[self.fabric.here] = own
         began = time.perf_counter()
@@ -362,13 +397,23 @@ class ConnectedBoard:
         return f"<ConnectedBoard {self.access.name}: {self.fabric.program!r}>"
 
 
-def taken(fabric: Fabric, given: NDArray[Any], job: Job) -> tuple[Job, NDArray[Any]]:
-    """Return the complete job that carries some words, and the words in the type of an engine.
+def job_for_words(fabric: Fabric, given: NDArray[Any], job: Job) -> tuple[Job, NDArray[Any]]:
+    """Check the words that a user gives for a run, and complete the job of the run.
 
     Parameters
     ----------
     given : ndarray of int
-        Words of a caller, a row for each node of the board.
+        Words to send, a row for each node of the board.
+    job : Job
+        Choices of the user. If it has no length and the fabric leaves this choice, the length
+        follows from the number of words.
+
+    Returns
+    -------
+    job : Job
+        The job with every choice filled in.
+    words : ndarray
+        The words in the type that engines use.
 
     Raises
     ------
@@ -379,7 +424,7 @@ def taken(fabric: Fabric, given: NDArray[Any], job: Job) -> tuple[Job, NDArray[A
     parts = fabric.layouts[job.mode or 0].send_words // fabric.flits
     if fabric.program.any_length and job.length is None and given.shape:
         job = job._replace(length=given.size // (fabric.nodes * parts))
-    job = completed(fabric, job)
+    job = complete_job(fabric, job)
     check_jobs(fabric, [job])
     shape = fabric.nodes, parts * fabric.program.length_of(job.length)
     largest = (1 << fabric.width) - 1

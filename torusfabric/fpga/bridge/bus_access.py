@@ -27,7 +27,7 @@ BURST = 64
 PATIENCE, LONGEST = 2.0, 1024
 
 #: Seconds after which a read returns the bytes that have come.
-QUIET = 0.05
+READ_SECONDS = 0.05
 
 #: Advice in errors about a board that does not answer as expected.
 ADVICE = "is the bitstream on it, and are port and baud rate right?"
@@ -61,17 +61,17 @@ def open_port(path: str, *, baud: int = BAUD) -> Any:
 
     try:
         limit = PATIENCE + 10 * LONGEST / baud
-        return serial.Serial(path, baud, timeout=QUIET, write_timeout=limit)
+        return serial.Serial(path, baud, timeout=READ_SECONDS, write_timeout=limit)
     except OverflowError:
         raise InputError(f"Baud rate must be one that the port knows, not {baud}") from None
     except (OSError, ValueError, serial.SerialException) as error:
         raise InputError(
             f"Port must be a serial port that can be opened, not {path or repr(path)} "
-            f"({_reason(error)})"
+            f"({_error_reason(error)})"
         ) from None
 
 
-def _reason(error: Exception) -> str:
+def _error_reason(error: Exception) -> str:
     """Return the reason in an error of pyserial."""
     for pattern in (r"\[Errno \d+\] ([^:']+)", r"\(\d+, '([^']+)'\)"):
         if found := re.findall(pattern, str(error)):
@@ -97,9 +97,15 @@ class BusAccess:
         return self._port.name
 
     def drain(self) -> None:
-        """Drop all bytes that have come, and wait until no more come."""
+        """Drop all bytes that have arrived, and wait until the board is silent.
+
+        Raises
+        ------
+        WorkFailed
+            If bytes still arrive after `PATIENCE` seconds.
+        """
         end = time.monotonic() + PATIENCE
-        with self._attached():
+        with self._as_work_failed():
             while said := self._port.read(1 << 12):
                 if time.monotonic() > end:
                     raise WorkFailed(
@@ -108,11 +114,11 @@ class BusAccess:
                     )
 
     def read_word(self, address: int) -> int:
-        """Read a word."""
+        """Read the word at a byte address; see `read`."""
         return int(self.read([address])[0])
 
     def write_word(self, address: int, word: int) -> None:
-        """Write a word."""
+        """Write the word at a byte address; see `write`."""
         self.write([address], [word])
 
     def read(self, addresses: ArrayLike) -> NDArray[np.uint32]:
@@ -128,7 +134,7 @@ class BusAccess:
         WorkFailed
             If the board does not answer.
         """
-        answers = [self._burst(Command.READ, part) for part in _bursts(addresses)]
+        answers = [self._send_command(Command.READ, part) for part in _split_into_bursts(addresses)]
         return np.concatenate([np.zeros(0, np.uint32), *answers])
 
     def write(self, addresses: ArrayLike, words: ArrayLike) -> None:
@@ -148,22 +154,28 @@ class BusAccess:
         """
         words = np.asarray(words, np.uint32)
         done = 0
-        for part in _bursts(addresses):
+        for part in _split_into_bursts(addresses):
             data = words[done : done + len(part)]
-            self._burst(Command.WRITE, part, data)
+            self._send_command(Command.WRITE, part, data)
             done += len(part)
 
-    def _burst(
+    def _send_command(
         self, command: Command, addresses: NDArray[Any], words: Sequence[int] | NDArray[Any] = ()
     ) -> NDArray[np.uint32]:
-        """Send a command and return the words that are read."""
+        """Send one command for at most `BURST` consecutive addresses.
+
+        Returns
+        -------
+        ndarray of uint32
+            The words that a read command reads; empty for a write command.
+        """
         head = bytes([command, len(addresses)]) + int(addresses[0] // BYTES).to_bytes(BYTES, "big")
-        with self._attached():
+        with self._as_work_failed():
             self._port.write(head + np.asarray(words, ">u4").tobytes())
             size = BYTES * len(addresses) if command is Command.READ else 0
-            return np.frombuffer(self._answer(size), ">u4").astype(np.uint32)
+            return np.frombuffer(self._read_answer(size), ">u4").astype(np.uint32)
 
-    def _answer(self, size: int) -> bytes:
+    def _read_answer(self, size: int) -> bytes:
         """Return `size` bytes of the board's answer."""
         answer, last = bytearray(), time.monotonic()
         while len(answer) < size:
@@ -179,7 +191,7 @@ class BusAccess:
         return bytes(answer)
 
     @contextlib.contextmanager
-    def _attached(self) -> Iterator[None]:
+    def _as_work_failed(self) -> Iterator[None]:
         """Turn errors of the port into `WorkFailed`: the board is unplugged, or accepts nothing."""
         try:
             yield
@@ -189,7 +201,7 @@ class BusAccess:
             ) from None
 
 
-def _bursts(addresses: ArrayLike) -> Iterator[NDArray[np.int64]]:
+def _split_into_bursts(addresses: ArrayLike) -> Iterator[NDArray[np.int64]]:
     """Yield runs of consecutive addresses, of at most `BURST` words."""
     each = np.asarray(addresses, np.int64)
     ends = [*(1 + np.flatnonzero(np.diff(each) != BYTES)), len(each)]

@@ -19,11 +19,19 @@ from .uart_bone import UartBone
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["MIN_DIVISOR", "PATIENCE", "Bridge", "Gateware", "UartReceiver", "UartTransmitter",
-           "behind_bus", "divisor_for"]  # fmt: skip
+__all__ = [
+    "MIN_DIVISOR",
+    "TIMEOUT_SECONDS",
+    "Bridge",
+    "Gateware",
+    "UartReceiver",
+    "UartTransmitter",
+    "with_wishbone",
+    "clock_divisor",
+]
 
 #: Seconds without a byte after which a command is dropped, as in LiteX.
-PATIENCE = 0.1
+TIMEOUT_SECONDS = 0.1
 
 #: Name of the adapter that puts a fabric behind Wishbone.
 WISHBONE = "wishbone"
@@ -36,7 +44,7 @@ MIN_DIVISOR = 4
 TOLERANCE = 0.02
 
 
-def behind_bus(fabric: "Fabric") -> "Fabric":
+def with_wishbone(fabric: "Fabric") -> "Fabric":
     """Return a fabric behind Wishbone, with beats of one flit.
 
     A fabric of this form is returned unchanged.
@@ -77,7 +85,7 @@ class Bridge(wiring.Component):
     """
 
     def __init__(self, fabric: "Fabric", timeout: int, *, gated: bool = False) -> None:
-        self.fabric, self._timeout = behind_bus(fabric), timeout
+        self.fabric, self._timeout = with_wishbone(fabric), timeout
         self.assembly = Assembly(self.fabric.netlist, gated=gated)
         super().__init__(
             {
@@ -104,11 +112,14 @@ class Bridge(wiring.Component):
                 given, gives = pair if member.flow is Out else pair[::-1]
                 m.d.comb += given.eq(gives)
         self.fabric.close(m, fabric, platform)
-        m.d.comb += [self.running.eq(fabric.net("busy")), self.done.eq(fabric.net("done"))]
+        m.d.comb += [
+            self.running.eq(fabric.signal_of_net("busy")),
+            self.done.eq(fabric.signal_of_net("done")),
+        ]
         return m
 
 
-def divisor_for(frequency: float, baud: int) -> int:
+def clock_divisor(frequency: float, baud: int) -> int:
     """Return the clock cycles of a bit on the serial line.
 
     Parameters

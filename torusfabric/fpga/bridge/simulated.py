@@ -19,17 +19,17 @@ from .gateware import Bridge
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["PERIOD", "TIMEOUT", "Bytes", "SimulatedPort"]
+__all__ = ["CYCLE_SECONDS", "TIMEOUT_CYCLES", "SimulatedBytePort", "SimulatedPort"]
 
 #: Cycles without a byte after which a read returns the bytes that have come; cycles without a byte
 #: after which the bridge drops a command.
-QUIET, TIMEOUT = 1 << 10, 1 << 8
+QUIET_CYCLES, TIMEOUT_CYCLES = 1 << 10, 1 << 8
 
 #: Seconds of a cycle in simulation; any value will do.
-PERIOD = 1e-8
+CYCLE_SECONDS = 1e-8
 
 
-class Bytes:
+class SimulatedBytePort:
     """A `BytePort` in front of a simulated bridge; `read` lets the simulation advance.
 
     Parameters
@@ -42,7 +42,7 @@ class Bytes:
         self.name, self._simulator = name, simulator
         self._sent, self._answered = deque[int](), bytearray()
 
-    async def passed(self, bridge: Bridge, domain: str, ctx: SimulatorContext) -> None:
+    async def pass_bytes(self, bridge: Bridge, domain: str, ctx: SimulatorContext) -> None:
         """Pass a byte each way in every cycle, as far as there is one.
 
         Parameters
@@ -52,11 +52,11 @@ class Bytes:
         """
         ctx.set(bridge.answer.ready, 1)
         while True:
-            self._pass(bridge, ctx)
+            self._pass_byte(bridge, ctx)
             await ctx.tick(domain)
 
-    def _pass(self, bridge: Bridge, ctx: SimulatorContext) -> None:
-        """Pass a byte each way in this cycle."""
+    def _pass_byte(self, bridge: Bridge, ctx: SimulatorContext) -> None:
+        """Exchange at most one byte with the bridge in each direction, in this cycle."""
         received, answer = bridge.received, bridge.answer
         ctx.set(received.valid, bool(self._sent))
         ctx.set(received.payload, self._sent[0] if self._sent else 0)
@@ -66,9 +66,9 @@ class Bytes:
             self._answered.append(ctx.get(answer.payload))
 
     def read(self, size: int) -> bytes:
-        """Read `size` bytes, or fewer if none come for `QUIET` steps."""
+        """Read `size` bytes, or fewer if none come for `QUIET_CYCLES` steps."""
         quiet = 0
-        while len(self._answered) < size and quiet < QUIET:
+        while len(self._answered) < size and quiet < QUIET_CYCLES:
             before = len(self._sent), len(self._answered)
             self._simulator.advance()
             quiet = quiet + 1 if before == (len(self._sent), len(self._answered)) else 0
@@ -77,11 +77,11 @@ class Bytes:
         return found
 
     def write(self, data: bytes) -> None:
-        """Send bytes."""
+        """Queue bytes for the bridge; `read` lets it take them."""
         self._sent.extend(data)
 
 
-class SimulatedPort(Bytes):
+class SimulatedPort(SimulatedBytePort):
     """The port of a simulated bridge in front of a fabric.
 
     Parameters
@@ -91,11 +91,11 @@ class SimulatedPort(Bytes):
     """
 
     def __init__(self, fabric: Fabric) -> None:
-        self._bridge = Bridge(fabric, TIMEOUT, gated=True)
+        self._bridge = Bridge(fabric, TIMEOUT_CYCLES, gated=True)
         super().__init__(Simulator(self._bridge), "sim")
-        self._simulator.add_testbench(self._pass_bytes, background=True)
+        self._simulator.add_testbench(self._pass_bytes_and_clock, background=True)
 
-    async def _pass_bytes(self, ctx: SimulatorContext) -> None:
+    async def _pass_bytes_and_clock(self, ctx: SimulatorContext) -> None:
         """Pass bytes, and clock only the nodes that need it.
 
         Why: the simulator then evaluates these nodes only.
@@ -104,13 +104,13 @@ class SimulatedPort(Bytes):
         clock = Clock(ctx, design)
         # A node needs a clock during a run, and until a read or write has passed its pipeline.
         names = ("start", "busy", *(("load_we",) if fabric.tables else ()))
-        active, node = Cat(map(design.net, names)), design.net("host_node")
+        active, node = Cat(map(design.signal_of_net, names)), design.signal_of_net("host_node")
         concerned = deque[int](maxlen=2 + max(fabric.read_latency, fabric.write_latency))
         every = fabric.nodes
         concerned.append(every)
         ctx.set(self._bridge.answer.ready, 1)
         while True:
-            self._pass(self._bridge, ctx)
+            self._pass_byte(self._bridge, ctx)
             concerned.append(every if ctx.get(active) else ctx.get(node) % every)
             await clock.tick(*(() if every in concerned else concerned))
-            await ctx.delay(PERIOD)
+            await ctx.delay(CYCLE_SECONDS)

@@ -93,7 +93,7 @@ class UartBone(wiring.Component):
         ]
         with m.FSM() as states:
             receiving = [states.ongoing(name) for name in ("LENGTH", "ADDRESS", "WORD")]
-            late = self._late(m, Cat(receiving).any() & ~heard)
+            late = self._timeout_signal(m, Cat(receiving).any() & ~heard)
             m.d.comb += self.received.ready.eq(Cat(receiving, states.ongoing("COMMAND")).any())
             with m.State("COMMAND"):
                 m.d.sync += [count.eq(0), writing.eq(byte[0]), fixed.eq(byte > Command.READ)]
@@ -122,7 +122,7 @@ class UartBone(wiring.Component):
                 with m.Elif(late):
                     m.next = "COMMAND"
             with m.State("ACCESS"):
-                self._access(m, left, data, writing=writing, fixed=fixed)
+                self._add_access(m, left, data, writing=writing, fixed=fixed)
             with m.State("ANSWER"):
                 m.d.comb += self.answer.valid.eq(1)
                 with m.If(self.answer.ready):
@@ -133,10 +133,14 @@ class UartBone(wiring.Component):
                         m.next = "COMMAND"
         return m
 
-    def _access(
+    def _add_access(
         self, m: Module, left: Signal, data: Signal, *, writing: Value, fixed: Value
     ) -> None:
-        """Do one access in this state, then go on to the answer or to the next word."""
+        """Make the hardware of the state that accesses the bus for one word.
+
+        After the acknowledgement, a read goes on to the state that sends the word. A write goes on
+        to the next word of the command, or to the next command.
+        """
         m.d.comb += self.wb_cyc.eq(1)
         with m.If(self.wb_ack | self.wb_err):
             m.d.sync += [left.eq(left - 1), self.wb_adr.eq(self.wb_adr + ~fixed)]
@@ -148,8 +152,11 @@ class UartBone(wiring.Component):
             with m.Else():
                 m.next = "WORD"
 
-    def _late(self, m: Module, waits: Value) -> Value:
-        """Return a signal that is high when no byte has come for `timeout` cycles."""
+    def _timeout_signal(self, m: Module, waits: Value) -> Value:
+        """Return a signal that is high once `waits` has been high for at least `timeout` cycles.
+
+        The number of cycles is rounded up to a power of two, which saves a comparator.
+        """
         bits = (self._timeout - 1).bit_length()
         waited = Signal(bits + 1, name="waited")
         m.d.sync += waited.eq(Mux(waits, waited + 1, 0))

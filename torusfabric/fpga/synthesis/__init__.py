@@ -12,7 +12,7 @@ module             content
 ``flow``           `Flow`: runs of yosys and nextpnr on one module, with cached results
 ``wrappers``       Verilog around modules: a harness for place and route, ROMs
 ``nextpnr``        logs and reports of nextpnr
-``cones``          LUTs of a router by purpose
+``lut_purposes``   LUTs of a router by purpose
 ``full_crossbar``  the router that a report compares with
 ``memory_choice``  choice between LUTs and block RAMs for memories
 ``synthesize``     all of the above on a whole fabric

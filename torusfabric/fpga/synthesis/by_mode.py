@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from .report import SynthesisReport
     from .synthesize import Progress
 
-__all__ = ["StoredWords", "cost_by_mode", "cost_of_forms", "count_words", "mode_alone"]
+__all__ = ["StoredWords", "cost_by_mode", "cost_of_forms", "count_memory_words", "mode_program"]
 
 #: Context manager around the synthesis of one mode, made from the name of the mode.
-Around = Callable[[str], AbstractContextManager["Progress | None"]]
+ProgressContext = Callable[[str], AbstractContextManager["Progress | None"]]
 
 
 class StoredWords(NamedTuple):
@@ -40,8 +40,9 @@ class StoredWords(NamedTuple):
     sent : int
         Words of send memories, which the host writes.
     send_maps : int
-        Number of layouts of send memories. Each layout has memories of its own. Why: the host
-        writes before it is known which form will read.
+        Number of different layouts, that is, address maps of the words that the host writes. Forms
+        with different layouts cannot share send memories. Why: the host writes before the start,
+        which decides the form that reads.
     """
 
     received: int
@@ -49,14 +50,14 @@ class StoredWords(NamedTuple):
     send_maps: int
 
 
-def count_words(program: Program) -> StoredWords:
+def count_memory_words(program: Program) -> StoredWords:
     """Count the words of all memories of a program.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall")]
-    >>> count_words(tf.compile(plans, max_flits=2))
+    >>> count_memory_words(tf.compile(plans, max_flits=2))
     StoredWords(received=180, sent=180, send_maps=2)
     """
     own = np.array([memory.own for memory in program.memories])
@@ -68,7 +69,7 @@ def count_words(program: Program) -> StoredWords:
     )
 
 
-def mode_alone(program: Program, mode: int) -> Program:
+def mode_program(program: Program, mode: int) -> Program:
     """Return the program of one mode alone, with all its forms.
 
     Examples
@@ -76,7 +77,7 @@ def mode_alone(program: Program, mode: int) -> Program:
     >>> import torusfabric as tf
     >>> broadcasts = [tf.plan("9", "broadcast", trees=trees) for trees in (1, 2)]
     >>> program = tf.compile([tf.plan("9", "allgather"), broadcasts], max_flits=64)
-    >>> [len(mode_alone(program, mode).forms) for mode in (0, 1)]
+    >>> [len(mode_program(program, mode).forms) for mode in (0, 1)]
     [1, 2]
     """
     chosen = program.modes[mode]
@@ -86,7 +87,9 @@ def mode_alone(program: Program, mode: int) -> Program:
     return replace(merge(parts), served=(chosen.ranges,))
 
 
-def cost_by_mode(fabric: Fabric, report: SynthesisReport, around: Around) -> dict[str, Any]:
+def cost_by_mode(
+    fabric: Fabric, report: SynthesisReport, around: ProgressContext
+) -> dict[str, Any]:
     """Synthesize a fabric for each mode alone, and compare them with the fabric for all modes.
 
     The fabrics have the same width and the same largest number of flits.
@@ -114,12 +117,12 @@ def cost_by_mode(fabric: Fabric, report: SynthesisReport, around: Around) -> dic
     program, modes = fabric.program, list[dict[str, Any]]()
     inputs = count_inputs(program)
     for number, mode in enumerate(program.modes):
-        names = {"collective": program.name_of(mode), "algorithm": mode.algorithms}
+        names = {"collective": program.name_of(mode), "algorithm": mode.algorithm_names}
         with around(" by ".join(names.values())) as progress:
-            costs = _cost_of(fabric, mode_alone(program, number), report, progress)
+            costs = _cost_of_program(fabric, mode_program(program, number), report, progress)
         counts = {"inputs": inputs.of_modes[number], "own_inputs": inputs.own[number]}
         modes.append({"mode": number, **names, **costs, **counts})
-    together, least = _costs(fabric, report), _dearest_router(report).get("least_luts")
+    together, least = _report_costs(fabric, report), _largest_router(report).get("least_luts")
     dearest = {name: max(mode[name] for mode in modes) for name in together}
 
     def ratio(name: str, value: int | None) -> float | None:
@@ -129,7 +132,7 @@ def cost_by_mode(fabric: Fabric, report: SynthesisReport, around: Around) -> dic
         "modes": modes,
         "together": together
         | {"inputs": inputs.total, "shared_inputs": inputs.shared}
-        | {"words": count_words(program)._asdict()},
+        | {"words": count_memory_words(program)._asdict()},
         "ratios": {name: ratio(name, value) for name, value in together.items()},
         "least_router_luts": least,
         "least_router_ratio": ratio("router_luts", least),
@@ -137,7 +140,7 @@ def cost_by_mode(fabric: Fabric, report: SynthesisReport, around: Around) -> dic
 
 
 def cost_of_forms(
-    fabric: Fabric, report: SynthesisReport, by_mode: dict[str, Any] | None, around: Around
+    fabric: Fabric, report: SynthesisReport, by_mode: dict[str, Any] | None, around: ProgressContext
 ) -> list[dict[str, Any]]:
     """Synthesize, for each mode with several forms, a fabric with only the form for long messages.
 
@@ -160,35 +163,48 @@ def cost_of_forms(
     """
     found = []
     for number, mode in enumerate(fabric.program.modes):
-        if not mode.several:
+        if not mode.has_several_ranges:
             continue
         luts = by_mode["modes"][number]["luts"] if by_mode else report.fabric["luts"]
         form = fabric.program.part(mode.form_of(fabric.flits))
         with around(f"{mode.collective} by {mode.schedule.algorithm}") as progress:
-            longest = _cost_of(fabric, form, report, progress)["luts"]
+            longest = _cost_of_program(fabric, form, report, progress)["luts"]
         share = round(1 - longest / luts, 3)
         found.append({"mode": number, "luts": luts, "longest": longest, "share": share})
     return found
 
 
-def _cost_of(
+def _cost_of_program(
     fabric: Fabric, program: Program, report: SynthesisReport, progress: Progress | None
 ) -> dict[str, int]:
-    """Synthesize a fabric with another program, and return its costs."""
+    """Synthesize the fabric with another program, and return its `_report_costs`.
+
+    Parameters
+    ----------
+    report : SynthesisReport
+        Report that names the target and the mapping.
+    """
     alone = fabric.with_program(program)
     found = synthesis.synthesize(alone, report.target, mapping=report.mapping, progress=progress)
-    return _costs(alone, found)
+    return _report_costs(alone, found)
 
 
-def _costs(fabric: Fabric, report: SynthesisReport) -> dict[str, int]:
-    """Return costs of the largest router and of the whole fabric, and memory and ROM bits."""
-    inventory, router = take_inventory(fabric.netlist), _dearest_router(report)
+def _report_costs(fabric: Fabric, report: SynthesisReport) -> dict[str, int]:
+    """Return the costs that are compared: of the largest router, of the fabric, and of memories.
+
+    Returns
+    -------
+    dict of str to int
+        ``router_luts``, ``router_ffs`` and ``router_brams`` of the router class with the most LUTs;
+        ``luts``, ``ffs`` and ``brams`` of the fabric; ``memory_bits`` and ``rom_bits``.
+    """
+    inventory, router = take_inventory(fabric.netlist), _largest_router(report)
     names = ("luts", "ffs", "brams")
     costs = {f"router_{name}": router[name] for name in names}
     costs |= {name: report.fabric[name] for name in names}
     return costs | {"memory_bits": inventory.memory_bits, "rom_bits": inventory.rom_bits}
 
 
-def _dearest_router(report: SynthesisReport) -> dict[str, Any]:
+def _largest_router(report: SynthesisReport) -> dict[str, Any]:
     """Return the row of the router class with the most LUTs."""
     return max(report.classes, key=lambda row: row["luts"])

@@ -8,7 +8,7 @@ fabrics, but the vendor's synthesis has others.
 from ...verilog.ecp5 import ECP5
 from ...verilog.lut6 import LUT6
 from ...verilog.writer import LUT4
-from .family import Cost, Family, alms, ice40_cells
+from .family import Cost, Family, count_alms, count_ice40_cells
 from .nextpnr import ECP5_PLACERS
 
 __all__ = ["FAMILIES"]
@@ -38,7 +38,7 @@ _XILINX = {
 }
 
 
-def _xilinx(family: str) -> Family:
+def _xilinx_family(family: str) -> Family:
     return Family(
         f"synth_xilinx -family {family} -flatten -noiopad -noclkbuf",
         _XILINX,
@@ -69,7 +69,7 @@ FAMILIES = {
         pnr="nextpnr-ice40",
         pnr_args=("--pcf-allow-unconstrained", "--opt-timing", "--placer-heap-timingweight", "20"),
         defines=(LUT4,),
-        logic_cells=ice40_cells,
+        logic_cells=count_ice40_cells,
     ),
     # PFUMX and L6MUX21 make wide multiplexers of two and four LUTs; selections mapped to them take
     # more LUTs and fewer levels. Multiplexers whose Verilog has a body of ECP5 cells use these
@@ -113,8 +113,8 @@ FAMILIES = {
         defines=(LUT4,),
         pads="iopadmap -bits -inpad IBUF O:I -outpad OBUF I:O",
     ),
-    "xilinx-7": _xilinx("xc7"),
-    "xilinx-us": _xilinx("xcup"),
+    "xilinx-7": _xilinx_family("xc7"),
+    "xilinx-us": _xilinx_family("xcup"),
     "cyclone-v": Family(
         "synth_intel_alm -family cyclonev -noiopad -noclkbuf",
         {
@@ -128,7 +128,7 @@ FAMILIES = {
         },
         defines=(LUT6,),
         inputs=6,
-        logic_cells=alms,
+        logic_cells=count_alms,
     ),
     "nexus": Family(
         "synth_nexus -noiopad",

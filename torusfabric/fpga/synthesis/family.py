@@ -10,7 +10,7 @@ from typing import Any
 
 from ...toolchain.values import Choice
 
-__all__ = ["Cost", "Family", "Mapping", "alms", "ice40_cells"]
+__all__ = ["Cost", "Family", "Mapping", "count_alms", "count_ice40_cells"]
 
 
 @dataclass(frozen=True)
@@ -118,17 +118,17 @@ class Family:
     logic_cells: Callable[[dict[str, Any]], int] | None = None
     block_shapes: tuple[tuple[int, int], ...] = ()
 
-    def blocks(self, width: int, depth: int) -> int:
-        """Return the number of block RAMs of a memory."""
+    def block_ram_count(self, width: int, depth: int) -> int:
+        """Return the fewest block RAMs that hold a memory of `depth` words of `width` bits."""
         return min(-(-depth // words) * -(-width // bits) for words, bits in self.block_shapes)
 
-    def script(self, top: str, mapping: Mapping, *, pads: bool = False) -> str:
+    def yosys_script(self, top: str, mapping: Mapping, *, pads: bool = False) -> str:
         """Return the yosys commands that map a module; with `pads`, its ports become pins.
 
         Examples
         --------
         >>> ice40 = Family("synth_ice40", {}, before_registers=("dffunmap",))
-        >>> print(ice40.script("node", Mapping.FAST), end="")
+        >>> print(ice40.yosys_script("node", Mapping.FAST), end="")
         synth_ice40 -top node -run begin:map_ffs
         dffunmap
         synth_ice40 -top node -run map_ffs:
@@ -141,7 +141,7 @@ class Family:
             )
         return f"{command}\n" + (f"{self.pads} {top}\n" if pads and self.pads else "")
 
-    def price(self, kind: str) -> Cost | None:
+    def cell_cost(self, kind: str) -> Cost | None:
         """Return the cost of a cell type; None for an unknown type."""
         for price, patterns in self.cells.items():
             if any(fnmatchcase(kind, pattern) for pattern in patterns.split()):
@@ -149,7 +149,7 @@ class Family:
         return None
 
 
-def ice40_cells(module: dict[str, Any]) -> int:
+def count_ice40_cells(module: dict[str, Any]) -> int:
     """Return the iCE40 logic cells that the LUTs, flip-flops and carry bits of a module fill."""
     cells = module["cells"].values()
     readers: dict[object, int] = {}
@@ -178,7 +178,7 @@ def ice40_cells(module: dict[str, Any]) -> int:
 #: Halves of an ALM that each Cyclone V cell takes, at most. Two LUTs of up to four inputs share an
 #: ALM. So do two LUTs of five inputs with two inputs in common, which is not counted on. An MLAB of
 #: ten ALMs has 20 bits a word.
-_HALVES = {
+_ALM_HALVES = {
     "MISTRAL_ALUT6": 2,
     "MISTRAL_ALUT5": 2,
     "MISTRAL_ALUT4": 1,
@@ -190,11 +190,11 @@ _HALVES = {
 }
 
 #: Flip-flops of an ALM.
-_FLIP_FLOPS = 4
+_ALM_FLIP_FLOPS = 4
 
 
-def alms(module: dict[str, Any]) -> int:
+def count_alms(module: dict[str, Any]) -> int:
     """Return an upper bound of the Cyclone V ALMs that a module fills."""
     kinds = Counter(cell["type"] for cell in module["cells"].values())
-    halves = sum(size * kinds[kind] for kind, size in _HALVES.items())
-    return max(-(-halves // 2), -(-kinds["MISTRAL_FF"] // _FLIP_FLOPS))
+    halves = sum(size * kinds[kind] for kind, size in _ALM_HALVES.items())
+    return max(-(-halves // 2), -(-kinds["MISTRAL_FF"] // _ALM_FLIP_FLOPS))

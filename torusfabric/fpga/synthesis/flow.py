@@ -16,11 +16,11 @@ from ...errors import WorkFailed
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...verilog.design import Design
-from .cones import analyse
 from .family import Cost, Family, Mapping
-from .nextpnr import NO_PLACE, PlacerWatch, logic_mhz, slowest_path, utilisation
+from .lut_purposes import count_luts_by_purpose
+from .nextpnr import PLACEMENT_FAILURE, PlacerWatch, logic_mhz, slowest_path, utilisation
 from .target import PINS, Target
-from .wrappers import HARNESS, ROMS_TOP, Ports, harness, roms_text
+from .wrappers import HARNESS, ROMS_TOP, Ports, harness_text, roms_text
 
 __all__ = ["Flow", "load_json"]
 
@@ -50,7 +50,7 @@ class Flow:
     @property
     def family(self) -> Family:
         """Family of the device."""
-        return self.device.tools
+        return self.device.device_family
 
     def map_module(self, name: str) -> dict[str, Any]:
         """Map a module to the cells of the device, with its children as black boxes.
@@ -59,29 +59,30 @@ class Flow:
         -------
         dict
             ``cost`` has the fields of `Cost`, ``ports`` the direction and width of each port,
-            ``outports`` the result of `cones.analyse`, and ``seconds`` the time that yosys took.
+            ``outports`` the result of `count_luts_by_purpose`, and ``seconds`` the time that yosys
+            took.
         """
-        inner, others = self.design.has(name)
+        inner, others = self.design.children_of(name)
         text = "\n".join(self.design.modules[each] for each in [*sorted(inner), name])
-        children = sorted({self._module(child) for child in others})
+        children = sorted({self._module_of(child) for child in others})
         router = self.design.classes.get(name)
         ports: dict[str, Any] = {
             "outports": list(router.outports) if router else [],
             "inports": dict(router.inports) if router else {},
         }
         stubs = [self.design.modules[child] for child in children]
-        synth = self._script(_escape(name))
-        key = self._key("map", synth, name, text, stubs, ports)
+        synth = self._yosys_script(_escape_name(name))
+        key = self._cache_key("map", synth, name, text, stubs, ports)
         if (known := self.cache.get(key)) is not None:
             return known
-        modules, seconds = self._yosys(self._stem(name), text, synth, name, stubs)
+        modules, seconds = self._run_yosys(self._file_stem(name), text, synth, name, stubs)
         module = modules[name]
-        cost = self.device.measure(module, children)
-        price = lambda kind: self.family.price(kind) or Cost()
+        cost = self.device.module_cost(module, children)
+        price = lambda kind: self.family.cell_cost(kind) or Cost()
         found = {
             "cost": vars(cost),
             "ports": {n: [p["direction"], len(p["bits"])] for n, p in module["ports"].items()},
-            "outports": analyse(module, price, self.family.inputs, **ports),
+            "outports": count_luts_by_purpose(module, price, self.family.inputs, **ports),
             "seconds": seconds,
         }
         return self.cache.put(key, found)
@@ -100,23 +101,26 @@ class Flow:
             For each ROM: ``cost`` with the fields of `Cost`, and ``seconds``, its share of the
             time.
         """
-        text = self.design.modules[self.design.rom]
-        synth = self._script(ROMS_TOP)
+        text = self.design.modules[self.design.rom_module]
+        synth = self._yosys_script(ROMS_TOP)
         contents = {name: self.design.contents[name] for name in names}
-        keys = {name: self._key("rom", synth, text, c.parameters()) for name, c in contents.items()}
+        keys = {
+            name: self._cache_key("rom", synth, text, c.instance_parameters())
+            for name, c in contents.items()
+        }
         known = {name: self.cache.get(key) for name, key in keys.items()}
         unknown = {name: contents[name] for name in names if known[name] is None}
         if unknown:
-            text += roms_text(unknown, self.design.rom)
-            modules, seconds = self._yosys(f"roms-{names[0]}", text, synth, "the ROMs")
+            text += roms_text(unknown, self.design.rom_module)
+            modules, seconds = self._run_yosys(f"roms-{names[0]}", text, synth, "the ROMs")
             share = round(seconds / len(unknown), 2)
             for name in unknown:
-                cost = vars(self.device.measure(modules[name], ()))
+                cost = vars(self.device.module_cost(modules[name], ()))
                 known[name] = self.cache.put(keys[name], {"cost": cost, "seconds": share})
         return [known[name] for name in names]
 
-    def harnessed(self, name: str, ports: Ports, seeds: Iterable[int]) -> dict[str, Any]:
-        """Map a module and all its children, flat and in a harness, ready for `place`.
+    def map_in_harness(self, name: str, ports: Ports, seeds: Iterable[int]) -> dict[str, Any]:
+        """Map a module and all its children, flat and in a harness, ready for `place_and_route`.
 
         Nothing runs if the results of all seeds are cached.
 
@@ -125,19 +129,19 @@ class Flow:
         dict
             ``seconds`` has the time that yosys took.
         """
-        text = self._whole(name, ports)
-        synth = self._script(HARNESS, pads=True)
-        key = self._key("harness", synth, text)
+        text = self._text_in_harness(name, ports)
+        synth = self._yosys_script(HARNESS, pads=True)
+        key = self._cache_key("harness", synth, text)
         known = self.cache.get(key)
         seen = [self.cache.get(self._place_key(text, seed)) is not None for seed in seeds]
         if known is not None and all(seen):
             return known
         (self.folder / PINS).write_text(self.device.pins, encoding="utf-8")
-        _, seconds = self._yosys(self._stem(name) + "-pnr", text, synth, name)
+        _, seconds = self._run_yosys(self._file_stem(name) + "-pnr", text, synth, name)
         return self.cache.put(key, {"seconds": seconds})
 
-    def place(self, name: str, ports: Ports, seed: int) -> dict[str, Any]:
-        """Place and route a module that `harnessed` has prepared.
+    def place_and_route(self, name: str, ports: Ports, seed: int) -> dict[str, Any]:
+        """Place and route a module that `map_in_harness` has prepared.
 
         Returns
         -------
@@ -146,27 +150,27 @@ class Flow:
             kind of location in use, harness included. ``logic_mhz``: clock rate if wires had no
             delay. ``path``: result of `slowest_path`. ``seconds``: time that the tool took.
         """
-        key = self._place_key(self._whole(name, ports), seed)
+        key = self._place_key(self._text_in_harness(name, ports), seed)
         if (known := self.cache.get(key)) is not None:
             return known
-        stem = self._stem(name) + "-pnr"
+        stem = self._file_stem(name) + "-pnr"
         report, log = f"{stem}-{seed}.report.json", f"{stem}-{seed}.log"
         begun = time.perf_counter()
         result = dict.fromkeys(("mhz", "placed", "logic_mhz", "path"))
         try:
             self._run_pnr(name, seed, f"{stem}.json", report, log)
         except WorkFailed as error:
-            if not NO_PLACE.search(str(error)):
+            if not PLACEMENT_FAILURE.search(str(error)):
                 raise
             said = (self.folder / log).read_text(encoding="utf-8", errors="replace")
             over = [row for row in utilisation(said) if row[1] > row[2]]
             why = "{1} {0} of {2}".format(*over[0]) if over else tools.error_line(said)
-            result |= {"why": f"does not fit: {why}", "seconds": _since(begun)}
+            result |= {"why": f"does not fit: {why}", "seconds": _seconds_since(begun)}
             return self.cache.put(key, result)
-        result["seconds"] = _since(begun)
-        found = load_json(self.folder / report, self.pnr, name)
+        result["seconds"] = _seconds_since(begun)
+        found = load_json(self.folder / report, self.pnr_tool, name)
         rates = [clock["achieved"] for clock in found["fmax"].values()]
-        no_path = f"{self.pnr} found no path from register to register"
+        no_path = f"{self.pnr_tool} found no path from register to register"
         result |= {
             "mhz": round(min(rates), 2) if rates else None,
             "why": None if rates else no_path,
@@ -189,7 +193,7 @@ class Flow:
             choice = ["--placer", placer] if placer else []
             try:
                 tools.run(
-                    self.pnr,
+                    self.pnr_tool,
                     (*args, *choice),
                     folder=self.folder,
                     log=log,
@@ -204,47 +208,77 @@ class Flow:
                 return
 
     @property
-    def pnr(self) -> str:
+    def pnr_tool(self) -> str:
         """The place-and-route tool."""
         assert self.family.pnr is not None, "nothing is placed without a tool"
         return self.family.pnr
 
-    def _script(self, top: str, *, pads: bool = False) -> str:
-        return self.family.script(top, self.mapping, pads=pads)
+    def _yosys_script(self, top: str, *, pads: bool = False) -> str:
+        return self.family.yosys_script(top, self.mapping, pads=pads)
 
-    def _key(self, *parts: object) -> str:
+    def _cache_key(self, *parts: object) -> str:
         family = self.device.family, self.family.defines
         return digest(_FORMAT, *family, self.versions["yosys"], *parts)
 
     def _place_key(self, text: str, seed: int) -> str:
         family = self.family
-        tool, args = self.pnr, (*self.device.device, *family.pnr_args, *family.placers)
-        return self._key(
-            "place", self._script(HARNESS, pads=True), tool, self.versions[tool], *args, text, seed
+        tool, args = self.pnr_tool, (*self.device.device, *family.pnr_args, *family.placers)
+        return self._cache_key(
+            "place",
+            self._yosys_script(HARNESS, pads=True),
+            tool,
+            self.versions[tool],
+            *args,
+            text,
+            seed,
         )
 
-    def _stem(self, name: str) -> str:
+    def _file_stem(self, name: str) -> str:
         # Names of modules may have characters that files may not, or differ only in their case.
         place = list(self.design.modules).index(name)
         return f"{place}-" + re.sub(r"\W", "_", name)
 
-    def _module(self, name: str) -> str:
-        """Return the module of a name; the name of ROM contents stands for the ROM module."""
-        return self.design.rom if name in self.design.contents else name
+    def _module_of(self, name: str) -> str:
+        """Return the module that an entry of `Design.instances` is an instance of.
 
-    def _whole(self, name: str, ports: Ports) -> str:
-        """Return the text of a module, all its children, and its harness."""
+        It is the entry itself, or the ROM module if the entry is the name of ROM contents.
+        """
+        return self.design.rom_module if name in self.design.contents else name
+
+    def _text_in_harness(self, name: str, ports: Ports) -> str:
+        """Return the Verilog of a module, of all its children, and of its harness."""
         below = {name}
         for parent in reversed(self.design.modules):  # parents come before their children
             if parent in below:
-                below.update(map(self._module, self.design.instances.get(parent, {})))
+                below.update(map(self._module_of, self.design.instances.get(parent, {})))
         texts = [text for module, text in self.design.modules.items() if module in below]
-        return "\n".join([*texts, harness(name, ports)])
+        return "\n".join([*texts, harness_text(name, ports)])
 
-    def _yosys(
+    def _run_yosys(
         self, stem: str, text: str, synth: str, what: str, children: Sequence[str] = ()
     ) -> tuple[dict[str, Any], float]:
-        """Map a text, with other modules as black boxes; return its modules, and seconds."""
+        """Map Verilog with yosys.
+
+        Parameters
+        ----------
+        stem : str
+            Stem of the names of the files in the folder.
+        text : str
+            The Verilog.
+        synth : str
+            Yosys commands that map it.
+        what : str
+            Noun for the Verilog in error messages.
+        children : sequence of str
+            Verilog of modules that are black boxes.
+
+        Returns
+        -------
+        modules : dict
+            ``modules`` of the netlist that yosys writes as JSON.
+        seconds : float
+            Time that yosys took.
+        """
         (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
         defined = "".join(f"-D{name} " for name in self.family.defines)
         script = f"read_verilog {defined}{stem}.v\n{synth}write_json {stem}.json\n"
@@ -259,15 +293,15 @@ class Flow:
         args, made = ["-s", f"{stem}.ys"], f"{stem}.json"
         begun = time.perf_counter()
         tools.run("yosys", args, folder=self.folder, log=f"{stem}.log", what=what, makes=[made])
-        seconds = _since(begun)
+        seconds = _seconds_since(begun)
         return load_json(self.folder / made, "yosys", what)["modules"], seconds
 
 
-def _since(begun: float) -> float:
+def _seconds_since(begun: float) -> float:
     return round(time.perf_counter() - begun, 2)
 
 
-def _escape(name: str) -> str:
+def _escape_name(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"\\{name}"
 
 

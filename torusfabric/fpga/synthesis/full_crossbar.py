@@ -7,8 +7,8 @@ because the rest is as good as we know to make it:
 - It has the same cascades as the router (see `torusfabric.rtl.multiplexer`), the cheapest form.
 - Between two stages of a cascade stands a module, so that synthesis keeps the cascade instead of
   a tree with more LUTs.
-- Each out-port selects from all words of the node. With one word for each out-port, that word would
-  have to be selected before the crossbar, with more LUTs in all.
+- Each out-port selects from all words of the node. The alternative is one injected word for each
+  out-port, selected in front of the crossbar, which takes more LUTs in all.
 - Its settings are random, because a crossbar for any program cannot rely on their order.
 """
 
@@ -19,7 +19,7 @@ from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Signal, Valu
 
 from ...rtl.amaranth_private import no_inferred_names
 from ...rtl.memories import address_width
-from ...rtl.multiplexer import cascade, select_bits, select_code
+from ...rtl.multiplexer import plain_cascade, select_bits, select_code
 from ...verilog.design import Design, RouterShape
 from ...verilog.module_text import ModuleText
 from ...verilog.writer import Heading, write_module
@@ -45,34 +45,44 @@ def full_crossbar(shape: RouterShape) -> Design:
     top, stage = Module(), Module()
     stage.d.comb += same.eq(word)
 
-    def keep(value: Value) -> Value:
+    def keep_word(value: Value) -> Value:
         kept = Signal(width, name="kept")
         top.submodules += Instance("stage", i_word=value, o_same=kept)
         return kept
 
     for port in range(shape.ports):
-        chosen = cascade(words, [*select.word_select(port, bits)], width, keep)
+        chosen = plain_cascade(words, [*select.word_select(port, bits)], width, keep_word)
         with top.If(enable):
             top.d.sync += tx.word_select(port, width).eq(chosen)
-    texts = {"stage": _text("stage", stage, [word, same])}
+    texts = {"stage": _module_text("stage", stage, [word, same])}
     if shape.settings:
         pins = {"i_clk": ClockSignal(), "i_setting": setting, "o_select": select}
         top.submodules += Instance("settings", **pins)
         out = Signal(len(select), name="select", reset_less=True)
-        texts["settings"] = _text("settings", _settings(shape, setting, out), [setting, out])
+        texts["settings"] = _module_text(
+            "settings", _settings_rom(shape, setting, out), [setting, out]
+        )
     control = setting if shape.settings else select
-    texts["full"] = _text("full", top, [enable, control, *given, tx])
+    texts["full"] = _module_text("full", top, [enable, control, *given, tx])
     children = {name: module.children for name, module in texts.items()}
     return Design({name: module.text for name, module in texts.items()}, "full", children)
 
 
-def _text(name: str, module: Module, ports: Sequence[Signal]) -> ModuleText:
+def _module_text(name: str, module: Module, ports: Sequence[Signal]) -> ModuleText:
     with no_inferred_names():
         return write_module(Heading(name), module, {port.name: port for port in ports})
 
 
-def _settings(shape: RouterShape, setting: Signal, select: Signal) -> Module:
-    """Return a registered ROM of random settings."""
+def _settings_rom(shape: RouterShape, setting: Signal, select: Signal) -> Module:
+    """Return the hardware that registers the select bits of a random setting.
+
+    Parameters
+    ----------
+    setting : Signal
+        Row of the ROM.
+    select : Signal
+        Select bits of all out-ports, one cycle later.
+    """
     m, chance, inputs = Module(), random.Random(0), shape.ports + shape.own_words
     bits = len(select) // shape.ports
     with m.Switch(setting):

@@ -5,7 +5,8 @@ Users are the synthesis flow and the build of a bitstream.
 The static placer moves all cells at once, and then looks for a legal location for each of them.
 This search takes seconds, or never ends on a crowded device, and writes nothing meanwhile. So
 `PlacerWatch` takes the placer for stuck when the log has been silent for as long as all output
-before took. Being relative, the rule holds on slow and on fast machines.
+before took, and for at least `SILENT_SECONDS`. Being relative, the rule holds on slow and on fast
+machines.
 """
 
 import re
@@ -15,10 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import WorkFailed
-from ...verilog.design import member_name
+from ...verilog.design import translate_path
 
-__all__ = ["ECP5_PLACERS", "NO_PLACE", "PlacerWatch", "StuckPlacer", "is_placed", "logic_mhz",
-           "named_path", "slowest_path", "utilisation"]  # fmt: skip
+__all__ = [
+    "ECP5_PLACERS",
+    "PLACEMENT_FAILURE",
+    "PlacerWatch",
+    "StuckPlacer",
+    "is_placed",
+    "logic_mhz",
+    "describe_path",
+    "slowest_path",
+    "utilisation",
+]
 
 #: Placers for an ECP5, in order of preference. The static placer gives wires that are a fifth
 #: shorter. A 4x4 engine of two collectives, 32 bits, was routed on an 85F in minutes; behind the
@@ -26,10 +36,12 @@ __all__ = ["ECP5_PLACERS", "NO_PLACE", "PlacerWatch", "StuckPlacer", "is_placed"
 ECP5_PLACERS = ("static", "heap")
 
 #: Least seconds of silence after which a placer may be stuck.
-SILENCE = 60.0
+SILENT_SECONDS = 60.0
 
 #: Messages of nextpnr about a cell without a location, unlike those about a faulty design.
-NO_PLACE = re.compile(r"[Uu]nable to (find|place)|[Ff]ailed to (find|place|expand)|no BELs remain")
+PLACEMENT_FAILURE = re.compile(
+    r"[Uu]nable to (find|place)|[Ff]ailed to (find|place|expand)|no BELs remain"
+)
 
 #: End of a cell's name, which yosys and nextpnr append to the name of the signal that the cell
 #: drives.
@@ -75,7 +87,7 @@ class PlacerWatch:
             self._began = self._began if self._size else now
             self._size, self._grown = size, now
         silent = now - self._grown
-        if not size or silent <= max(SILENCE, self._grown - self._began):
+        if not size or silent <= max(SILENT_SECONDS, self._grown - self._began):
             return
         if not is_placed(self._log.read_text(encoding="utf-8", errors="replace")):
             raise StuckPlacer(
@@ -89,8 +101,9 @@ def slowest_path(report: Mapping[str, Any]) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        ``from`` and ``to``: cells at the ends. ``logic_ns`` and ``wire_ns``: delay of cells and of
-        wires. ``tables``: number of cells between the ends.
+        ``from`` and ``to``: names of the cells at the ends. ``logic_ns`` and ``wire_ns``: delay of
+        all cells and of all wires on the path, in ns. ``tables``: number of logic cells between
+        the ends.
     """
     paths = _register_paths(report)
     if not paths:
@@ -107,14 +120,17 @@ def slowest_path(report: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def logic_mhz(report: Mapping[str, Any]) -> float | None:
-    """Return the clock rate if wires of the slowest register-to-register path had no delay."""
+    """Return the clock rate that the fabric would reach if wires had no delay, in MHz.
+
+    It follows from the path between registers with the most delay in cells. None without a path.
+    """
     paths = _register_paths(report)
     delays = [sum(s["delay"] for s in path if s["type"] != "routing") for path in paths]
     return round(1000 / max(delays), 2) if delays and max(delays) > 0 else None
 
 
 def _register_paths(report: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
-    """Return the steps of each path from register to register."""
+    """Return the steps of the slowest path from register to register, for each clock."""
     return [
         path["path"]
         for path in report.get("critical_paths", ())
@@ -122,22 +138,22 @@ def _register_paths(report: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
     ]
 
 
-def named_path(path: Mapping[str, Any], instances: Mapping[str, str]) -> dict[str, Any]:
+def describe_path(path: Mapping[str, Any], instances: Mapping[str, str]) -> dict[str, Any]:
     """Return a `slowest_path` with readable ends, and a sentence about the path in ``words``.
 
     Parameters
     ----------
     instances : dict of str to str
-        Patterns for `member_name`: instance of the top -> part of the fabric.
+        Patterns for `translate_path`: instance of the top -> part of the fabric.
 
     Examples
     --------
     >>> cells = {"from": "dut.host.node_TRELLIS_FF_Q", "to": "dut.at_2.word_TRELLIS_FF_Q_3"}
     >>> times = {"logic_ns": 0.76, "wire_ns": 3.1, "tables": 1}
-    >>> named_path(cells | times, {"host": "host", "at_2": "endpoint of node 2"})["words"]
+    >>> describe_path(cells | times, {"host": "host", "at_2": "endpoint of node 2"})["words"]
     'from node of the host to word of the endpoint of node 2: 0.8 ns logic (1 table), 3.1 ns wire'
     """
-    ends = [_end(path[key], instances) for key in ("from", "to")]
+    ends = [_path_end(path[key], instances) for key in ("from", "to")]
     tables = f"{path['tables']} table{'' if path['tables'] == 1 else 's'}"
     times = f"{path['logic_ns']:.1f} ns logic ({tables}), {path['wire_ns']:.1f} ns wire"
     return dict(path) | {
@@ -147,12 +163,12 @@ def named_path(path: Mapping[str, Any], instances: Mapping[str, str]) -> dict[st
     }
 
 
-def _end(cell: str, instances: Mapping[str, str]) -> str:
+def _path_end(cell: str, instances: Mapping[str, str]) -> str:
     """Return the signal and the part of the fabric that a cell belongs to."""
     name, inside = cell.removeprefix(_PREFIX), cell.startswith(_PREFIX)
     part, signal = None, name
     for dot in reversed([*re.finditer(r"\.|$", name)] if inside else []):
-        if part := member_name(name[: dot.start()], instances):
+        if part := translate_path(name[: dot.start()], instances):
             signal = name[dot.end() :]
             break
     signal = _CELL.sub("", signal).split("$")[0].rstrip("._")

@@ -12,17 +12,24 @@ from ...verilog import Design
 from ...verilog.design import RouterClass
 from .family import Cost
 
-__all__ = ["SynthesisReport", "class_row", "luts_by_part", "module_rows", "per_bit", "rom_rows",
-           "savings_in_all"]  # fmt: skip
+__all__ = [
+    "SynthesisReport",
+    "class_row",
+    "luts_by_part",
+    "module_rows",
+    "cost_per_bit",
+    "rom_rows",
+    "total_savings",
+]
 
 #: LUTs or flip-flops of an out-port bit above which the report explains the number.
-_LEAN = 1.1
+_LEAN_COST = 1.1
 
 #: Most router classes with a column of their own in the table of LUTs by part.
-_SHOWN = 3
+_MOST_CLASSES = 3
 
 #: Most ROMs in a table.
-_LARGEST = 10
+_MOST_ROMS = 10
 
 
 @dataclass(frozen=True)
@@ -93,7 +100,7 @@ class SynthesisReport:
         table = Table(
             title=f"{self.target}, {self.mapping} mapping"
             + (f", {self.interface} top" if self.interface else ""),
-            caption="\n".join(self._notes()) or None,
+            caption="\n".join(self._note_lines()) or None,
             caption_justify="left",
             collapse_padding=True,
             pad_edge=False,
@@ -104,46 +111,46 @@ class SynthesisReport:
         for head in (*heads, "LUT/bit", "FF/bit"):
             table.add_column(head, justify="right")
         for row in self.classes:
-            table.add_row(row["name"], str(row["nodes"]), *_numbers(row, several=several))
+            table.add_row(row["name"], str(row["nodes"]), *_number_cells(row, several=several))
         nodes = sum(row["nodes"] for row in self.classes)
         table.add_section()
-        table.add_row("fabric", str(nodes), *_numbers(self.fabric, several=several))
-        table.add_row("of the device", "", *map(self._share, ("luts", "ffs", "brams")))
-        more = (self._where(), self._largest_roms(), self._against_full(), self._time())
+        table.add_row("fabric", str(nodes), *_number_cells(self.fabric, several=several))
+        table.add_row("of the device", "", *map(self._capacity_share, ("luts", "ffs", "brams")))
+        more = (self._part_table(), self._rom_table(), self._crossbar_table(), self._tool_times())
         return Group(table, *(part for part in more if part))
 
-    def _where(self) -> Table | None:
+    def _part_table(self) -> Table | None:
         """Return the table of LUTs by part of the fabric."""
         luts = self.fabric["luts"]
         parts = {part: count for part, count in self.parts.items() if count}
         if not luts or set(parts) <= {"other"}:
             return None
-        few = [row for row in self.classes if row.get("parts")][:_SHOWN]
-        table = _table("where the LUTs go", "LUTs", "share", *(row["name"] for row in few))
+        few = [row for row in self.classes if row.get("parts")][:_MOST_CLASSES]
+        table = _empty_table("where the LUTs go", "LUTs", "share", *(row["name"] for row in few))
         for part, count in parts.items():
             inside = [str(row["parts"].get(part, "")) for row in few]
             table.add_row(part, str(count), f"{100 * count / luts:.1f} %", *inside)
         return table
 
-    def _largest_roms(self) -> Table | None:
+    def _rom_table(self) -> Table | None:
         """Return the table of the largest ROMs; equal ROMs share a row."""
         if not self.roms:
             return None
         bits = sum(row["bits"] for row in self.roms)
-        few = self.roms[:_LARGEST]
+        few = self.roms[:_MOST_ROMS]
         names = "the ROM" if len(self.roms) == 1 else f"{len(few)} of {len(self.roms)} ROMs"
         keys = ("instances", "rows", "width", "bits", "luts", "brams")
-        table = _table(f"{names}, of {bits} bits in all", *keys[:4], "LUTs", "BRAMs")
+        table = _empty_table(f"{names}, of {bits} bits in all", *keys[:4], "LUTs", "BRAMs")
         for row in few:
             table.add_row(row["name"], *("" if row[k] is None else str(row[k]) for k in keys))
         return table
 
-    def _against_full(self) -> Table | None:
+    def _crossbar_table(self) -> Table | None:
         """Return the table of LUTs saved against full crossbars."""
         if "saved_luts" not in self.fabric:
             return None
         heads = ("LUTs", "full crossbar", "saved", "share")
-        table = _table("routers against full crossbars", *heads)
+        table = _empty_table("routers against full crossbars", *heads)
         rows = [(row["name"], row["luts"], row) for row in self.classes]
         routers = sum(row["luts"] * row["nodes"] for row in self.classes)
         for name, luts, row in (*rows, ("all routers", routers, self.fabric)):
@@ -151,7 +158,7 @@ class SynthesisReport:
             table.add_row(name, *map(str, numbers), f"{100 * row['saved_share']:.1f} %")
         return table
 
-    def _time(self) -> str:
+    def _tool_times(self) -> str:
         """Return the times of the tools in one line."""
         times: dict[str, list[float]] = {}
         for run in self.runs:
@@ -161,11 +168,11 @@ class SynthesisReport:
             for tool, seconds in times.items()
         )
 
-    def _share(self, name: str) -> str:
+    def _capacity_share(self, name: str) -> str:
         most = self.fabric["capacity"].get(name)
         return f"{100 * self.fabric[name] / most:.1f} %" if most else ""
 
-    def _notes(self) -> list[str]:
+    def _note_lines(self) -> list[str]:
         rows = [*self.classes, {"name": "fabric", **self.fabric}]
         notes = [
             f"{row['name']}: with the contents of {' and '.join(row['roms'])}, the dearest"
@@ -180,7 +187,7 @@ class SynthesisReport:
         return notes + [f"{row['name']}: {row['why']}" for row in rows if row.get("why")]
 
 
-def _table(title: str, *heads: str) -> Table:
+def _empty_table(title: str, *heads: str) -> Table:
     """Return an empty table with a name and numbers in each row."""
     table = Table(title=title)
     table.add_column("")
@@ -189,7 +196,7 @@ def _table(title: str, *heads: str) -> Table:
     return table
 
 
-def _numbers(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
+def _number_cells(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
     """Return the numbers of a row as text; unknown ones are blank."""
     text = lambda name, form: "" if row.get(name) is None else format(row[name], form)
     spread = f"{text('fmax_min_mhz', '.0f')}-{text('fmax_max_mhz', '.0f')}".strip("-")
@@ -201,7 +208,7 @@ def _numbers(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
     )
 
 
-def per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
+def cost_per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
     """Return the cost of a router, with its children, for each bit of its out-ports.
 
     A router that only forwards needs one LUT (forward or inject) and one flip-flop a bit. If a
@@ -210,7 +217,8 @@ def per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
     Parameters
     ----------
     outports : dict of str to int
-        ``bits`` of the out-ports, and the ``luts`` and ``ffs`` that drive them, by `cones.analyse`.
+        ``bits`` of the out-ports, and the ``luts`` and ``ffs`` that drive them, by
+        `lut_purposes.count_luts_by_purpose`.
     """
     bits = outports["bits"]
     if not bits:
@@ -223,7 +231,7 @@ def per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
         "control, selection before the last LUT, and the node's own ports, shared by all bits"
     )
     each = {"luts_per_bit": round(luts, 4), "ffs_per_bit": round(ffs, 4)}
-    return {"outport_bits": bits, **each, "why": why if max(luts, ffs) > _LEAN else None}
+    return {"outport_bits": bits, **each, "why": why if max(luts, ffs) > _LEAN_COST else None}
 
 
 def class_row(
@@ -241,7 +249,7 @@ def class_row(
     Parameters
     ----------
     ports : dict
-        Result of `cones.analyse` for the router.
+        Result of `lut_purposes.count_luts_by_purpose` for the router.
     cost : Cost
         Cost of a router with its ROMs.
     roms : list of str
@@ -254,7 +262,7 @@ def class_row(
     row: dict[str, Any] = {"name": name, "nodes": router.nodes, **vars(cost)}
     reasons = [clock["why"]]
     if router.outports:
-        bits = per_bit(cost, ports)
+        bits = cost_per_bit(cost, ports)
         reasons.insert(0, bits.pop("why"))
         row |= bits
     if ports["parts"]:
@@ -263,29 +271,49 @@ def class_row(
         row |= {"parts": {**ports["parts"], "settings": settings}, "least_luts": ports["limit"]}
     row |= ({"roms": roms} if roms else {}) | clock
     if full is not None:
-        row |= savings(cost.luts, full)
+        row |= crossbar_savings(cost.luts, full)
     return row | {"why": "; ".join(filter(None, reasons)) or None}
 
 
-def savings(luts: int, full: int) -> dict[str, Any]:
-    """Return the LUTs of full crossbars, and the LUTs saved against them."""
+def crossbar_savings(luts: int, full: int) -> dict[str, Any]:
+    """Return the report entries about LUTs saved: of full crossbars, difference, and share.
+
+    Parameters
+    ----------
+    luts, full : int
+        LUTs of the routers, and of full crossbars in their place.
+    """
     saved = full - luts
     share = round(saved / full, 4) if full else 0.0
     return {"full_crossbar_luts": full, "saved_luts": saved, "saved_share": share}
 
 
-def savings_in_all(classes: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the savings of all routers of the fabric; empty if a class has none."""
+def total_savings(classes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return `crossbar_savings` of all routers together; empty if a class has no comparison.
+
+    Parameters
+    ----------
+    classes : list of dict
+        Rows of all router classes.
+    """
     if not classes or any("saved_luts" not in row for row in classes):
         return {}
     full = sum(row["full_crossbar_luts"] * row["nodes"] for row in classes)
-    return savings(sum(row["luts"] * row["nodes"] for row in classes), full)
+    return crossbar_savings(sum(row["luts"] * row["nodes"] for row in classes), full)
 
 
 def luts_by_part(
     design: Design, mapped: dict[str, dict[str, Any]], modules: list[dict[str, Any]]
 ) -> dict[str, int]:
-    """Return the LUTs of each part of the fabric; those of routers are split by purpose."""
+    """Return the LUTs of each part of the fabric; those of routers are split by purpose.
+
+    Parameters
+    ----------
+    mapped : dict of str to dict
+        Module -> result of `Flow.map_module`.
+    modules : list of dict
+        Result of `module_rows`.
+    """
     parts: dict[str, int] = {}
     for row in modules:
         inside = mapped[row["name"]].get("outports", {}).get("parts")
@@ -297,7 +325,7 @@ def luts_by_part(
 
 def module_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the row of each module: number of instances, and costs without children."""
-    times = _times(design)
+    times = _instance_counts(design)
     return [
         {"name": name, "instances": times.get(name, 0), **result["cost"]}
         for name, result in mapped.items()
@@ -310,7 +338,7 @@ def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str
     ROMs with the same contents share a row. A ROM inside a module has no costs of its own, because
     they are part of the module's.
     """
-    times = _times(design)
+    times = _instance_counts(design)
     rows: list[tuple[str, str, Any, dict[str, Any]]] = []
     for name, contents in design.contents.items():
         rows.append((name, name, contents, mapped[name]["cost"]))
@@ -326,7 +354,7 @@ def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str
     return sorted(found, key=lambda row: (-row["bits"], row["name"]))
 
 
-def _times(design: Design) -> dict[str, int]:
+def _instance_counts(design: Design) -> dict[str, int]:
     """Return the number of instances of each module and of each ROM contents."""
     times = {design.top: 1}
     for name in reversed(design.modules):  # parents come before their children

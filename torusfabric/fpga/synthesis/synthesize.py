@@ -23,26 +23,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
-from ...planning import require_results
+from ...planning import require_result_memory
 from ...toolchain import processes, tools
 from ...toolchain.cache import Cache
 from ...toolchain.folders import work_folder
 from ...toolchain.public import public
-from ...toolchain.values import flag, positive
+from ...toolchain.values import parse_positive_int, require_bool
 from ...verilog import Design, emit
 from ...verilog.design import RouterShape
 from .family import Cost, Mapping
 from .flow import Flow
 from .full_crossbar import full_crossbar
-from .memory_choice import fitting_rule
-from .nextpnr import named_path
+from .memory_choice import fitting_memory_rule
+from .nextpnr import describe_path
 from .report import (
     SynthesisReport,
     class_row,
     luts_by_part,
     module_rows,
     rom_rows,
-    savings_in_all,
+    total_savings,
 )
 from .target import find_target
 from .wrappers import WITH_ROMS, router_with_roms
@@ -59,7 +59,7 @@ Progress = Callable[[int, int, str], None]
 Mapped = dict[str, dict[str, Any]]
 
 #: Most ROMs in one run of yosys.
-BATCH = 64
+ROM_BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Workplace:
         Folder in which tools run and leave their logs. The default is a temporary folder, which
         stays only if an error names a log in it.
     cache : Cache, optional
-        Earlier results, under a digest of the text, the options and the versions of the tools.
+        Earlier results, under a digest of the Verilog, the options and the versions of the tools.
     jobs : int
         Most tools that run at once.
     """
@@ -135,39 +135,47 @@ def synthesize(
     >>> report.fabric["luts"] > 100, report.fmax_mhz
     (True, None)
     """
-    pnr, seeds = flag("Pnr", pnr), _each_seed(seeds)
+    pnr, seeds = require_bool("Pnr", pnr), _parse_seeds(seeds)
     device = find_target(target)
-    if pnr and device.tools.pnr is None:
+    if pnr and device.device_family.pnr is None:
         raise InputError(
             "Place and route (--pnr) needs a target of a family that nextpnr knows, not "
             f"{device.name}; leave it out, or choose another target"
         )
     purpose, workplace = Mapping(mapping), workplace or Workplace()
     if not isinstance(design, Design):
-        design = emit(design, command="torusfabric synth", ram=fitting_rule(design, device))
-    used = ["yosys", *([device.tools.pnr] if pnr and device.tools.pnr else [])]
+        design = emit(design, command="torusfabric synth", ram=fitting_memory_rule(design, device))
+    used = ["yosys", *([device.device_family.pnr] if pnr and device.device_family.pnr else [])]
     versions = {tool: tools.version(tool) for tool in used}
     given = workplace.folder
     with work_folder("synth") if given is None else nullcontext(Path(given)) as work:
         work.mkdir(parents=True, exist_ok=True)
         flow = Flow(design, device, purpose, versions, work, workplace.cache or Cache())
-        return _synthesize(flow, seeds if pnr else [], _Steps(progress, workplace.jobs))
+        return _run_synthesis(flow, seeds if pnr else [], _StepRunner(progress, workplace.jobs))
 
 
-def _each_seed(seeds: object) -> list[int]:
+def _parse_seeds(seeds: object) -> list[int]:
     """Return the seeds; a number n stands for seeds 1 to n."""
     if not isinstance(seeds, Iterable) or isinstance(seeds, str):
-        count = positive("Seeds", seeds)
-        require_results("seeds", count)
+        count = parse_positive_int("Seeds", seeds)
+        require_result_memory("seeds", count)
         return list(range(1, count + 1))
-    each = [positive("Seeds", seed) for seed in seeds]
+    each = [parse_positive_int("Seeds", seed) for seed in seeds]
     if not each:
         raise InputError("Seeds must be one or more positive integers, not none")
     return each
 
 
-class _Steps:
-    """Runner of steps in parallel, which reports progress and records times."""
+class _StepRunner:
+    """Runner of the steps of a synthesis in parallel threads.
+
+    It reports progress after each step, and collects the rows `SynthesisReport.runs`.
+
+    Attributes
+    ----------
+    total : int
+        Number of all steps, to be set by the caller.
+    """
 
     def __init__(self, progress: Progress | None, jobs: int) -> None:
         self._progress, self._jobs = progress, jobs
@@ -178,9 +186,15 @@ class _Steps:
     def run(
         self, function: Callable[[Any], Any], values: Sequence[Any], text: Callable[[Any], str]
     ) -> list[Any]:
-        """Return the results of a function for some values, in their order."""
+        """Call a function for each value, one step each, and return the results in order.
+
+        Parameters
+        ----------
+        text : function of value -> str
+            Returns the name of the finished step, for the progress.
+        """
         results = []
-        found = processes.parallel(function, values, jobs=self._jobs)
+        found = processes.map_in_threads(function, values, jobs=self._jobs)
         for value, result in zip(values, found, strict=True):
             results.append(result)
             self._done += 1
@@ -188,22 +202,22 @@ class _Steps:
                 self._progress(self._done, self.total, text(value))
         return results
 
-    def note(self, tool: str, what: str, seconds: float, **more: int) -> None:
+    def record_time(self, tool: str, what: str, seconds: float, **more: int) -> None:
         """Record the time of a run of a tool, for the report."""
         self.runs.append({"tool": tool, "what": what, **more, "seconds": seconds})
 
 
-def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
+def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> SynthesisReport:
     """Run all steps and return the report."""
     design, device = flow.design, flow.device
-    yardsticks = _full_flows(flow)
+    yardsticks = _crossbar_flows(flow)
     designs = [design, *(each.design for each in yardsticks.values())]
-    steps.total = sum(len(each.counted) + len(_batches(each)) for each in designs)
+    steps.total = sum(len(each.counted_modules) + len(_rom_batches(each)) for each in designs)
     steps.total += (len({*design.classes, design.top}) * (1 + len(seeds))) if seeds else 0
-    mapped = _map(flow, steps)
-    full = {shape: _totals(each.design, _map(each, steps))["full"].luts
+    mapped = _map_modules(flow, steps)
+    full = {shape: _total_costs(each.design, _map_modules(each, steps))["full"].luts
             for shape, each in yardsticks.items()}  # fmt: skip
-    totals = _totals(design, mapped)
+    totals = _total_costs(design, mapped)
     price = lambda name: (totals[name].brams, totals[name].luts, totals[name].ffs)
     # Router -> input that ROMs drive -> name of the contents with the highest cost.
     dearest = {
@@ -215,14 +229,14 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
         for name, roms in dearest.items()
     }
     costs[design.top] = totals[design.top]
-    over = {name: device.over(cost) for name, cost in costs.items()}
+    over = {name: device.misfit_reason(cost) for name, cost in costs.items()}
     clocks: dict[str, dict[str, Any]] = {
         name: {"fmax_mhz": None, "why": reason} for name, reason in over.items()
     }
     if seeds:
         steps.total -= sum(1 + len(seeds) for reason in over.values() if reason)
         fitting = {name: dearest.get(name, {}) for name in over if not over[name]}
-        clocks |= _clocks(flow, fitting, mapped, seeds, steps)
+        clocks |= _measure_clocks(flow, fitting, mapped, seeds, steps)
     classes = [
         class_row(
             name,
@@ -243,7 +257,7 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
         mapping=flow.mapping.value,
         interface=design.interface,
         classes=classes,
-        fabric=fabric | savings_in_all(classes),
+        fabric=fabric | total_savings(classes),
         parts=luts_by_part(design, mapped, modules),
         roms=rom_rows(design, mapped),
         modules=modules,
@@ -253,7 +267,7 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
     )
 
 
-def _full_flows(flow: Flow) -> dict[RouterShape, Flow]:
+def _crossbar_flows(flow: Flow) -> dict[RouterShape, Flow]:
     """Return the flow for the full crossbar of each router shape, in the compact mapping.
 
     Why compact: the router is compared with the crossbar of the fewest LUTs.
@@ -270,29 +284,29 @@ def _full_flows(flow: Flow) -> dict[RouterShape, Flow]:
     return flows
 
 
-def _batches(design: Design) -> list[list[str]]:
+def _rom_batches(design: Design) -> list[list[str]]:
     """Return the names of ROM contents, in batches for one run of yosys each."""
     names = list(design.contents)
-    return [names[k : k + BATCH] for k in range(0, len(names), BATCH)]
+    return [names[k : k + ROM_BATCH] for k in range(0, len(names), ROM_BATCH)]
 
 
-def _map(flow: Flow, steps: _Steps) -> Mapped:
+def _map_modules(flow: Flow, steps: _StepRunner) -> Mapped:
     """Map all modules of a design, and the contents of its ROMs."""
-    names, batches = flow.design.counted, _batches(flow.design)
+    names, batches = flow.design.counted_modules, _rom_batches(flow.design)
     results = steps.run(flow.map_module, names, lambda name: f"synthesized {name}")
     roms = steps.run(flow.map_roms, batches, lambda batch: f"synthesized {len(batch)} ROMs")
     mapped = dict(zip([*names, *chain(*batches)], [*results, *chain(*roms)], strict=True))
     for name, result in mapped.items():
-        steps.note("yosys", name, result["seconds"])
+        steps.record_time("yosys", name, result["seconds"])
     return mapped
 
 
-def _totals(design: Design, mapped: Mapped) -> dict[str, Cost]:
+def _total_costs(design: Design, mapped: Mapped) -> dict[str, Cost]:
     """Return the cost of each module with all its children, and of each ROM contents."""
     totals = {name: Cost(**mapped[name]["cost"]) for name in design.contents}
-    for name in design.counted:  # children come before their parents
+    for name in design.counted_modules:  # children come before their parents
         total = Cost(**mapped[name]["cost"])
-        for child, times in design.has(name)[1].items():
+        for child, times in design.children_of(name)[1].items():
             if child not in totals:
                 raise ValueError(f"Module {child} must come before {name}, which has it")
             total = total.plus(totals[child], times)
@@ -300,18 +314,27 @@ def _totals(design: Design, mapped: Mapped) -> dict[str, Cost]:
     return totals
 
 
-def _clocks(
-    flow: Flow, names: dict[str, dict[str, str]], mapped: Mapped, seeds: list[int], steps: _Steps
+def _measure_clocks(
+    flow: Flow,
+    names: dict[str, dict[str, str]],
+    mapped: Mapped,
+    seeds: list[int],
+    steps: _StepRunner,
 ) -> dict[str, dict[str, Any]]:
-    """Return the clock-rate keys of the report by module; each is placed with its ROMs.
+    """Place and route modules, each with the ROMs that drive it, once for each seed.
 
     Parameters
     ----------
     names : dict of str to (dict of str to str)
-        Module -> {input that a ROM drives: name of the contents}.
+        Module to place -> {input that a ROM drives: name of the contents}.
+
+    Returns
+    -------
+    dict of str to dict
+        Module -> its clock-rate keys of the report.
     """
     modules, ports = dict(flow.design.modules), {}
-    instances, rom = dict(flow.design.instances), flow.design.rom
+    instances, rom = dict(flow.design.instances), flow.design.rom_module
     placed_as = {}
     for name, roms in names.items():
         placed_as[name], ports[name] = name, mapped[name]["ports"]
@@ -323,22 +346,22 @@ def _clocks(
             placed_as[name] = whole
     design = dataclasses.replace(flow.design, modules=modules, instances=instances)
     flow = dataclasses.replace(flow, design=design)
-    prepare = lambda name: flow.harnessed(placed_as[name], ports[name], seeds)
-    place = lambda run: flow.place(placed_as[run[0]], ports[run[0]], run[1])
+    prepare = lambda name: flow.map_in_harness(placed_as[name], ports[name], seeds)
+    place = lambda run: flow.place_and_route(placed_as[run[0]], ports[run[0]], run[1])
     wrapped = steps.run(prepare, list(names), lambda name: f"put {name} in a harness")
     for name, result in zip(names, wrapped, strict=True):
-        steps.note("yosys", f"{name} in a harness", result["seconds"])
+        steps.record_time("yosys", f"{name} in a harness", result["seconds"])
     runs = [(name, seed) for name in names for seed in seeds]
     results = steps.run(place, runs, lambda run: f"placed and routed {run[0]}, seed {run[1]}")
     placed: dict[str, list[dict[str, Any]]] = {}
     for (name, seed), result in zip(runs, results, strict=True):
-        steps.note(flow.pnr, name, result["seconds"], seed=seed)
+        steps.record_time(flow.pnr_tool, name, result["seconds"], seed=seed)
         placed.setdefault(name, []).append(result)
     parts = {design.top: design.instance_parts}
-    return {name: _clock(found, parts.get(name, {})) for name, found in placed.items()}
+    return {name: _clock_facts(found, parts.get(name, {})) for name, found in placed.items()}
 
 
-def _clock(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, Any]:
+def _clock_facts(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, Any]:
     """Return the clock-rate keys of one module, from the results of all seeds."""
     rates = [result["mhz"] for result in results]
     known = [(result["mhz"], result["path"]) for result in results if result.get("path")]
@@ -353,7 +376,7 @@ def _clock(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, An
         "fmax_by_seed": rates,
         "logic_mhz": middle(logic),
         # The path of the seed with the median clock rate, the lower one of an even number.
-        "slowest_path": named_path(known[(len(known) - 1) // 2][1], parts) if known else None,
+        "slowest_path": describe_path(known[(len(known) - 1) // 2][1], parts) if known else None,
         "placed": results[0]["placed"],
         "why": next((result["why"] for result in results if result["why"]), None),
     }

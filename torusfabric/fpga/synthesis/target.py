@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ...errors import WorkFailed
-from ...toolchain.values import no_such
+from ...toolchain.values import unknown_name_error
 from .family import Cost, Family
 
 __all__ = ["PARTS", "PINS", "TARGETS", "Target", "find_target"]
@@ -45,13 +45,13 @@ class Target:
     pins: str = ""
 
     @property
-    def tools(self) -> Family:
+    def device_family(self) -> Family:
         """The family of the device."""
         from .families import FAMILIES  # here, so that listing names does not import Amaranth
 
         return FAMILIES[self.family]
 
-    def measure(self, module: dict[str, Any], children: Collection[str]) -> Cost:
+    def module_cost(self, module: dict[str, Any], children: Collection[str]) -> Cost:
         """Return the cost of a module without its children.
 
         Parameters
@@ -66,18 +66,18 @@ class Target:
         WorkFailed
             If the module has a cell type that the family does not know.
         """
-        cost, tools = Cost(), self.tools
+        cost, tools = Cost(), self.device_family
         kinds = Counter(cell["type"] for cell in module["cells"].values())
         for kind, count in kinds.items():
             if kind in children or kind == "$scopeinfo":
                 continue
-            price = tools.price(kind)
+            price = tools.cell_cost(kind)
             if price is None:
                 raise WorkFailed(f"Cells must be those of {self.family}, not {kind}")
             cost = cost.plus(price, count)
         return cost.plus(Cost(cells=tools.logic_cells(module))) if tools.logic_cells else cost
 
-    def over(self, cost: Cost) -> str | None:
+    def misfit_reason(self, cost: Cost) -> str | None:
         """Return the reason why a design does not fit, or None: all scarce resources."""
         more = [
             f"{getattr(cost, name)} {_WORDS[name]} of {most}"
@@ -100,12 +100,12 @@ _WORDS = {
 }
 
 
-def _ice40(name: str, device: str, package: str, cells: int, **others: int) -> Target:
+def _ice40_target(name: str, device: str, package: str, cells: int, **others: int) -> Target:
     capacity = {"luts": cells, "ffs": cells, "cells": cells, "dsps": 0, "sprams": 0, **others}
     return Target(name, "ice40", (f"--{device}", "--package", package), capacity)
 
 
-def _ecp5(name: str, device: str, package: str, luts: int, **others: int) -> Target:
+def _ecp5_target(name: str, device: str, package: str, luts: int, **others: int) -> Target:
     capacity = {"luts": luts, "ffs": luts, "lutrams": luts // 8, **others}
     return Target(name, "ecp5", (f"--{device}", "--package", package, "--speed", "6"), capacity)
 
@@ -117,20 +117,20 @@ _GOWIN_OPTIONS = "--vopt", "family=GW1N-9C", "--vopt", f"cst={PINS}"
 _Part: TypeAlias = tuple[str, dict[str, int]]
 
 
-def _xilinx(name: str, luts: int, blocks: int, dsps: int, urams: int = 0) -> _Part:
+def _xilinx_part(name: str, luts: int, blocks: int, dsps: int, urams: int = 0) -> _Part:
     return name, {"luts": luts, "ffs": 2 * luts, "brams": 2 * blocks, "urams": urams, "dsps": dsps}
 
 
-def _cyclone_v(name: str, alms: int, blocks: int, dsps: int) -> _Part:
+def _cyclone_v_part(name: str, alms: int, blocks: int, dsps: int) -> _Part:
     sizes = {"luts": 2 * alms, "ffs": 4 * alms, "cells": alms, "brams": blocks, "dsps": dsps}
     return name, sizes
 
 
-def _nexus(name: str, luts: int, blocks: int, large: int, dsps: int) -> _Part:
+def _nexus_part(name: str, luts: int, blocks: int, large: int, dsps: int) -> _Part:
     return (name, {"luts": luts, "ffs": luts, "brams": blocks, "sprams": large, "dsps": dsps})
 
 
-def _efinix(name: str, cells: int, blocks: int) -> _Part:
+def _efinix_part(name: str, cells: int, blocks: int) -> _Part:
     return (name, {"luts": cells, "ffs": cells, "brams": blocks})
 
 
@@ -142,44 +142,48 @@ def _efinix(name: str, cells: int, blocks: int) -> _Part:
 #: count in halves of 18 kbit, those of GateMate in halves of 20 kbit.
 PARTS: dict[str, tuple[_Part, ...]] = {
     "xilinx-7": (
-        _xilinx("a35t", 20800, 50, 90),
-        _xilinx("z020", 53200, 140, 220),
-        _xilinx("a100t", 63400, 135, 240),
-        _xilinx("a200t", 134600, 365, 740),
-        _xilinx("k325t", 203800, 445, 840),
-        _xilinx("v690t", 433200, 1470, 3600),
-        _xilinx("v2000t", 1221600, 1292, 2160),
+        _xilinx_part("a35t", 20800, 50, 90),
+        _xilinx_part("z020", 53200, 140, 220),
+        _xilinx_part("a100t", 63400, 135, 240),
+        _xilinx_part("a200t", 134600, 365, 740),
+        _xilinx_part("k325t", 203800, 445, 840),
+        _xilinx_part("v690t", 433200, 1470, 3600),
+        _xilinx_part("v2000t", 1221600, 1292, 2160),
     ),
     "xilinx-us": (
-        _xilinx("zu3eg", 70560, 216, 360),
-        _xilinx("ku5p", 216960, 480, 1824, 64),
-        _xilinx("zu9eg", 274080, 912, 2520),
-        _xilinx("vu9p", 1182240, 2160, 6840, 960),
-        _xilinx("vu13p", 1728000, 2688, 12288, 1280),
+        _xilinx_part("zu3eg", 70560, 216, 360),
+        _xilinx_part("ku5p", 216960, 480, 1824, 64),
+        _xilinx_part("zu9eg", 274080, 912, 2520),
+        _xilinx_part("vu9p", 1182240, 2160, 6840, 960),
+        _xilinx_part("vu13p", 1728000, 2688, 12288, 1280),
     ),
     "cyclone-v": (
-        _cyclone_v("a4", 18480, 308, 66),
-        _cyclone_v("se-a6", 41910, 553, 112),
-        _cyclone_v("a9", 113560, 1220, 342),
+        _cyclone_v_part("a4", 18480, 308, 66),
+        _cyclone_v_part("se-a6", 41910, 553, 112),
+        _cyclone_v_part("a9", 113560, 1220, 342),
     ),
     "nexus": (
-        _nexus("lifcl-17", 13824, 24, 5, 24),
-        _nexus("lifcl-40", 32256, 84, 2, 56),
-        _nexus("lfcpnx-100", 79872, 208, 7, 156),
+        _nexus_part("lifcl-17", 13824, 24, 5, 24),
+        _nexus_part("lifcl-40", 32256, 84, 2, 56),
+        _nexus_part("lfcpnx-100", 79872, 208, 7, 156),
     ),
     "gatemate": (("a1", {"luts": 40960, "ffs": 40960, "brams": 64}),),
-    "efinix": (_efinix("t8", 7384, 24), _efinix("t20", 19728, 204), _efinix("t120", 112128, 1056)),
+    "efinix": (
+        _efinix_part("t8", 7384, 24),
+        _efinix_part("t20", 19728, 204),
+        _efinix_part("t120", 112128, 1056),
+    ),
 }
 
 #: All devices by name.
 TARGETS = {
     target.name: target
     for target in (
-        _ice40("ice40-hx8k", "hx8k", "ct256", 7680, brams=32),
-        _ice40("ice40-up5k", "up5k", "sg48", 5280, brams=30, dsps=8, sprams=4),
-        _ecp5("ecp5-25k", "25k", "CABGA381", 24288, brams=56, dsps=28),
-        _ecp5("ecp5-45k", "45k", "CABGA381", 43848, brams=108, dsps=72),
-        _ecp5("ecp5-85k", "85k", "CABGA381", 83640, brams=208, dsps=156),
+        _ice40_target("ice40-hx8k", "hx8k", "ct256", 7680, brams=32),
+        _ice40_target("ice40-up5k", "up5k", "sg48", 5280, brams=30, dsps=8, sprams=4),
+        _ecp5_target("ecp5-25k", "25k", "CABGA381", 24288, brams=56, dsps=28),
+        _ecp5_target("ecp5-45k", "45k", "CABGA381", 43848, brams=108, dsps=72),
+        _ecp5_target("ecp5-85k", "85k", "CABGA381", 83640, brams=208, dsps=156),
         Target(  # Tang Nano 9K
             "gowin-gw1nr-9",
             "gowin",
@@ -212,5 +216,5 @@ def find_target(name: str) -> Target:
     if isinstance(name, str) and name in PARTS:
         name = f"{name}-{PARTS[name][-1][0]}"
     if not isinstance(name, str) or name not in TARGETS:
-        raise no_such("Target", name, [*TARGETS, *PARTS])
+        raise unknown_name_error("Target", name, [*TARGETS, *PARTS])
     return TARGETS[name]

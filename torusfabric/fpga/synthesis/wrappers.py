@@ -23,7 +23,7 @@ from typing import Any
 from ...errors import WorkFailed
 from ...verilog.top import RomContents
 
-__all__ = ["HARNESS", "Ports", "ROMS_TOP", "WITH_ROMS", "harness", "roms_text",
+__all__ = ["HARNESS", "Ports", "ROMS_TOP", "WITH_ROMS", "harness_text", "roms_text",
            "router_with_roms"]  # fmt: skip
 
 #: Port -> direction ("input" or "output"), and number of bits.
@@ -39,7 +39,7 @@ ROMS_TOP = "roms"
 WITH_ROMS = "_with_roms"
 
 
-def harness(name: str, ports: Ports) -> str:
+def harness_text(name: str, ports: Ports) -> str:
     """Return the harness of a module: a module `HARNESS` with the ports `clk`, `scan` and `pin`.
 
     Raises
@@ -98,7 +98,7 @@ def roms_text(roms: Mapping[str, RomContents], module: str) -> str:
         wrappers.append(
             f"(* keep_hierarchy *)\nmodule {name}(input clk, input [{address}:0] address, "
             f"output [{contents.width - 1}:0] data);\n"
-            f"  {_instance(contents, module, 'rom', 'address', 'data')}endmodule\n"
+            f"  {_rom_instance(contents, module, 'rom', 'address', 'data')}endmodule\n"
         )
         low = high + 1
     return "\n".join([*wrappers, *top, "endmodule\n"])
@@ -122,13 +122,13 @@ def router_with_roms(
     body = []
     for port, rom in roms.items():
         body.append(f"  wire [{rom.width - 1}:0] {port};")
-        body.append(f"  {_instance(rom, module, f'{port}_rom', f'{port}_address', port)}")
+        body.append(f"  {_rom_instance(rom, module, f'{port}_rom', f'{port}_address', port)}")
     pins = ", ".join(f".{port}({port})" for port in ports)
     head = f"module {name}{WITH_ROMS}({', '.join(declared)});"
     return "\n".join([head, *body, f"  {name} router ({pins});", "endmodule\n"]), outer
 
 
-def _instance(contents: RomContents, module: str, name: str, address: str, data: str) -> str:
-    """Return an instance of the ROM module."""
+def _rom_instance(contents: RomContents, module: str, name: str, address: str, data: str) -> str:
+    """Return the Verilog of an instance of the ROM module, with nets `address` and `data`."""
     pins = f".clk(clk), .address({address}), .data({data})"
-    return f"{module} #(\n    {contents.parameters()}\n  ) {name} ({pins});\n"
+    return f"{module} #(\n    {contents.instance_parameters()}\n  ) {name} ({pins});\n"

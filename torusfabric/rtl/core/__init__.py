@@ -10,12 +10,13 @@ Modules, in the order from the program to the netlist:
 - `places`: the place of each bit of a value: a constant, a column that the sequencer sends, or a
   table at the node.
 - `families`: the kinds of nodes that share a module, and the words at the inputs of each module.
-- `part`: the base class of the modules of a node, with their multiplexers.
+- `node_module`: the base class of the modules of a node, with their multiplexers.
 - `router`: the multiplexers of out-ports and operators, and the two modules that contain them.
 - `store_plan`, `store`: the plan of the memories of a node, and the module that contains them.
 - `memory_port`, `direct_port`, `run_port`: the ports that adapters use.
 - `slots`, `sequencer`: the controller that steps all nodes through the program.
-- `split`: memories in which other sections are written and read during a run.
+- `split`: the rows of a core whose memory port writes during runs. A memory that both the port and
+  a run would write becomes two memories.
 - `room`, `room_sequencer`: the core with writable tables.
 - `core`: the netlist of all parts.
 """

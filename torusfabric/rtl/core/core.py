@@ -1,9 +1,9 @@
 # amaranth: UnusedElaboratable=no
 """The netlist of a core: all nodes, the links between them, and the sequencer.
 
-`Core` decides how the program becomes hardware (`Rows`, `NodeKinds`, `Columns`), and `Core.add`
-fills a `CoreBuilder` with the modules and their instances. An adapter adds its own hardware to the
-same builder; see `torusfabric.rtl.front`.
+`Core` decides how the program becomes hardware (`Rows`, `NodeKinds`, `SequencerSignals`), and
+`Core.add_modules` fills a `CoreBuilder` with the modules and their instances. An adapter adds its
+own hardware to the same builder; see `torusfabric.rtl.front`.
 
 A node has up to three modules, named by their family K: ``router_K``, ``combiner_K`` (its
 operators) and ``endpoint_K`` (its memories and readers).
@@ -22,30 +22,30 @@ from amaranth.lib.wiring import Out
 from ...errors import InputError
 from ...program.fields import Stage
 from ...program.host_words import word_addresses
-from ..arrays import Fixed, Numbers, OneOf, Part, Slice, Source
-from ..distribution import Distribution, Words
-from ..flit_rows import beat_fault
+from ..arrays import Constant, Constants, Part, Slice, SliceChoice, Source
+from ..distribution import Distribution, WordNets
+from ..flit_rows import unsupported_beat_reason
 from ..memories import address_width
 from ..netlist import Netlist, NetlistBuilder, Role
 from .memory_port import MemoryPort
-from .part import NodeInputs, NodeSettings
-from .places import BitPlacer, Columns, NodeTable
-from .router import Crossbar, Operators, Router, plan_all_crossbars
+from .node_module import NodeInputs, NodeSettings
+from .places import BitPlacer, NodeTable, SequencerSignals
+from .router import CrossbarPlan, PortOperators, Router, plan_all_crossbars
 from .rows import NodeKinds, Rows
 from .run_port import RunPort
 from .sequencer import RunControl, Sequencer, row_bits
 from .store import StoreModule
-from .store_plan import Store, plan_stores
+from .store_plan import StorePlan, plan_stores
 
 if TYPE_CHECKING:
-    from ...contract.cut import Cut
+    from ...contract.node_block import NodeBlock
     from ...program import Program
     from ...topology import IntArray
     from ..assembly import Assembly
     from ..modules import Leaf
     from ..operator_unit import OperatorUnit
     from .direct_port import DirectPort
-    from .families import Family
+    from .families import ModuleFamily
     from .room import RoomShape
 
 __all__ = ["Core"]
@@ -105,18 +105,22 @@ class CoreBuilder(NetlistBuilder):
         self.sources = program.forms[0].loop.sources
         self.from_host: list[str] = []
         #: The part of a network that one of several host ports serves.
-        self.cut: Cut | None = None
+        self.cut: NodeBlock | None = None
         self.injection_places: IntArray = np.zeros((0, 0), int)
 
     @property
     def read_net(self) -> str:
-        """The net of the word that each node reads: the host port's if a cut has one node."""
+        """The net with the word that the memory port of a node has read.
+
+        It is ``read_data_K`` at node K. If the fabric has a single node of a larger network, no
+        read tree follows, and the net is the output ``host_rdata`` of the host port itself.
+        """
         return "host_rdata" if self.cut and self.nodes == 1 else "read_data_{}"
 
     @property
-    def answer(self) -> int:
+    def read_cycles(self) -> int:
         """Cycles from a read at the inputs of a node to the word at its output."""
-        return self.memory_port.answer
+        return self.memory_port.read_cycles
 
     @property
     def operator_unit(self) -> OperatorUnit | None:
@@ -124,7 +128,7 @@ class CoreBuilder(NetlistBuilder):
         return self.settings.unit
 
     @cached_property
-    def senders(self) -> tuple[IntArray, IntArray]:
+    def sending_ports(self) -> tuple[IntArray, IntArray]:
         """The node and the out-port that send to each in-port, both of shape (nodes, ports).
 
         The node is -1 if it is not in this core.
@@ -135,20 +139,20 @@ class CoreBuilder(NetlistBuilder):
         return number[there], port
 
     @cached_property
-    def entries(self) -> list[tuple[int, int]]:
+    def outside_in_ports(self) -> list[tuple[int, int]]:
         """The in-ports (node, port) whose words come from outside of the core."""
-        there, _ = self.senders
+        there, _ = self.sending_ports
         known = self.program.topology.upstream[0][self.here] >= 0
         return [(int(node), int(port)) for node, port in np.argwhere((there < 0) & known)]
 
     @cached_property
-    def _arriving(self) -> Words:
+    def _arriving_bits(self) -> WordNets:
         """The net and bits of the word at each in-port of each node.
 
         The word comes from the out-port of a neighbour (``tx``), from a link port, or from a link
         of several cycles (``arrived``).
         """
-        there, port = self.senders
+        there, port = self.sending_ports
         cycles = self.program.topology.cycles_of_arc[
             np.where(there < 0, 0, self.here[there]), np.where(there < 0, 0, port)
         ]
@@ -156,12 +160,12 @@ class CoreBuilder(NetlistBuilder):
         nets = ["tx_{}", "link_rx_{}", *(f"arrived_{k}_{{}}" for k in range(ports))]
         which = np.where(there < 0, 1, np.where(cycles > 1, 2 + port, 0))
         links = np.zeros_like(there)
-        for number, (node, at) in enumerate(self.entries):
+        for number, (node, at) in enumerate(self.outside_in_ports):
             links[node, at] = number
         start = np.where(which == 0, port * self.settings.width, 0)
-        return Words(nets, which, np.where(there < 0, links, there), start)
+        return WordNets(nets, which, np.where(there < 0, links, there), start)
 
-    def words(self, nodes: IntArray, sources: IntArray) -> list[Slice | OneOf]:
+    def word_nets(self, nodes: IntArray, sources: IntArray) -> list[Slice | SliceChoice]:
         """Return the nets of words of some nodes: one slice for each column of `sources`.
 
         Parameters
@@ -173,11 +177,15 @@ class CoreBuilder(NetlistBuilder):
         """
         if not sources.shape[1]:
             return []
-        came, listed = self._arriving, self.sources.listed
+        came, listed = self._arriving_bits, self.sources.by_number
         stages = np.array([stage for stage, _ in listed])[sources]
         numbers = np.array([number for _, number in listed])[sources]
         port = np.where(stages == Stage.PORT, numbers, 0)
-        own = {Stage.RESULT: "result_{}", Stage.MADE: "made_{}", Stage.INJECTION: "inject_{}"}
+        own = {
+            Stage.RESULT: "result_{}",
+            Stage.EARLY_RESULT: "made_{}",
+            Stage.INJECTION: "inject_{}",
+        }
         which, number, start = (np.take_along_axis(each[nodes], port, 1) for each in came[1:])
         for net, stage in enumerate(own):
             here = stages == stage
@@ -187,19 +195,21 @@ class CoreBuilder(NetlistBuilder):
             if stage is Stage.INJECTION:
                 place = self.injection_places[nodes[:, None], np.where(here, numbers, 0)]
             start = np.where(here, place * self.settings.width, start)
-        return Words([*came.nets, *own.values()], which, number, start).slices(self.settings.width)
+        return WordNets([*came.nets, *own.values()], which, number, start).word_slices(
+            self.settings.width
+        )
 
-    def arriving(self, nodes: IntArray) -> list[Slice | OneOf]:
+    def arriving_nets(self, nodes: IntArray) -> list[Slice | SliceChoice]:
         """Return the nets of the words at the in-ports of some nodes: one slice for each port."""
         ports = np.arange(self.settings.ports)
-        return self.words(nodes, np.tile(ports, (len(nodes), 1)))
+        return self.word_nets(nodes, np.tile(ports, (len(nodes), 1)))
 
 
 class Core:
     """The hardware that executes a program.
 
-    There are two ways to use a core. `netlist` and `design` are the core alone. An adapter instead
-    adds its hardware to `build` and calls `add`.
+    There are two ways to use a core. `netlist` and `make_component` are the core alone. An adapter
+    instead adds its hardware to `build` and calls `add_modules`.
 
     Parameters
     ----------
@@ -234,7 +244,7 @@ class Core:
     netlist : Netlist
         The core alone; its ports are the ports of the netlist.
     build : CoreBuilder
-        The builder that takes the hardware of the adapter and, by `add`, of the core.
+        The builder that takes the hardware of the adapter and, by `add_modules`, of the core.
 
     Examples
     --------
@@ -259,7 +269,7 @@ class Core:
     ) -> None:
         if beat.bit_count() != 1:
             raise InputError(f"Beat must be a power of two, not {beat}")
-        fault = beat_fault(program, beat)
+        fault = unsupported_beat_reason(program, beat)
         if fault is not None:
             raise InputError(fault)
         self.program, self.width, self.beat = program, width, beat
@@ -269,7 +279,7 @@ class Core:
         self.room, self.tables = room, dict[str, NodeTable]()
         self.rows, self.kinds = self._plan_rows(room)
         shared = memory_port is not None and memory_port.shared
-        self._columns = Columns(by_setting=room is not None, shared=shared)
+        self._columns = SequencerSignals(by_setting=room is not None, shared=shared)
         operators = room.parsed_operators() if room else program.operators
         unit: OperatorUnit | None = None
         if operators:
@@ -286,7 +296,7 @@ class Core:
             concurrent=concurrent,
         )
         if isinstance(self.memory_port, MemoryPort):
-            self.memory_port.choose_among(self.kinds.most_shown)
+            self.memory_port.set_stages(self.kinds.max_read_memories)
         self.build = CoreBuilder(
             program,
             self.nodes,
@@ -295,7 +305,7 @@ class Core:
             hold=self.run_port.hold,
             address_bits=address_width(int((self.rows if room else program).depth.max())),
         )
-        self._families: dict[str, Family] = {}
+        self._families: dict[str, ModuleFamily] = {}
 
     def _plan_rows(self, room: RoomShape | None) -> tuple[Rows, NodeKinds]:
         """Return the rows of the core and the kinds of its nodes."""
@@ -314,9 +324,9 @@ class Core:
     @cached_property
     def netlist(self) -> Netlist:
         """The netlist of the core alone; the ports of the core are the ports of the netlist."""
-        self.add()
+        self.add_modules()
         self._expose_ports()
-        return self.build.done()
+        return self.build.make_netlist()
 
     def _expose_ports(self) -> None:
         """Make the ports of the core the ports of the netlist."""
@@ -341,8 +351,8 @@ class Core:
         """The arcs that enter the core, in the order of the inputs `link_rx_K`."""
         there, port = self.program.topology.upstream
         return [
-            self._link(int(there[self.nodes[node], at]), int(port[self.nodes[node], at]))
-            for node, at in self.build.entries
+            self._link_port(int(there[self.nodes[node], at]), int(port[self.nodes[node], at]))
+            for node, at in self.build.outside_in_ports
         ]
 
     @cached_property
@@ -352,13 +362,13 @@ class Core:
         inside = np.isin(np.arange(len(there)), self.nodes)
         leaves = np.isin(there, self.nodes) & ~inside[:, None]
         arcs = sorted(zip(there[leaves].tolist(), port[leaves].tolist(), strict=True))
-        return [self._link(node, at) for node, at in arcs]
+        return [self._link_port(node, at) for node, at in arcs]
 
-    def _link(self, node: int, port: int) -> LinkPort:
-        """Return the link port of an arc."""
+    def _link_port(self, node: int, port: int) -> LinkPort:
+        """Return the link port of the arc that leaves a node through an out-port."""
         return LinkPort(node, port, int(self.program.topology.cycles_of_arc[node, port]) - 1)
 
-    def places(
+    def locate_words(
         self,
         *,
         received: bool,
@@ -403,17 +413,17 @@ class Core:
             choice = self.kinds.choice_by_root(self.nodes)[:, root]
             start = self.rows.starts[form]
             variant = self.kinds.variants[self.kinds.kind_of[self.nodes], start, choice]
-        return self.rows.find(variant, memory, address, received=received)
+        return self.rows.locate_words(variant, memory, address, received=received)
 
-    def design(self) -> Assembly:
-        """Return the core as an Amaranth component."""
+    def make_component(self) -> Assembly:
+        """Return an Amaranth component of the core alone, with the ports of `netlist`."""
         from ..assembly import Assembly
 
         return Assembly(self.netlist)
 
     # The netlist
 
-    def add(
+    def add_modules(
         self,
         renamed: Mapping[str, str] = MappingProxyType({}),
         add_tables: Callable[[], None] | None = None,
@@ -433,12 +443,12 @@ class Core:
         list of (str, int)
             Each router module, and the number of nodes that have an instance of it.
         """
-        idles = self._settings.zero_is_neutral
+        idles = self._settings.identity_is_zero
         routers, operators = plan_all_crossbars(self.rows, self.kinds, self._columns, idles=idles)
         stores = self._plan_stores(idles=idles)
         placers = [store.placer for store in stores]
         placers += [each.placer for each in (*operators, *routers)]
-        self._columns.settle(self.rows, placers)
+        self._columns.fix_widths(self.rows, placers)
         self.tables |= {table.name: table for placer in placers for table in placer.tables}
         of_stores = [self._store_maker(store) for store in stores]
         shares = any("busy" in make().signature.members for make in of_stores)
@@ -447,7 +457,7 @@ class Core:
         for number, (store, make) in enumerate(zip(stores, of_stores, strict=True)):
             self._add_part("endpoint", number, store.family, store.placer, make, Role.ENDPOINT)
         for number, each in enumerate(operators):
-            self._add_crossbar("combiner", number, each, Operators, Role.COMBINER)
+            self._add_crossbar("combiner", number, each, PortOperators, Role.COMBINER)
         counts = [
             (f"router_{number}", self._add_crossbar("router", number, each, Router, Role.ROUTER))
             for number, each in enumerate(routers)
@@ -455,10 +465,10 @@ class Core:
         if add_tables is not None:
             add_tables()
         self._add_links()
-        self.build.distribution.add()
+        self.build.distribution.add_registers()
         return [each for each in counts if each[1]]
 
-    def _plan_stores(self, *, idles: bool) -> list[Store]:
+    def _plan_stores(self, *, idles: bool) -> list[StorePlan]:
         """Return the plans of the stores of all nodes; none if the core has a direct port.
 
         This also sets `injection_places` of the builder: for each injection port of a node, the
@@ -466,7 +476,7 @@ class Core:
         """
         count = len(self.build.sources.injections)
         if not isinstance(self.memory_port, MemoryPort):
-            self.memory_port.reserve(self._columns)
+            self.memory_port.reserve_signals(self._columns)
             self.build.injection_places = np.tile(np.arange(count), (len(self.nodes), 1))
             return []
         stores = plan_stores(
@@ -477,13 +487,13 @@ class Core:
             concurrent=self.concurrent,
             beat=self.beat,
         )
-        places = np.full((self.kinds.count, count), -1)
+        places = np.full((self.kinds.n_kinds, count), -1)
         for store in stores:
             places[store.family.kinds] = store.injection_places
         self.build.injection_places = np.maximum(places, 0)[self.kinds.kind_of[self.nodes]]
         return stores
 
-    def _store_maker(self, store: Store) -> Callable[[], StoreModule]:
+    def _store_maker(self, store: StorePlan) -> Callable[[], StoreModule]:
         """Return a function that makes the module of a store."""
         assert isinstance(self.memory_port, MemoryPort)
         return partial(
@@ -493,7 +503,7 @@ class Core:
             NodeInputs.from_placer(store.placer),
             self._settings,
             words=store.family.sources.shape[1],
-            many=self.rows.several,
+            many=self.rows.has_several_forms,
         )
 
     def _add_sequencer(self, renamed: Mapping[str, str], *, shares: bool) -> None:
@@ -513,7 +523,7 @@ class Core:
             assert isinstance(self.rows, RoomRows)
             make = partial(RoomSequencer, self.rows, *given, shares=shares)
         else:
-            by_root = self.kinds.choices > 1
+            by_root = self.kinds.n_choices > 1
             make = partial(Sequencer, self.rows, *given, by_root=by_root, shares=shares)
         members = make().signature.members
         inputs = {
@@ -527,11 +537,11 @@ class Core:
             if each.flow is Out
         }
         self.build.add_module("sequencer", make, role=Role.SEQUENCER)
-        self.build.add("the_sequencer", "sequencer", inputs=inputs, outputs=outputs)
+        self.build.add_instance("the_sequencer", "sequencer", inputs=inputs, outputs=outputs)
 
     def _add_choices(self) -> None:
         """Add a ROM at each node that maps the root of a run to the choice of the node."""
-        if self.kinds.choices == 1 or self.room is not None:
+        if self.kinds.n_choices == 1 or self.room is not None:
             return
         build, nodes = self.build, np.arange(len(self.nodes))
         choice = self.kinds.choice_by_root(self.nodes)
@@ -541,16 +551,16 @@ class Core:
             nodes,
             contents=[tuple(row) for row in contents.tolist()],
             which=np.asarray(which).ravel(),
-            width=address_width(self.kinds.choices),
-            address=(build.distribution.near_each("node_root", nodes),),
+            width=address_width(self.kinds.n_choices),
+            address=(build.distribution.group_registers("node_root", nodes),),
             output="choice_{}",
         )
 
-    def stored_words(self, module: str, node: int) -> list[int]:
-        """Return the source numbers of the words that a module at a node is given.
+    def input_sources(self, module: str, node: int) -> list[int]:
+        """Return the source numbers of the words at the inputs of a module at a node, in order.
 
-        They are in the order of the inputs `rx` and `inject`; for a combiner, whose `rx` are the
-        in-ports, those of `inject`.
+        For a router and an endpoint these are the words of `rx`, then those of `inject`. A combiner
+        has all in-ports at `rx`; the result lists only its `inject`.
 
         Parameters
         ----------
@@ -568,11 +578,14 @@ class Core:
         self,
         name: str,
         number: int,
-        plan: Crossbar,
-        module: type[Router | Operators],
+        plan: CrossbarPlan,
+        module: type[Router | PortOperators],
         role: Role,
     ) -> int:
-        """Add the routers or operators of a family, and return the number of instances."""
+        """Add the module of a router, or of operators, for a family of nodes, and its instances.
+
+        Return the number of instances.
+        """
         arriving = plan.family.arriving
         make = partial(
             module,
@@ -587,14 +600,14 @@ class Core:
         self,
         name: str,
         number: int,
-        family: Family,
+        family: ModuleFamily,
         placer: BitPlacer,
         make: Callable[[], Leaf],
         role: Role,
     ) -> int:
         """Add a module, its instances and their tables, and return the number of instances."""
         build = self.build
-        place = np.full(self.kinds.count, -1)
+        place = np.full(self.kinds.n_kinds, -1)
         place[family.kinds] = np.arange(len(family.kinds))
         member = place[self.kinds.kind_of[self.nodes]]
         nodes = np.flatnonzero(member >= 0)
@@ -602,17 +615,17 @@ class Core:
             return 0
         module, members = f"{name}_{number}", make().signature.members
         build.add_module(module, make, role=role)
-        words, split = build.words(nodes, family.sources[member[nodes]]), family.arriving
+        words, split = build.word_nets(nodes, family.sources[member[nodes]]), family.arriving
         self._families[module] = family
         given: dict[str, Sequence[Source]] = {"rx": words[:split], "inject": words[split:]}
         if role is Role.COMBINER:
-            given = {"rx": build.arriving(nodes), "inject": words}
+            given = {"rx": build.arriving_nets(nodes), "inject": words}
         elif role is Role.ENDPOINT:
             given = {"rx": words}
-        given |= self._signals(placer, member[nodes], nodes)
-        given |= self._tables(module, placer, member[nodes], nodes)
+        given |= self._sequencer_inputs(placer, member[nodes], nodes)
+        given |= self._add_tables(module, placer, member[nodes], nodes)
         given |= {
-            port: (self._asked(port, width, nodes),)
+            port: (self._memory_port_input(port, width, nodes),)
             for port, width in self.memory_port.inputs.items()
             if port in members
         }
@@ -630,19 +643,19 @@ class Core:
         )
         return len(nodes)
 
-    def _asked(self, port: str, width: int, nodes: IntArray) -> Source:
+    def _memory_port_input(self, port: str, width: int, nodes: IntArray) -> Source:
         """Return the driver of an input of the memory ports of some nodes."""
         if not self.memory_port.shared:
             return Slice(f"{port}_{{}}", nodes, 0, width)
         if port == "node":
-            return Numbers(nodes, width)
-        return self.build.distribution.near_each(port, nodes, width)
+            return Constants(nodes, width)
+        return self.build.distribution.group_registers(port, nodes, width)
 
-    def _signals(
+    def _sequencer_inputs(
         self, placer: BitPlacer, member: IntArray, nodes: IntArray
     ) -> Mapping[str, Sequence[Source]]:
         """Return the drivers of all inputs that the sequencer drives in a module of some nodes."""
-        near = self.build.distribution.near_each
+        near = self.build.distribution.group_registers
         known = self.build.nets
         found: dict[str, Sequence[Source]] = {
             port: (near(net, nodes),)
@@ -654,7 +667,7 @@ class Core:
         for port, numbers in zip(inputs.addresses, placer.address_slots, strict=True):
             used, which = np.unique(numbers[member], return_inverse=True)
             slices = tuple(near(columns.address_name([k], k), nodes) for k in used.tolist())
-            found[port] = slices if len(used) == 1 else (OneOf(slices, which.ravel()),)
+            found[port] = slices if len(used) == 1 else (SliceChoice(slices, which.ravel()),)
         widths = dict(inputs.widths)
         for name, net, slots, stride in (
             ("word", "counters", placer.word_slots, max(columns.word_bits, default=0)),
@@ -663,16 +676,16 @@ class Core:
             for slot, numbers in enumerate(slots):
                 whole, start = near(net, nodes), numbers[member] * stride
                 port = f"{name}_{slot}"
-                found[port] = (Slice.made(whole.net, whole.number, start, widths[port]),)
+                found[port] = (Slice.from_starts(whole.net, whole.number, start, widths[port]),)
         if placer.bit_slots:
             whole = near("columns", nodes)
             found["columns"] = [
-                Slice.made(whole.net, whole.number, numbers[member], 1)
+                Slice.from_starts(whole.net, whole.number, numbers[member], 1)
                 for numbers in placer.bit_slots
             ]
         return found
 
-    def _tables(
+    def _add_tables(
         self, module: str, placer: BitPlacer, member: IntArray, nodes: IntArray
     ) -> Mapping[str, Sequence[Source]]:
         """Add the ROMs of a module at some nodes, and return the drivers of its table inputs.
@@ -686,18 +699,18 @@ class Core:
             if table.name:
                 found[f"table_{number}"] = (Slice(f"{table.name}_row_{{}}", nodes, 0, width),)
                 continue
-            contents, of_member = table.contents(bits)
+            contents, of_member = table.distinct_contents(bits)
             which = of_member[member]
             if not (table.by_row or table.by_choice):
                 found[f"table_{number}"] = (
-                    _constants(np.array([row[0] for row in contents], object)[which], width),
+                    _constant_source(np.array([row[0] for row in contents], object)[which], width),
                 )
                 continue
             address: list[Slice] = []
             if table.by_row:
-                address.append(self._row(table, member, nodes))
+                address.append(self._row_signal(table, member, nodes))
             if table.by_choice:
-                address.append(Slice("choice_{}", nodes, 0, address_width(self.kinds.choices)))
+                address.append(Slice("choice_{}", nodes, 0, address_width(self.kinds.n_choices)))
             name = f"{module}_table_{number}_{{}}"
             build.add_roms(
                 f"rom_{name}",
@@ -711,12 +724,12 @@ class Core:
             found[f"table_{number}"] = (Slice(name, nodes, 0, width),)
         return found
 
-    def _row(self, table: NodeTable, member: IntArray, nodes: IntArray) -> Slice:
+    def _row_signal(self, table: NodeTable, member: IntArray, nodes: IntArray) -> Slice:
         """Return the row signal that addresses a table at some nodes."""
         numbers = np.array([self._columns.rows.index(each) for each in table.delays.distinct])
-        whole = self.build.distribution.near_each("rows", nodes)
+        whole = self.build.distribution.group_registers("rows", nodes)
         start = numbers[table.delays.which[member]] * self._row_bits
-        return Slice.made(whole.net, whole.number, start, self._row_bits)
+        return Slice.from_starts(whole.net, whole.number, start, self._row_bits)
 
     @property
     def _row_bits(self) -> int:
@@ -727,7 +740,7 @@ class Core:
         """Add the links that take several cycles."""
         build, width = self.build, self.width
         cycles_of = self.program.topology.cycles_of_arc[self.nodes]
-        there, port = build.senders
+        there, port = build.sending_ports
         used = np.zeros((len(self.nodes), self._settings.ports), bool)
         used[there[there >= 0], port[there >= 0]] = True
         for at in range(self._settings.ports):
@@ -745,8 +758,8 @@ class Core:
                 )
 
 
-def _constants(values: IntArray, width: int) -> Source:
+def _constant_source(values: IntArray, width: int) -> Source:
     """Return equal values as one constant, other values as a constant for each instance."""
     if len({*values.tolist()}) == 1:
-        return Fixed(int(values[0]), width)
-    return Numbers(values.astype(np.int64), width)
+        return Constant(int(values[0]), width)
+    return Constants(values.astype(np.int64), width)

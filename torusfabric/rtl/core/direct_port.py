@@ -13,7 +13,7 @@ from ...program import Program
 from ...program.fields import Order
 from ...program.timing import ADDRESS, LINK
 from ..memories import address_width
-from .places import Columns
+from .places import SequencerSignals
 
 __all__ = ["DirectPort", "is_direct"]
 
@@ -25,7 +25,7 @@ def is_direct(program: Program) -> bool:
 
 
 class DirectPort:
-    """The direct port of a node.
+    """The shape of the direct port, which is the same at every node.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class DirectPort:
     flit_bits : int
         Bits of the number of a flit.
     arrival_bits : int
-        Bits of a counter of all rows of all flits.
+        Bits of a counter of the cycles in which words arrive: one for each row and flit.
     outside : dict of str to int
         The inputs of each node with their widths: the words of its injection ports, side by side.
 
@@ -54,19 +54,19 @@ class DirectPort:
     (2, 4, {'inject': 16})
     """
 
-    answer, shared = 0, False
+    read_cycles, shared = 0, False
     inputs: Mapping[str, int] = {}
 
     def __init__(self, program: Program, width: int) -> None:
         loop, self.width = program.loop, width
         self.flit_bits = address_width(loop.flits)
-        self.arrival_bits = address_width(loop.rows * loop.flits)
+        self.arrival_bits = address_width(loop.n_rows * loop.flits)
         self.outside = {"inject": len(loop.sources.injections) * width}
 
-    def reserve(self, columns: Columns) -> None:
+    def reserve_signals(self, columns: SequencerSignals) -> None:
         """Let the sequencer send the number of the flit, and the strobe for arriving words.
 
         They are the first in the nets ``counters`` and ``valids``. No module of a node reads them.
         """
-        columns.add_word((ADDRESS,), (1,))
-        columns.add_valid((LINK,))
+        columns.add_word_counter((ADDRESS,), (1,))
+        columns.add_strobe((LINK,))

@@ -1,10 +1,12 @@
 """Families: kinds of nodes that share a module, since their modules have the same structure.
 
 A *use* is a triple (kind of nodes, multiplexer, source): at nodes of the kind, the multiplexer
-passes the source in some row. The inputs of a module are the words that it uses: first the words of
-in-ports, then other words, each group in the order of first use. The module thus refers to
-"its first word" rather than to "in-port 2", and nodes that use different in-ports in the same way
-share a module.
+passes the source in some row. In the code a *slot* is the number of a multiplexer in its module:
+that of an out-port, of an in-port with an operator, or of a memory.
+
+The inputs of a module are the words that it uses: first the words of in-ports, then other words,
+each group in the order of first use. The module thus refers to "its first word" rather than to
+"in-port 2", and nodes that use different in-ports in the same way share a module.
 """
 
 from __future__ import annotations
@@ -16,19 +18,26 @@ import numpy as np
 
 from ...program.fields import Sources, Stage
 from ...topology import IntArray
-from .part import NEUTRAL_WORD, LocalWord
+from .node_module import IDENTITY_WORD, LocalWord
 from .rows import NodeKinds
 
-__all__ = ["Family", "Uses", "find_uses", "group_kinds", "pad_rows", "place_within"]
+__all__ = [
+    "ModuleFamily",
+    "MultiplexerSources",
+    "find_multiplexer_sources",
+    "group_kinds",
+    "pad_rows",
+    "positions_in_groups",
+]
 
 #: Stages that are a register behind another stage, each with the stage in front of the register.
-BEHIND = {Stage.LATER: Stage.PORT, Stage.LATER_RESULT: Stage.RESULT}
+STAGE_BEFORE_REGISTER = {Stage.DELAYED: Stage.PORT, Stage.DELAYED_RESULT: Stage.RESULT}
 
-#: The code of the neutral word, and the first code of the words that a store injects itself.
+#: The code of the identity word, and the first code of the words that a store injects itself.
 NEUTRAL, INJECTED = -1, 1 << 20
 
 
-class Family(NamedTuple):
+class ModuleFamily(NamedTuple):
     """Kinds of nodes that share a module.
 
     Parameters
@@ -46,12 +55,12 @@ class Family(NamedTuple):
     arriving: int
 
 
-def place_within(groups: IntArray) -> IntArray:
+def positions_in_groups(groups: IntArray) -> IntArray:
     """Return the position of each entry within its group; equal numbers are adjacent.
 
     Examples
     --------
-    >>> place_within(np.array([3, 3, 5, 7, 7, 7])).tolist()
+    >>> positions_in_groups(np.array([3, 3, 5, 7, 7, 7])).tolist()
     [0, 1, 0, 0, 1, 2]
     """
     first = np.flatnonzero(np.diff(groups, prepend=-1))
@@ -77,7 +86,7 @@ def pad_rows(rows: IntArray, values: IntArray, count: int) -> IntArray:
     >>> pad_rows(np.array([0, 0, 2]), np.array([5, 6, 7]), 3).tolist()
     [[5, 6], [-1, -1], [7, -1]]
     """
-    place = place_within(rows)
+    place = positions_in_groups(rows)
     table = np.full((count, int(place.max(initial=-1)) + 1), -1)
     table[rows, place] = values
     return table
@@ -99,7 +108,7 @@ def group_kinds(columns: Sequence[IntArray]) -> list[IntArray]:
     return [*np.split(np.argsort(number, kind="stable"), ends[:-1])]
 
 
-class Uses:
+class MultiplexerSources:
     """The uses of all kinds, sorted by kind, multiplexer and input of the multiplexer.
 
     Parameters
@@ -133,9 +142,11 @@ class Uses:
         source: IntArray,
         injected: IntArray | None = None,
     ) -> None:
-        listed = sources.listed
+        listed = sources.by_number
         numbers = {each: number for number, each in enumerate(listed)}
-        bases = np.array([numbers[BEHIND.get(stage, stage), number] for stage, number in listed])
+        bases = np.array(
+            [numbers[STAGE_BEFORE_REGISTER.get(stage, stage), number] for stage, number in listed]
+        )
         is_port = np.array([stage is Stage.PORT for stage, _ in listed])
         self._sources, self._known = len(listed), dict[int, tuple[IntArray, IntArray]]()
         self.kind, self.slot, self.source = kind, slot, source
@@ -152,7 +163,7 @@ class Uses:
         owner, word = np.divmod(words, self._sources)
         order = np.lexsort((first, ~is_port[word], owner))
         place = np.empty_like(order)
-        place[order] = place_within(owner[order])
+        place[order] = positions_in_groups(owner[order])
         self._codes[outer] = 2 * place[np.asarray(of_use).ravel()] + (base != source)[outer]
         self.given = pad_rows(owner[order], word[order], count)
         self.arriving = np.bincount(owner[is_port[word]], minlength=count)
@@ -165,12 +176,15 @@ class Uses:
             axis=1,
         )
 
-    def words(self, kind: int, slot: int) -> list[LocalWord]:
-        """Return the words at the inputs of a multiplexer of a kind."""
+    def input_words(self, kind: int, slot: int) -> list[LocalWord]:
+        """Return the words that multiplexer `slot` must be able to pass at nodes of a kind.
+
+        They are in the order of the inputs of the multiplexer.
+        """
         low, high = np.searchsorted(self.kind, [kind, kind + 1])
         codes = self._codes[low:high][self.slot[low:high] == slot].tolist()
         return [
-            NEUTRAL_WORD
+            IDENTITY_WORD
             if code == NEUTRAL
             else LocalWord(code - INJECTED, injected=True)
             if code >= INJECTED
@@ -178,7 +192,7 @@ class Uses:
             for code in codes
         ]
 
-    def inputs(self, slot: int, kinds: IntArray, values: IntArray) -> IntArray:
+    def find_inputs(self, slot: int, kinds: IntArray, values: IntArray) -> IntArray:
         """Return the input of a multiplexer at which each source is connected.
 
         Parameters
@@ -192,7 +206,7 @@ class Uses:
         """
         if slot not in self._known:
             here = self.slot == slot
-            place = place_within(self.kind[here])
+            place = positions_in_groups(self.kind[here])
             keys = self.kind[here] * self._sources + self.source[here]
             order = np.argsort(keys)
             self._known[slot] = keys[order], place[order]
@@ -201,19 +215,19 @@ class Uses:
         found = place[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)]
         return np.where(values >= 0, found, -1)
 
-    def family(self, kinds: IntArray) -> Family:
+    def make_family(self, kinds: IntArray) -> ModuleFamily:
         """Return the family of some kinds that have the same signature."""
         given = self.given[kinds]
         words = int((given[0] >= 0).sum())
-        return Family(kinds, given[:, :words], int(self.arriving[kinds[0]]))
+        return ModuleFamily(kinds, given[:, :words], int(self.arriving[kinds[0]]))
 
 
-def find_uses(
+def find_multiplexer_sources(
     sources: Sources,
     kinds: NodeKinds,
     values: Iterable[tuple[int, IntArray]],
     injected: IntArray | None = None,
-) -> Uses:
+) -> MultiplexerSources:
     """Find the sources that each multiplexer of each kind must be able to pass.
 
     Parameters
@@ -226,25 +240,25 @@ def find_uses(
         The number of each multiplexer, and the source that it passes, -1 where the source does not
         matter.
     injected : ndarray of int, optional
-        See `Uses`.
+        See `MultiplexerSources`.
     """
-    listed, count = sources.listed, len(sources.listed)
+    listed, count = sources.by_number, len(sources.by_number)
     # The inputs of a multiplexer are ordered by source number, with two exceptions. The result of
     # an operator before its register comes late in the cycle: the last inputs pass the fewest LUTs.
-    # The neutral word is the very last, so that `plan_choice` can leave it out.
+    # The identity word is the very last, so that `plan_multiplexer` can leave it out.
     last = [
-        (number == sources.identity, stage is Stage.MADE, number)
+        (number == sources.identity, stage is Stage.EARLY_RESULT, number)
         for number, (stage, _) in enumerate(listed)
     ]
     order = np.array(sorted(range(count), key=last.__getitem__))
     rank = np.argsort(order)
     keys = [np.zeros(0, int)]
     for slot, of_rows in values:
-        at = kinds.values(of_rows, np.arange(kinds.count))
+        at = kinds.values_at_kinds(of_rows, np.arange(kinds.n_kinds))
         kind, row, choice = np.nonzero(at >= 0)
         found = np.unique(kind * count + rank[at[kind, row, choice]])
         kind, ranks = np.divmod(found, count)
         keys.append((kind * (1 << 20) + slot) * count + ranks)
     of_slot, ranks = np.divmod(np.sort(np.concatenate(keys)), count)
     kind, number = np.divmod(of_slot, 1 << 20)
-    return Uses(sources, kinds.count, kind, number, order[ranks], injected)
+    return MultiplexerSources(sources, kinds.n_kinds, kind, number, order[ranks], injected)

@@ -29,15 +29,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amaranth.hdl import Value
 
-from ...program.fields import Memory, number_equal
+from ...program.fields import Memory, number_by_value
 from ..memories import address_width
-from ..modules import delayed
+from ..modules import delay_value
 
 if TYPE_CHECKING:
-    from .part import NodePart
-    from .store_plan import Address
+    from .node_module import NodeModule
+    from .store_plan import AddressSource
 
-__all__ = ["STAGE_INPUTS", "MemoryPort", "PortSignals", "SharedPort", "enable_numbers", "suffix"]
+__all__ = [
+    "STAGE_INPUTS",
+    "MemoryPort",
+    "PortSignals",
+    "SharedPort",
+    "write_enable_numbers",
+    "number_suffix",
+]
 
 #: Words that a stage of the multiplexer chooses among in a cycle, with two 4-input LUTs in series.
 STAGE_INPUTS = 4
@@ -130,27 +137,31 @@ class MemoryPort:
             if bits
         }
 
-    def choose_among(self, memories: int) -> None:
+    def set_stages(self, memories: int) -> None:
         """Set the number of stages, given the largest number of memories to read at a node."""
         self.stages = 1 if memories <= STAGE_INPUTS else 2
 
     @property
-    def answer(self) -> int:
+    def read_cycles(self) -> int:
         """Cycles from a read at the inputs of a node to the word at its output."""
         return 1 + self.stages + self.shared
 
-    def passes(self, address: Address) -> bool:
-        """Return True if the sequencer passes on the read address of a run and of the port."""
+    def shares_read_address(self, address: AddressSource) -> bool:
+        """Return True if a read of the port uses the address signal of the sequencer, too.
+
+        During a run the sequencer drives this signal with the address of the run, and between runs
+        with the read address of the shared port. A node then needs no multiplexer of the two.
+        """
         return self.shared and address.column is not None
 
-    def signals(self, node: NodePart, written: Sequence[int]) -> PortSignals:
+    def node_signals(self, node: NodeModule, written: Sequence[int]) -> PortSignals:
         """Return the signals of the port inside a node, given the memories that the port writes."""
-        bank, enable = node.value("write_bank"), node.value("write_enable")
-        address = node.value("write_address")
+        bank, enable = node.input_value("write_bank"), node.input_value("write_enable")
+        address = node.input_value("write_address")
         return PortSignals(
             {number: enable & (bank == number) for number in written},
             {self.memories[number].layout: address for number in written},
-            *(node.value(name)
+            *(node.input_value(name)
               for name in ("write_data", self._asks, "read_address", "read_bank")),
         )  # fmt: skip
 
@@ -192,51 +203,51 @@ class SharedPort(MemoryPort):
             for layout in range(len(enables))
         ]
         self.inputs = {"node": node_bits, "write_node": place_bits, "write_data": width}
-        self.inputs |= {f"write_enable{suffix(number)}": 1 for number in sorted({*enables})}
+        self.inputs |= {f"write_enable{number_suffix(number)}": 1 for number in sorted({*enables})}
         for layout, banks in enumerate(self._banks):
             self.inputs |= {
-                f"write_bank{suffix(layout)}": address_width(len(banks)),
-                f"write_address{suffix(layout)}": self.address_bits,
+                f"write_bank{number_suffix(layout)}": address_width(len(banks)),
+                f"write_address{number_suffix(layout)}": self.address_bits,
             }
         self.inputs |= {"read_node": node_bits, "read_bank": self.bank_bits}
         self.inputs["read_address"] = self.address_bits
 
-    def signals(self, node: NodePart, written: Sequence[int]) -> PortSignals:
+    def node_signals(self, node: NodeModule, written: Sequence[int]) -> PortSignals:
         """Return the signals of the port inside a node, given the memories that the port writes."""
-        m, number, place = node.m, node.value("node"), node.value("write_node")
+        m, number, place = node.m, node.input_value("node"), node.input_value("write_node")
         here = place == number[: len(place)]
         loads, layouts = {}, {}
         for memory in written:
             layout = self.memories[memory].layout
-            banks, way = self._banks[layout], suffix(layout)
-            chosen = node.value(f"write_enable{suffix(self._enables[layout])}") & here
+            banks, way = self._banks[layout], number_suffix(layout)
+            chosen = node.input_value(f"write_enable{number_suffix(self._enables[layout])}") & here
             if len(banks) > 1:
-                chosen = chosen & (node.value(f"write_bank{way}") == banks.index(memory))
-            loads[memory] = delayed(m, chosen, 1, f"write_{memory}")
-            layouts[layout] = node.here(f"write_address{way}")
+                chosen = chosen & (node.input_value(f"write_bank{way}") == banks.index(memory))
+            loads[memory] = delay_value(m, chosen, 1, f"write_{memory}")
+            layouts[layout] = node.node_register(f"write_address{way}")
         return PortSignals(
             loads,
             layouts,
-            node.value("write_data"),
-            delayed(m, node.value("read_node") == number, 1, "asked"),
-            node.here("read_address"),
-            node.here("read_bank"),
+            node.input_value("write_data"),
+            delay_value(m, node.input_value("read_node") == number, 1, "asked"),
+            node.node_register("read_address"),
+            node.node_register("read_bank"),
         )
 
 
-def suffix(number: int) -> str:
+def number_suffix(number: int) -> str:
     """Return the suffix of a name: nothing for the first of several."""
     return f"_{number}" if number else ""
 
 
-def enable_numbers(words: Iterable[int]) -> tuple[int, ...]:
+def write_enable_numbers(words: Iterable[int]) -> tuple[int, ...]:
     """Return the number of the write enable of each send map, given the number of its words.
 
     Send maps with equally many words share a write enable.
 
     Examples
     --------
-    >>> enable_numbers([72, 24, 72])
+    >>> write_enable_numbers([72, 24, 72])
     (0, 1, 0)
     """
-    return tuple(number_equal(words)[0].tolist())
+    return tuple(number_by_value(words)[0].tolist())

@@ -9,7 +9,7 @@ column     the sequencer sends the bit of the current row to all nodes; possible
 table      a ROM (or writable RAM) at the node, addressed by the row and by the node's choice
 ========== =====================================================================================
 
-`BitPlacer` finds the place of each bit of a module, `Columns` collects all signals of the
+`BitPlacer` finds the place of each bit of a module, `SequencerSignals` collects all signals of the
 sequencer, and `NodeTable` is a table of a module. The nodes of a *family* share a module. They
 differ only in the contents of their tables, and in the columns that they are connected to.
 
@@ -27,9 +27,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ...topology import IntArray
-from .rows import Delays, Rows, later
+from .rows import Delays, Rows, lengthen_delays
 
-__all__ = ["AddressColumn", "Bit", "BitPlacer", "Columns", "MemberDelays", "NodeTable", "Place"]
+__all__ = [
+    "AddressColumn",
+    "Bit",
+    "BitPlacer",
+    "SequencerSignals",
+    "MemberDelays",
+    "NodeTable",
+    "BitPlace",
+]
 
 
 class MemberDelays(NamedTuple):
@@ -47,8 +55,8 @@ class MemberDelays(NamedTuple):
     which: IntArray
 
     @classmethod
-    def alike(cls, delays: Delays, members: int) -> MemberDelays:
-        """Return the same delays for all members."""
+    def from_common_delays(cls, delays: Delays, members: int) -> MemberDelays:
+        """Return the delays of a family whose members all have the same `delays`."""
         return cls((delays,), np.zeros(members, int))
 
     @classmethod
@@ -57,17 +65,19 @@ class MemberDelays(NamedTuple):
         distinct, which = np.unique(numbers, return_inverse=True)
         return cls(tuple(map(delays, distinct.tolist())), np.asarray(which).ravel())
 
-    def later(self, cycles: int) -> MemberDelays:
+    def lengthen(self, cycles: int) -> MemberDelays:
         """Return delays that are some cycles longer."""
-        return MemberDelays(tuple(later(each, cycles) for each in self.distinct), self.which)
+        return MemberDelays(
+            tuple(lengthen_delays(each, cycles) for each in self.distinct), self.which
+        )
 
     @property
-    def key(self) -> object:
+    def comparison_key(self) -> object:
         """A value that is equal for equal delays."""
         return self.distinct, self.which.tobytes()
 
 
-class Place(enum.Enum):
+class BitPlace(enum.Enum):
     """The three places of a bit."""
 
     CONSTANT = "constant"
@@ -80,8 +90,8 @@ class Bit(NamedTuple):
 
     Parameters
     ----------
-    place : Place
-        The place of the bit.
+    place : BitPlace
+        The provider of the bit: a constant, the sequencer, or a table of the node.
     number : int
         The constant (0 or 1), the slot of the column, or the bit position in a row of the table.
     table : int
@@ -90,20 +100,22 @@ class Bit(NamedTuple):
         Cycles by which the table shows the bit too early, so that the module must delay it.
     """
 
-    place: Place
+    place: BitPlace
     number: int
     table: int = 0
     held: int = 0
 
 
 class BitColumn(NamedTuple):
-    """A bit that the sequencer sends: its value in each row (-1 if any), and its delays."""
+    """A bit that the sequencer sends: its value in each row (-1 where either value will do), and
+    its delays.
+    """
 
     values: IntArray
     delays: Delays
 
 
-def _compatible(a: IntArray, b: IntArray) -> bool:
+def _are_compatible(a: IntArray, b: IntArray) -> bool:
     """Return True if two arrays are equal wherever neither is -1."""
     return bool(((a == b) | (a < 0) | (b < 0)).all())
 
@@ -129,11 +141,11 @@ class AddressColumn(NamedTuple):
     bits: int
 
 
-class Columns:
+class SequencerSignals:
     """All signals that the sequencer sends to the nodes.
 
     The placers of all modules add signals by the `add_..` methods. Signals that agree are sent
-    once. `settle` then fixes the widths.
+    once. `fix_widths` then fixes the widths.
 
     Parameters
     ----------
@@ -158,7 +170,7 @@ class Columns:
     asked : set of int
         The addresses (as indices) through which a shared memory port reads between runs.
     address_bits, word_bits : list of int
-        Bits of each address and of each word counter, set by `settle`.
+        Bits of each address and of each word counter, set by `fix_widths`.
     """
 
     def __init__(self, *, by_setting: bool = False, shared: bool = False) -> None:
@@ -172,7 +184,7 @@ class Columns:
         self.address_bits: list[int] = []
         self.word_bits: list[int] = []
 
-    def settle(self, rows: Rows, placers: Sequence[BitPlacer]) -> None:
+    def fix_widths(self, rows: Rows, placers: Sequence[BitPlacer]) -> None:
         """Fix the widths of addresses and word counters; call it after the last placement.
 
         A slot of a module may be connected to different addresses at different nodes. All
@@ -190,14 +202,16 @@ class Columns:
         while mixed := [each for each in slots if each & self.asked and not each <= self.asked]:
             self.asked |= set[int]().union(*mixed)
         for number, address in enumerate(self.addresses):
-            most = max(int(address.first.max()), 0) + rows.most_word(address.pitch)
+            most = max(int(address.first.max()), 0) + rows.max_word_offset(address.pitch)
             bits = address.bits if number in self.asked else min(most.bit_length(), address.bits)
             self.address_bits.append(max(bits, 1))
         for numbers in slots * (len(self.addresses) - 1):
             widest = max(self.address_bits[number] for number in numbers)
             for number in numbers:
                 self.address_bits[number] = widest
-        self.word_bits = [max(rows.most_word(pitch).bit_length(), 1) for _, pitch in self.words]
+        self.word_bits = [
+            max(rows.max_word_offset(pitch).bit_length(), 1) for _, pitch in self.words
+        ]
 
     def add_bit(self, values: IntArray, delays: Delays) -> int:
         """Return the number of a column that sends a bit, and add the column if none fits.
@@ -205,7 +219,7 @@ class Columns:
         A column fits if it has the same delays and agrees in all rows in which both are known.
         """
         for number, known in enumerate(self.bits):
-            if known.delays == delays and _compatible(known.values, values):
+            if known.delays == delays and _are_compatible(known.values, values):
                 self.bits[number] = BitColumn(np.maximum(known.values, values), delays)
                 return number
         self.bits.append(BitColumn(values, delays))
@@ -214,7 +228,9 @@ class Columns:
     def add_address(self, first: IntArray, delays: Delays, pitch: Delays, bits: int) -> int:
         """Return the number of an address that fits, and add it if there is none; see `add_bit`."""
         for number, known in enumerate(self.addresses):
-            if (known.delays, known.pitch) == (delays, pitch) and _compatible(known.first, first):
+            if (known.delays, known.pitch) == (delays, pitch) and _are_compatible(
+                known.first, first
+            ):
                 both = np.maximum(known.first, first)
                 self.addresses[number] = AddressColumn(both, delays, pitch, max(known.bits, bits))
                 return number
@@ -233,20 +249,20 @@ class Columns:
         """
         return f"{'read' if {*numbers} <= self.asked else 'address'}_{index}"
 
-    def add_word(self, delays: Delays, pitch: Delays) -> int:
-        """Return the number of a word counter, and add it if it is new."""
-        return _add(self.words, (delays, pitch))
+    def add_word_counter(self, delays: Delays, pitch: Delays) -> int:
+        """Request a word counter, and return its number; equal requests share a counter."""
+        return _find_or_append(self.words, (delays, pitch))
 
-    def add_row(self, delays: Delays) -> int:
-        """Return the number of a row signal, and add it if it is new."""
-        return _add(self.rows, delays)
+    def add_row_signal(self, delays: Delays) -> int:
+        """Request a row signal, and return its number; equal requests share a signal."""
+        return _find_or_append(self.rows, delays)
 
-    def add_valid(self, delays: Delays) -> int:
-        """Return the number of a strobe, and add it if it is new."""
-        return _add(self.valids, delays)
+    def add_strobe(self, delays: Delays) -> int:
+        """Request a strobe, and return its number; equal requests share a strobe."""
+        return _find_or_append(self.valids, delays)
 
 
-def _add(known: list, value: object) -> int:  # type: ignore[type-arg]
+def _find_or_append(known: list, value: object) -> int:  # type: ignore[type-arg]
     """Return the index of a value in a list; append the value if it is new."""
     if value not in known:
         known.append(value)
@@ -278,16 +294,16 @@ class NodeTable:
     name: str = ""
     columns: list[IntArray] = field(default_factory=list)
 
-    def add(self, values: IntArray) -> int:
+    def add_bit(self, values: IntArray) -> int:
         """Return the position of a bit in the table, and add the bit if no known bit agrees."""
         for number, known in enumerate(self.columns):
-            if _compatible(known, values):
+            if _are_compatible(known, values):
                 self.columns[number] = np.maximum(known, values)
                 return number
         self.columns.append(values)
         return len(self.columns) - 1
 
-    def contents(self, row_bits: int) -> tuple[list[tuple[int, ...]], IntArray]:
+    def distinct_contents(self, row_bits: int) -> tuple[list[tuple[int, ...]], IntArray]:
         """Return the different contents, and the index of the contents of each member.
 
         Contents are in the order of addresses, with the row in the low address bits and the choice
@@ -319,7 +335,7 @@ class BitPlacer:
 
     Parameters
     ----------
-    columns : Columns
+    columns : SequencerSignals
         The signals of the sequencer, to which the placer adds those that it needs.
     many : bool
         True if the family has at least as many nodes as there are groups of nodes, so that a column
@@ -333,7 +349,7 @@ class BitPlacer:
         The tables of the module.
     """
 
-    def __init__(self, columns: Columns, *, many: bool) -> None:
+    def __init__(self, columns: SequencerSignals, *, many: bool) -> None:
         self.columns, self._many = columns, many
         self.tables: list[NodeTable] = []
         self.bit_slots: list[IntArray] = []
@@ -341,7 +357,7 @@ class BitPlacer:
         self.word_slots: list[IntArray] = []
         self.valid_slots: list[IntArray] = []
 
-    def common(self, values: IntArray, delays: MemberDelays) -> list[IntArray] | None:
+    def common_values(self, values: IntArray, delays: MemberDelays) -> list[IntArray] | None:
         """Return, for each of the distinct delays, values by row that serve all its members.
 
         The result is None if two members with the same delays disagree in a row.
@@ -350,17 +366,17 @@ class BitPlacer:
         for number in range(len(delays.distinct)):
             here = values[delays.which == number] if len(delays.distinct) > 1 else values
             most = here.max(axis=(0, 2))
-            if not _compatible(here, most[None, :, None]):
+            if not _are_compatible(here, most[None, :, None]):
                 return None
             found.append(most)
         return found
 
-    def address(
+    def place_address(
         self, values: IntArray, delays: MemberDelays, pitch: Delays, bits: int, *, alike: bool
     ) -> int | None:
         """Return the slot of an address that the sequencer sends, or None if it should not.
 
-        The sequencer sends an address if the members agree (see `common`), and if either all
+        The sequencer sends an address if the members agree (see `common_values`), and if either all
         nodes agree (`alike`) or the family has many nodes. Otherwise the node needs a table.
 
         Parameters
@@ -376,29 +392,29 @@ class BitPlacer:
         alike : bool
             True if the nodes of all families agree.
         """
-        common = self.common(values, delays)
+        common = self.common_values(values, delays)
         if common is None or not (alike or self._many):
             return None
         each = zip(common, delays.distinct, strict=True)
         numbers = [self.columns.add_address(first, delay, pitch, bits) for first, delay in each]
         return _add_slot(self.address_slots, numbers, delays)
 
-    def ask(self, slot: int) -> None:
+    def allow_port_reads(self, slot: int) -> None:
         """Let a shared memory port read through an address between runs."""
         if self.columns.shared:
             self.columns.asked |= {*self.address_slots[slot].tolist()}
 
-    def word(self, delays: MemberDelays, pitch: Delays) -> int:
+    def place_word_counter(self, delays: MemberDelays, pitch: Delays) -> int:
         """Return the slot of a word counter that counts by `pitch`."""
-        numbers = [self.columns.add_word(each, pitch) for each in delays.distinct]
+        numbers = [self.columns.add_word_counter(each, pitch) for each in delays.distinct]
         return _add_slot(self.word_slots, numbers, delays)
 
-    def valid(self, delays: MemberDelays) -> int:
-        """Return the slot of a strobe."""
-        numbers = list(map(self.columns.add_valid, delays.distinct))
+    def place_strobe(self, delays: MemberDelays) -> int:
+        """Request a strobe with the given delays, and return its slot."""
+        numbers = list(map(self.columns.add_strobe, delays.distinct))
         return _add_slot(self.valid_slots, numbers, delays)
 
-    def bit(
+    def place_bit(
         self,
         values: IntArray,
         delays: MemberDelays,
@@ -424,43 +440,43 @@ class BitPlacer:
         """
         known = np.unique(values[values >= 0])
         if len(known) < 2:
-            return Bit(Place.CONSTANT, int(known[0]) if len(known) else 0)
-        common = self.common(values, delays)
+            return Bit(BitPlace.CONSTANT, int(known[0]) if len(known) else 0)
+        common = self.common_values(values, delays)
         if common is not None and (alike or self._many):
             each = zip(common, delays.distinct, strict=True)
             numbers = [self.columns.add_bit(of_row, delay) for of_row, delay in each]
-            return Bit(Place.COLUMN, _add_slot(self.bit_slots, numbers, delays))
+            return Bit(BitPlace.COLUMN, _add_slot(self.bit_slots, numbers, delays))
         by_row = by_choice = self.columns.by_setting
         if not by_row:
             # Choices first, then rows with the reduced values. Why: with both tested on values that
             # have entries of -1, a bit that needs one of the two could seem to need neither.
-            by_choice = _depends(values, 2)
+            by_choice = _varies_along(values, 2)
             values = values if by_choice else values.max(axis=2, keepdims=True)
-            by_row = _depends(values, 1)
+            by_row = _varies_along(values, 1)
             values = values if by_row else values.max(axis=1, keepdims=True)
         name = table if self.columns.by_setting else ""
-        shown = delays.later(-int(early))
-        number = self._table(NodeTable(shown, by_row, by_choice, name))
+        shown = delays.lengthen(-int(early))
+        number = self._find_table(NodeTable(shown, by_row, by_choice, name))
         held = 0
         if name:
             first = self.tables[number].delays
             held = shown.distinct[0][0] - first.distinct[0][0]
-        return Bit(Place.TABLE, self.tables[number].add(values), number, held)
+        return Bit(BitPlace.TABLE, self.tables[number].add_bit(values), number, held)
 
-    def _table(self, wanted: NodeTable) -> int:
+    def _find_table(self, wanted: NodeTable) -> int:
         """Return the number of the table with the same address, and add it if there is none."""
         for number, table in enumerate(self.tables):
             same = (table.by_row, table.by_choice) == (wanted.by_row, wanted.by_choice) and (
-                not table.by_row or table.delays.key == wanted.delays.key
+                not table.by_row or table.delays.comparison_key == wanted.delays.comparison_key
             )
             if table.name == wanted.name and (same or wanted.name):
                 return number
         self.tables.append(wanted)
         for delays in wanted.delays.distinct if wanted.by_row and not wanted.name else ():
-            self.columns.add_row(delays)
+            self.columns.add_row_signal(delays)
         return len(self.tables) - 1
 
-    def number(
+    def place_number(
         self,
         values: IntArray,
         bits: int,
@@ -471,12 +487,12 @@ class BitPlacer:
     ) -> tuple[Bit, ...]:
         """Return the places of the bits of a number, least significant bit first.
 
-        Parameters are the same as in `bit`, with numbers of `bits` bits as `values`.
+        Parameters are the same as in `place_bit`, with numbers of `bits` bits as `values`.
         """
         each = [np.where(values >= 0, values >> k & 1, -1) for k in range(bits)]
-        return tuple(self.bit(bit, delays, early=early, table=table) for bit in each)
+        return tuple(self.place_bit(bit, delays, early=early, table=table) for bit in each)
 
-    def code(
+    def place_select_bits(
         self,
         index: IntArray,
         codes: Sequence[Sequence[int]],
@@ -494,11 +510,11 @@ class BitPlacer:
         codes : sequence of (sequence of int)
             The select bits of each input.
         delays, alike, table
-            The same as in `bit`.
+            The same as in `place_bit`.
         """
         columns = np.array([*codes, [-1] * len(codes[0])], int)
         return tuple(
-            self.bit(columns[index, k], delays, alike=alike, early=True, table=table)
+            self.place_bit(columns[index, k], delays, alike=alike, early=True, table=table)
             for k in range(len(codes[0]))
         )
 
@@ -513,7 +529,7 @@ def _add_slot(slots: list[IntArray], numbers: Sequence[int], delays: MemberDelay
     return len(slots) - 1
 
 
-def _depends(values: IntArray, axis: int) -> bool:
+def _varies_along(values: IntArray, axis: int) -> bool:
     """Return True if values that are not -1 differ along an axis."""
     most = values.max(axis=axis, keepdims=True)
     return not bool(((values == most) | (values < 0)).all())

@@ -8,7 +8,7 @@ program they are given *template* rows (`RoomRows`), in which each control point
 that the room allows, at random and independently of all others. The usual rules then find the right
 structure: a multiplexer gets the inputs that any program needs, and two bits share a place only if
 they are equal in every program. If the rows of a program follow the template, the same plan also
-yields the contents of the tables (`assemble`).
+yields the contents of the tables (`assemble_tables`).
 
 Each node has the tables of `SettingTable`. An entry of a table is a *setting*. A row of the
 sequencer has the number of a setting in each table, so that rows can share settings.
@@ -25,24 +25,24 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from amaranth.lib.data import StructLayout
 
-from ...program.fields import IDLE, Action, Loop, Sources, Stage, memories_of
+from ...program.fields import IDLE, Action, Loop, Sources, Stage, make_node_memories
 from ...program.timing import ADDRESS, MODE_SETUP, RUN_SETUP, SETTING
 from ...topology import IntArray, Topology
 from ..memories import address_width
-from .places import Bit, Columns, Place
-from .router import Crossbar, plan_all_crossbars
+from .places import Bit, BitPlace, SequencerSignals
+from .router import CrossbarPlan, plan_all_crossbars
 from .rows import Delays, NodeKinds, RowField, Rows
-from .store_plan import Store, plan_stores
+from .store_plan import StorePlan, plan_stores
 
 if TYPE_CHECKING:
     from ...collective import Operator
 
-__all__ = ["RoomKinds", "RoomRows", "RoomShape", "RoomSizes", "SettingTable", "assemble",
-           "entry_layout", "lasting", "row_layout"]  # fmt: skip
+__all__ = ["RoomKinds", "RoomRows", "RoomShape", "RoomSizes", "SettingTable", "assemble_tables",
+           "entry_layout", "duration_fields", "row_layout"]  # fmt: skip
 
 #: Number of template values of each control point, at all nodes together. It is large enough that
 #: the random values of two control points never agree everywhere by chance.
-SAMPLES = 1 << 13
+TEMPLATE_SAMPLES = 1 << 13
 
 #: The minimum number of bits of two fields of a form: the cycles from the last slot of a run to its
 #: end, and the least cycles of a row.
@@ -50,7 +50,7 @@ DRAIN_BITS, LEAST_BITS = 6, 5
 
 
 class SettingTable(enum.IntEnum):
-    """The tables of a node."""
+    """The writable tables that every node has, each with the settings for one purpose."""
 
     #: The select bits of out-ports.
     SELECT = 0
@@ -73,7 +73,8 @@ class RoomSizes:
     rows : int
         Number of rows, of all modes together.
     depth : int
-        The largest number of cycles from the slot of a row to the arrival of its words.
+        The largest value of `Action.TAP` and of `Action.LAG` in any row: the cycles of the links on
+        the path of a word, and the cycles by which a reader reads later in the row.
     settings : tuple of int
         Number of settings in each `SettingTable`.
     entries : int
@@ -126,25 +127,33 @@ class RoomShape(Protocol):
 
     @property
     def read_lags(self) -> int:
-        """The largest number of cycles by which a reader follows the word counter of a row."""
+        """The largest lag: cycles by which a reader of the send memory follows the word counter.
+
+        With a lag of d, a reader reads the word that the counter had d cycles ago, so that words of
+        one row can leave at different times.
+        """
 
     @property
     def stores_exactly(self) -> bool:
-        """True if nodes subtract the cycles by which a word is stored later from its address."""
+        """True if a node subtracts the delay of a stored word from its address.
+
+        The address counts on while the word is on its path. Otherwise a word that is stored d
+        cycles later lies d addresses higher.
+        """
 
     @property
-    def late(self) -> bool:
+    def may_read_late(self) -> bool:
         """True if a form may read all words later, by the latency of a link."""
 
     @property
     def sources(self) -> Sources:
         """The sources of out-ports and operators."""
 
-    def inputs_of(self, action: Action, port: int) -> tuple[int, ...]:
+    def source_numbers(self, action: Action, port: int) -> tuple[int, ...]:
         """Return the numbers of the sources of an out-port, or of an operator."""
 
-    def memories(self, port: int) -> tuple[int, ...]:
-        """Return the memories that a reader reads."""
+    def memories_of_reader(self, port: int) -> tuple[int, ...]:
+        """Return the memories that reader `port` must be able to read; each port has a reader."""
 
     def parsed_operators(self) -> tuple[Operator, ...]:
         """Return the operators that runs choose from."""
@@ -155,7 +164,7 @@ def address_bits(room: RoomShape) -> int:
     return address_width(max(room.sizes.words, room.sent_words))
 
 
-def lasting(room: RoomShape) -> dict[str, int]:
+def duration_fields(room: RoomShape) -> dict[str, int]:
     """Return the fields (with their bits) that decide the duration of a row.
 
     ``pause``: cycles of the pause; ``empty``: no block moves; ``ends``: the row is the last.
@@ -173,13 +182,23 @@ def row_layout(room: RoomShape) -> StructLayout:
         f"setting_{table.name.lower()}": address_width(count)
         for table, count in zip(SettingTable, room.sizes.settings, strict=True)
     }
-    return StructLayout({**lasting(room), "at": address_bits(room), **named})
+    return StructLayout({**duration_fields(room), "at": address_bits(room), **named})
 
 
 def entry_layout(room: RoomShape) -> dict[str, int]:
     """Return the fields of the form table of the sequencer, each with its bits.
 
-    The fields of `lasting` are those of the first row of the form.
+    =========== =========================================================
+    ``first``   number of the first row
+    ``by_flit`` all rows come once for each flit (`Order.FLIT`)
+    ``streams`` words of a row arrive while later rows pass
+    ``late``    words are read later, by the latency of a link
+    ``chunks``  chunks of a message
+    ``drain``   cycles from the last slot to the last cycle of a run
+    ``least``   least number of cycles of a row
+    =========== =========================================================
+
+    The fields of `duration_fields` are those of the first row of the form.
     """
     longest = room.topology.longest_link
     return {
@@ -190,7 +209,7 @@ def entry_layout(room: RoomShape) -> dict[str, int]:
         "chunks": room.sizes.chunks.bit_length(),
         "drain": max(room.sizes.depth.bit_length() + 1, DRAIN_BITS),
         "least": max(longest.bit_length() + 2, LEAST_BITS),
-        **lasting(room),
+        **duration_fields(room),
     }
 
 
@@ -210,25 +229,25 @@ class RoomRows(Rows):
         self.room = room
         ports, nodes = room.topology.ports, room.topology.nodes
         self.links = room.topology.one_latency or 1
-        self._template, self._values = -(-SAMPLES // nodes), values or {}
+        self._template, self._values = -(-TEMPLATE_SAMPLES // nodes), values or {}
         rows = next(map(len, self._values.values()), 0)
         self.loops: tuple[Loop, ...] = ()
         self.low_bits, self.stores_exactly = (room.flits - 1).bit_length(), room.stores_exactly
         self.starts, self.stops = np.zeros(1, int), np.array([self._template + rows])
-        self.form_of_row = np.zeros(self.count, int)
+        self.form_of_row = np.zeros(self.n_rows, int)
         self.used = np.arange(nodes)
-        self.memories = memories_of(range(ports), 1)
+        self.memories = make_node_memories(range(ports), 1)
         self.depth = np.tile([room.sizes.words] * ports + [room.sent_words], (nodes, 1))
         self._known: dict[tuple[Action, int], RowField | None] = {}
 
     @property
     def blocks(self) -> IntArray:
         """Blocks of each row, here always 1: the table `STORE` decides if words are stored."""
-        return np.ones(self.count, int)
+        return np.ones(self.n_rows, int)
 
     @property
-    def template(self) -> int:
-        """Number of template rows."""
+    def n_template_rows(self) -> int:
+        """Number of template rows, which come before the rows of a program."""
         return self._template
 
     @property
@@ -246,19 +265,19 @@ class RoomRows(Rows):
         """Cycles from a start to the first slot."""
         return RUN_SETUP + MODE_SETUP
 
-    def pitch(self, memory: int) -> Delays:
+    def pitch_of(self, memory: int) -> Delays:
         """Return 1, or 0 for the memory of sent words, in which the chunks are interleaved."""
         return (int(memory < self.room.topology.ports),)
 
-    def most_word(self, pitch: Delays) -> int:
+    def max_word_offset(self, pitch: Delays) -> int:
         """Return the largest distance of an address from the first: any address is allowed."""
         return (1 << address_bits(self.room)) - 1
 
-    def numbers(self, action: Action) -> list[int]:
+    def point_numbers(self, action: Action) -> list[int]:
         """Return the numbers of the control points of an action."""
         return [*range(self.room.topology.ports)]
 
-    def _draw(
+    def _random_values(
         self, action: Action, number: int, options: Sequence[int], *, alike: bool = False
     ) -> IntArray:
         """Return random values of a control point, which include each option at least once."""
@@ -269,27 +288,31 @@ class RoomRows(Rows):
         found: IntArray = np.array(options)[values]
         return np.broadcast_to(found, (self._template, len(self.used)))
 
-    def _joined(self, action: Action, number: int) -> RowField | None:
+    def _join_point(self, action: Action, number: int) -> RowField | None:
         """Return the template values of a control point, followed by those of the program."""
         delays = {Action.SELECT: SETTING, Action.OPERAND: SETTING + self.links}
-        found = self._drawn(action, number)
+        found = self._template_field(action, number)
         if found is None:
             return None
         if action in self._values:
             found = np.concatenate([found, self._values[action][..., number]])
-        missing = ((0, self.count - len(found)), (0, 0))
+        missing = ((0, self.n_rows - len(found)), (0, 0))
         found = np.pad(found, missing, constant_values=IDLE)
         reads = action in (Action.READ, Action.MEMORY, Action.LAG)
         return RowField(found, (delays.get(action, ADDRESS if reads else SETTING),))
 
-    def _drawn(self, action: Action, number: int) -> IntArray | None:
+    def _template_field(self, action: Action, number: int) -> IntArray | None:
         """Return the template values of a control point, or None if it does nothing."""
-        room, sources, draw = self.room, self.room.sources, partial(self._draw, action, number)
+        room, sources, draw = (
+            self.room,
+            self.room.sources,
+            partial(self._random_values, action, number),
+        )
         if action in (Action.SELECT, Action.OPERAND):
-            options = room.inputs_of(action, number)
+            options = room.source_numbers(action, number)
             return draw(options) if options else None
         if action is Action.MEMORY:
-            return draw(room.memories(number))
+            return draw(room.memories_of_reader(number))
         if action is Action.LAG:
             return draw(range(room.read_lags + 1)) if room.read_lags else None
         if action is Action.READ:
@@ -301,14 +324,16 @@ class RoomRows(Rows):
             return None
         if action is Action.WRITE:
             # All memories of in-ports are written at the same address.
-            return self._draw(action, 0, range(1 << address_width(room.sizes.words)), alike=True)
+            return self._random_values(
+                action, 0, range(1 << address_width(room.sizes.words)), alike=True
+            )
         if action is Action.TAP:
             return draw(range(room.sizes.depth + 1))
-        stage = Stage.MADE if sources.made else Stage.PORT
-        return draw([sources.listed.index((stage, number))], alike=True)
+        stage = Stage.EARLY_RESULT if sources.made else Stage.PORT
+        return draw([sources.by_number.index((stage, number))], alike=True)
 
 
-def assemble(
+def assemble_tables(
     room: RoomShape, values: Mapping[Action, IntArray], *, idles: bool
 ) -> dict[SettingTable, IntArray]:
     """Return the contents of the tables of the nodes for the rows of a program.
@@ -320,7 +345,7 @@ def assemble(
     values : mapping of Action to (ndarray of int)
         The values of control points in the program, see `RoomRows`.
     idles : bool
-        True if the neutral word is 0.
+        True if the identity word is 0.
 
     Returns
     -------
@@ -329,22 +354,24 @@ def assemble(
         has 0 bits.
     """
     rows = RoomRows(room, values)
-    kinds, columns = RoomKinds(rows), Columns(by_setting=True)
+    kinds, columns = RoomKinds(rows), SequencerSignals(by_setting=True)
     routers, operators = plan_all_crossbars(rows, kinds, columns, idles=idles)
     stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=False, beat=room.beat)
     check_template(room, [*routers, *operators], stores)
     placers = [each.placer for each in (*routers, *operators)]
     placers += [store.placer for store in stores]
     known = {
-        table.name: np.stack(table.columns, axis=-1)[0, rows.template :]
+        table.name: np.stack(table.columns, axis=-1)[0, rows.n_template_rows :]
         for placer in placers
         for table in placer.tables
     }
-    none = np.zeros((rows.count - rows.template, len(rows.used), 0), int)
+    none = np.zeros((rows.n_rows - rows.n_template_rows, len(rows.used), 0), int)
     return {table: known.get(table.name.lower(), none) for table in SettingTable}
 
 
-def check_template(room: RoomShape, crossbars: Sequence[Crossbar], stores: Sequence[Store]) -> None:
+def check_template(
+    room: RoomShape, crossbars: Sequence[CrossbarPlan], stores: Sequence[StorePlan]
+) -> None:
     """Assert that each select bit and address bit of the plan has a table bit of its own.
 
     This holds if the template rows contain all values that the room allows, and no two control
@@ -355,10 +382,10 @@ def check_template(room: RoomShape, crossbars: Sequence[Crossbar], stores: Seque
     for number, crossbar in enumerate(crossbars):
         for port, choice in enumerate(crossbar.choices):
             action = Action.OPERAND if number else Action.SELECT
-            options = len(room.inputs_of(action, port))
-            assert (choice.inputs if choice else 0) == options, "a template has all sources"
+            options = len(room.source_numbers(action, port))
+            assert (choice.n_inputs if choice else 0) == options, "a template has all sources"
             used.append((number, choice.bits if choice else ()))
-    memories = sorted(room.memories(port) for port in range(room.topology.ports))
+    memories = sorted(room.memories_of_reader(port) for port in range(room.topology.ports))
     read = sorted(tuple(number for number, _ in reader.inputs) for reader in shape.readers)
     assert read == memories, "a template has all memories"
     used += [(2, reader.choice.bits) for reader in shape.readers]
@@ -377,7 +404,9 @@ def check_template(room: RoomShape, crossbars: Sequence[Crossbar], stores: Seque
     used += [(2, arrival.late) for bank in shape.banks for arrival in bank.arrivals]
     bits = [(part, bit.table, bit.number) for part, each in used for bit in each]
     assert len(bits) == len({*bits}), "no two values of a template agree"
-    assert all(bit.place is Place.TABLE for _, each in used for bit in each), "no value is constant"
+    assert all(bit.place is BitPlace.TABLE for _, each in used for bit in each), (
+        "no value is constant"
+    )
 
 
 class RoomKinds(NodeKinds):
@@ -386,7 +415,7 @@ class RoomKinds(NodeKinds):
     def __init__(self, rows: RoomRows, *, concurrent: bool = False) -> None:
         nodes = len(rows.used)
         self.rows, self.kind_of = rows, np.zeros(nodes, int)
-        self.variants = np.broadcast_to(np.arange(nodes), (1, rows.count, nodes))
+        self.variants = np.broadcast_to(np.arange(nodes), (1, rows.n_rows, nodes))
         # A memory port that is used during runs does not read the memory of sent words.
         shown = [k for k, memory in enumerate(rows.memories) if not (concurrent and memory.own)]
-        self.__dict__["received"] = (frozenset(shown),)
+        self.__dict__["received_memories"] = (frozenset(shown),)

@@ -18,10 +18,10 @@ from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Member, Out
 
 from ...program.timing import ADDRESS, DISTRIBUTION, MODE_SETUP, RUN_SETUP, SETTING
-from ..modules import delayed, pulsed
+from ..modules import delay_pulse, delay_value
 from ..operator_unit import OperatorUnit
-from .places import Columns
-from .room import RoomRows, SettingTable, entry_layout, lasting, row_layout
+from .places import SequencerSignals
+from .room import RoomRows, SettingTable, duration_fields, entry_layout, row_layout
 from .run_port import RunPort
 from .sequencer import RunControl, signal_widths
 
@@ -34,8 +34,8 @@ class RoomSequencer(RunControl):
     Members
     -------
     start, entry, last, operation, section, settling, reset : In
-        See `RunPort`. `last` is read from the cycle before the first slot on. In that cycle itself,
-        any number above 0 is as good as the right one.
+        See `RunPort`. `last` must be right from the first slot to the end of the run. In the cycle
+        before the first slot it only matters whether `last` is 0.
     row_address, form_address : Out
         The addresses of the row table and of the form table.
     row_word, form_word : In
@@ -55,7 +55,7 @@ class RoomSequencer(RunControl):
         self,
         rows: RoomRows,
         port: RunPort,
-        columns: Columns,
+        columns: SequencerSignals,
         unit: OperatorUnit | None,
         *,
         shares: bool,
@@ -70,22 +70,24 @@ class RoomSequencer(RunControl):
             "row_word": In(self._rows.size),
             "form_word": In(self._forms.size),
         }
-        members |= {name: Out(each.width) for name, each in self._rows if name in self._settings}
+        members |= {
+            name: Out(each.width) for name, each in self._rows if name in self._setting_tables
+        }
         members |= {name: Out(bits) for name, bits in signal_widths(rows, columns).items()}
         super().__init__(port, unit, members, shares=shares)
 
     @property
-    def _settings(self) -> dict[str, SettingTable]:
+    def _setting_tables(self) -> dict[str, SettingTable]:
         """The tables of nodes, by the names of their fields in the row table."""
         return {f"setting_{table.name.lower()}": table for table in SettingTable}
 
     @cached_property
-    def _built(self) -> Elaboratable:
-        """The built sequencer."""
-        m, begins = self._m, self._accept()
-        m.d.comb += self.form_address.eq(Mux(begins, self.value("entry"), self.last_entry))
-        form = View(self._forms, self.value("form_word"))
-        go = pulsed(m, begins, RUN_SETUP + MODE_SETUP, name="goes")
+    def _built_module(self) -> Elaboratable:
+        """The Amaranth module with the logic of the sequencer, built at the first access."""
+        m, begins = self._m, self._accept_start()
+        m.d.comb += self.form_address.eq(Mux(begins, self.input_value("entry"), self.last_entry))
+        form = View(self._forms, self.input_value("form_word"))
+        go = delay_pulse(m, begins, RUN_SETUP + MODE_SETUP, name="goes")
         moves, running = Signal(name="moves"), Signal(name="running")
         m.d.comb += moves.eq(go | running)
         self._form, self._moves = form, moves
@@ -96,33 +98,34 @@ class RoomSequencer(RunControl):
         with m.Elif(self._left > 0):
             m.d.sync += self._left.eq(self._left - 1)
         last = Signal(name="last_cycle")
-        m.d.comb += last.eq(self._ended(Const(0), 0))
+        m.d.comb += last.eq(self._end_signal(Const(0), 0))
         stages = Signal(2, name="stages")
         m.d.comb += [stages[0].eq(moves), stages[1].eq(self._valid)]
-        self._show_state(stages, last)
-        row = self._count(m, running)
+        self._drive_state_outputs(stages, last)
+        row = self._add_counters(m, running)
         m.d.sync += self.round.eq(row - form["first"])
-        return ResetInserter(self.value("reset"))(m) if self._port.resets else m
+        return ResetInserter(self.input_value("reset"))(m) if self._port.resets else m
 
-    def _ended(self, stages: Value, early: int) -> Value:
+    def _end_signal(self, stages: Value, early: int) -> Value:
         """Return a signal that is high `early` cycles before the last cycle of a run."""
         at_once: Value = Const(0, 1)
         if early:
             at_once = self._valid & ~self._moves & (self._form["drain"] <= early)
         return at_once | (~self._valid & (self._left == 1 + early))
 
-    def _count(self, m: Module, running: Signal) -> Value:
+    def _add_counters(self, m: Module, running: Signal) -> Value:
         """Add the counters of rows and of the slots of a row, and return the number of the row."""
-        form, flits, moves = self._form, self.value("last"), self._moves
-        said = View(self._rows, self.value("row_word"))
+        form, flits, moves = self._form, self.input_value("last"), self._moves
+        said = View(self._rows, self.input_value("row_word"))
         # The output of a table comes late in a cycle. The fields that decide the next row are
         # therefore read with the row before, and kept in registers.
         kept = {
-            name: Signal(bits, name=f"its_{name}") for name, bits in lasting(self._room).items()
+            name: Signal(bits, name=f"its_{name}")
+            for name, bits in duration_fields(self._room).items()
         }
         pause, empty, ends = kept.values()
         first, by_flit, least, chunks = (
-            delayed(m, form[name], 1, f"form_{name}")
+            delay_value(m, form[name], 1, f"form_{name}")
             for name in ("first", "by_flit", "least", "chunks")
         )
         row = Signal(len(form["first"]), name="row")
@@ -158,48 +161,50 @@ class RoomSequencer(RunControl):
         m.d.sync += row.eq(after)
         m.d.comb += self.row_address.eq(after)
         has_flit = by_flit | (~empty & (count <= flits))
-        self._send(m, said, (count, scaled), moves & has_flit)
+        self._drive_node_signals(m, said, (count, scaled), moves & has_flit)
         return row
 
-    def _send(self, m: Module, said: View, words: tuple[Value, Value], flit: Value) -> None:
+    def _drive_node_signals(
+        self, m: Module, said: View, words: tuple[Value, Value], flit: Value
+    ) -> None:
         """Drive the signals to the nodes, each at the age at which the nodes need it."""
         links, form = self._links, self._form
-        late = form["late"] if self._room.late else Const(0, 1)
+        late = form["late"] if self._room.may_read_late else Const(0, 1)
         streams, (count, scaled) = form["streams"], words
 
-        def aged(
+        def delay_by_age(
             value: Value, age: int, name: str, more: Value | None = None, by: int = 0
         ) -> Value:
             """Return a value delayed by an age, or by `by` more cycles while `more` is high."""
             if more is None or not by:
-                return delayed(m, value, age, name)
-            line = delayed(m, value, age - 1, name)
-            return delayed(
-                m, Mux(more, delayed(m, line, by, f"{name}_late"), line), 1, f"{name}_at"
+                return delay_value(m, value, age, name)
+            line = delay_value(m, value, age - 1, name)
+            return delay_value(
+                m, Mux(more, delay_value(m, line, by, f"{name}_late"), line), 1, f"{name}_at"
             )
 
         # A table shows a setting one cycle after the node has its number. Behind the tables of
         # addresses there is one more register.
-        for name, table in self._settings.items():
+        for name, table in self._setting_tables.items():
             older: tuple[Value | None, int] = (None, 0)
             age = ADDRESS + 1 - DISTRIBUTION
             if table in (SettingTable.READ, SettingTable.ADDRESS):
-                age, older = age - 1, (late, links * self._room.late)
+                age, older = age - 1, (late, links * self._room.may_read_late)
             elif table is SettingTable.OPERAND:
                 age += self._operand_links
             elif table is SettingTable.STORE:
                 age, older = age + 1, (streams, links - 1)
-            m.d.comb += getattr(self, name).eq(aged(said[name], age, name, *older))
+            m.d.comb += getattr(self, name).eq(delay_by_age(said[name], age, name, *older))
         stride = max(self._columns.word_bits)
         for number, (_, pitch) in enumerate(self._columns.words):
             word = count if pitch[0] else scaled
-            shown = aged(word, ADDRESS + 1 - DISTRIBUTION, f"word_{number}", late,
-                         links * self._room.late)  # fmt: skip
+            shown = delay_by_age(word, ADDRESS + 1 - DISTRIBUTION, f"word_{number}", late,
+                         links * self._room.may_read_late)  # fmt: skip
             m.d.comb += self.counters.word_select(number, stride).eq(shown)
-        at = aged(said["at"] + count, SETTING, "stores_at", streams, links - 1)
+        at = delay_by_age(said["at"] + count, SETTING, "stores_at", streams, links - 1)
         m.d.comb += self.address_0.eq(at)
         begins = Signal(name="row_begins")
-        opens = delayed(m, flit, 1, "streaming")
+        opens = delay_value(m, flit, 1, "streaming")
         # The first slot of a row clears the strobes of the row before, unless the form streams.
         m.d.sync += begins.eq(~streams & (count == 0))
         line = [opens]

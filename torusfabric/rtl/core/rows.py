@@ -25,16 +25,16 @@ import numpy as np
 
 from ...program import Program
 from ...program.fields import IDLE, Action, Loop, Memory, Order, Sources
-from ...topology import IntArray, cayley
+from ...topology import IntArray, require_cayley_graph
 from ..arrays import NodeGroups
 
-__all__ = ["Delays", "NodeKinds", "RowField", "Rows", "later"]
+__all__ = ["Delays", "NodeKinds", "RowField", "Rows", "lengthen_delays"]
 
 #: A number of cycles for each form.
 Delays: TypeAlias = tuple[int, ...]
 
 
-def later(delays: Delays, cycles: int) -> Delays:
+def lengthen_delays(delays: Delays, cycles: int) -> Delays:
     """Return delays that are some cycles longer."""
     return tuple(delay + cycles for delay in delays)
 
@@ -54,7 +54,7 @@ class RowField(NamedTuple):
     delays: Delays
 
     @property
-    def agrees(self) -> bool:
+    def is_equal_at_all_nodes(self) -> bool:
         """True if in each row all known values (those that are not negative) are equal."""
         most = self.values.max(axis=1, keepdims=True)
         return bool(((self.values == most) | (self.values < 0)).all())
@@ -83,20 +83,20 @@ class Rows:
     --------
     >>> import torusfabric as tf
     >>> rows = Rows(tf.compile(tf.plan("3x3", "allgather", algorithm="matching"), flits=4))
-    >>> rows.count, rows.starts.tolist(), rows.numbers(Action.SELECT)
+    >>> rows.n_rows, rows.starts.tolist(), rows.point_numbers(Action.SELECT)
     (2, [0], [0, 1, 2, 3])
     """
 
     #: Low bits of an address that lie in a separate table, if tables are writable.
     low_bits = 0
 
-    #: True if nodes subtract the cycles by which a word is stored later from its address.
+    #: True if nodes subtract the delay of a stored word from its address; see `RoomShape`.
     stores_exactly = False
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.loops: tuple[Loop, ...] = tuple(form.loop for form in program.forms)
-        counts = [loop.rows for loop in self.loops]
+        counts = [loop.n_rows for loop in self.loops]
         self.stops: IntArray = np.cumsum(counts)
         self.starts: IntArray = self.stops - counts
         self.form_of_row: IntArray = np.repeat(np.arange(len(counts)), counts)
@@ -122,35 +122,35 @@ class Rows:
         return self.program.form.timing.run_setup
 
     @property
-    def count(self) -> int:
-        """Number of rows."""
+    def n_rows(self) -> int:
+        """Number of rows of all forms together."""
         return int(self.stops[-1])
 
     @property
-    def several(self) -> bool:
+    def has_several_forms(self) -> bool:
         """True if there are several forms."""
         return len(self.loops) > 1
 
-    def join(self, columns: Sequence[IntArray]) -> IntArray:
+    def concatenate_forms(self, columns: Sequence[IntArray]) -> IntArray:
         """Return an array over all rows, given an array over the rows of each form."""
         return np.concatenate(columns).astype(int)
 
     @cached_property
     def blocks(self) -> IntArray:
-        """Blocks of each row."""
-        return self.join([loop.blocks for loop in self.loops])
+        """Number of blocks that move in each row, one after another."""
+        return self.concatenate_forms([loop.blocks for loop in self.loops])
 
     def by_flit(self) -> list[bool]:
         """Return for each form whether all rows are repeated for each flit (order by flit)."""
         return [loop.order is Order.FLIT for loop in self.loops]
 
-    def pitch(self, memory: int) -> Delays:
+    def pitch_of(self, memory: int) -> Delays:
         """Return the distance of the addresses of successive flits of a block, for each form."""
         return tuple(
             loop.pitch_of(memory) if loop.order is Order.FLIT else 1 for loop in self.loops
         )
 
-    def most_word(self, pitch: Delays) -> int:
+    def max_word_offset(self, pitch: Delays) -> int:
         """Return the largest distance of an address from the first one of its row."""
         return max(
             (loop.flits - 1) * step
@@ -159,22 +159,24 @@ class Rows:
             for loop, step in zip(self.loops, pitch, strict=True)
         )
 
-    def shown(self, memories: frozenset[int]) -> frozenset[int]:
+    def port_read_memories(self, memories: frozenset[int]) -> frozenset[int]:
         """Return the memories that the memory port reads, given the memories of received words."""
         return memories
 
-    def numbers(self, action: Action) -> list[int]:
+    def point_numbers(self, action: Action) -> list[int]:
         """Return the numbers of the control points that have an action, in increasing order."""
-        return sorted({field.point.number for loop in self.loops for field in loop.of(action)})
+        return sorted(
+            {field.point.number for loop in self.loops for field in loop.fields_of_action(action)}
+        )
 
     def field(self, action: Action, number: int) -> RowField | None:
         """Return the values of a control point, or None if it does nothing in any form."""
         key = action, number
         if key not in self._known:
-            self._known[key] = self._joined(action, number)
+            self._known[key] = self._join_point(action, number)
         return self._known[key]
 
-    def _joined(self, action: Action, number: int) -> RowField | None:
+    def _join_point(self, action: Action, number: int) -> RowField | None:
         """Join the values of a control point in all forms; a form without the point is idle."""
         fields = [loop.field(action, number) for loop in self.loops]
         delay = next((field.delay for field in fields if field is not None), None)
@@ -183,13 +185,13 @@ class Rows:
         values, delays = [], []
         for loop, field in zip(self.loops, fields, strict=True):
             if field is None:
-                values.append(np.full((loop.rows, len(self.used)), IDLE))
+                values.append(np.full((loop.n_rows, len(self.used)), IDLE))
                 delays.append(delay)
                 continue
             columns = self.used if field.values.shape[1] > 1 else np.zeros_like(self.used)
             values.append(field.values[:, columns])
             delays.append(field.delay)
-        return RowField(self.join(values), tuple(delays))
+        return RowField(self.concatenate_forms(values), tuple(delays))
 
 
 class NodeKinds:
@@ -207,7 +209,7 @@ class NodeKinds:
     >>> import torusfabric as tf
     >>> rows = Rows(tf.compile(tf.plan("3x3", "broadcast"), max_flits=4, root="any"))
     >>> kinds = NodeKinds(rows)
-    >>> kinds.count, kinds.choices
+    >>> kinds.n_kinds, kinds.n_choices
     (1, 9)
     """
 
@@ -220,7 +222,7 @@ class NodeKinds:
             fixed = np.zeros_like(fixed)
         first, self.kind_of = np.unique(fixed, return_inverse=True)
         self.variants: IntArray = np.broadcast_to(
-            first[:, None, None], (len(first), rows.count, 1)
+            first[:, None, None], (len(first), rows.n_rows, 1)
         ).copy()
         if program.by_offset:
             chosen = np.searchsorted(rows.used, np.unique(program.variant_at))
@@ -229,24 +231,24 @@ class NodeKinds:
             )
 
     @property
-    def count(self) -> int:
+    def n_kinds(self) -> int:
         """Number of kinds."""
         return len(self.variants)
 
     @property
-    def choices(self) -> int:
-        """Number of choices of a node."""
+    def n_choices(self) -> int:
+        """Number of variants that a node chooses from by the root of a run; 1 without a choice."""
         return int(self.variants.shape[2])
 
-    def are_many(self, kinds: IntArray) -> bool:
+    def outnumber_groups(self, kinds: IntArray) -> bool:
         """Return True if the nodes of some kinds are at least as many as the groups of nodes.
 
         A column of the sequencer, with a register for each group, then costs less than tables.
         """
         nodes = len(self.kind_of)
-        return int(np.isin(self.kind_of, kinds).sum()) >= NodeGroups(nodes).count
+        return int(np.isin(self.kind_of, kinds).sum()) >= NodeGroups(nodes).n_groups
 
-    def values(self, values: IntArray, kinds: IntArray) -> IntArray:
+    def values_at_kinds(self, values: IntArray, kinds: IntArray) -> IntArray:
         """Return values at some kinds, shape (kinds, rows, choices).
 
         Parameters
@@ -256,7 +258,7 @@ class NodeKinds:
         kinds : ndarray of int
             The numbers of the kinds.
         """
-        rows = np.arange(self.rows.count)[None, :, None]
+        rows = np.arange(self.rows.n_rows)[None, :, None]
         found: IntArray = values[rows, self.variants[kinds]]
         return found
 
@@ -264,38 +266,40 @@ class NodeKinds:
         """Return the choice of each of some nodes for each root, shape (nodes, roots)."""
         program = self._program
         groups = program.root_groups
-        torus, roots = cayley(groups.torus), np.arange(groups.size)
-        position = np.repeat(groups.position[nodes], groups.size)
+        torus, roots = require_cayley_graph(groups.group_topology), np.arange(groups.group_size)
+        position = np.repeat(groups.position_of_node[nodes], groups.group_size)
         offset = torus.subtract(position, np.tile(roots, len(nodes)))
         variant = program.variant_at[groups.members[0, offset]]
         found = np.searchsorted(np.unique(program.variant_at), variant)
-        return np.asarray(found).reshape(len(nodes), groups.size)
+        return np.asarray(found).reshape(len(nodes), groups.group_size)
 
     @cached_property
-    def received(self) -> tuple[frozenset[int], ...]:
+    def received_memories(self) -> tuple[frozenset[int], ...]:
         """For each kind, the numbers of the memories in which its nodes receive words."""
         program = self._program
-        ways = (way for form in program.forms for way in form.receive_map.ways)
+        ways = (way for form in program.forms for way in form.receive_map.map_chain)
         if program.by_offset or all(len(way.memory) == 1 for way in ways):
-            return (self._received(np.arange(program.topology.nodes)),) * self.count
+            return (self._find_received_memories(np.arange(program.topology.nodes)),) * self.n_kinds
         order = np.argsort(self.kind_of, kind="stable")
-        counts = np.bincount(self.kind_of, minlength=self.count)
-        return tuple(map(self._received, np.split(order, np.cumsum(counts)[:-1])))
+        counts = np.bincount(self.kind_of, minlength=self.n_kinds)
+        return tuple(map(self._find_received_memories, np.split(order, np.cumsum(counts)[:-1])))
 
     @property
-    def most_shown(self) -> int:
+    def max_read_memories(self) -> int:
         """The largest number of memories with received words at a node."""
-        known = zip(self.depth, self.received, strict=True)
+        known = zip(self.memory_depths, self.received_memories, strict=True)
         return max(int((depth[[*numbers]] > 0).sum()) for depth, numbers in known)
 
-    def _received(self, nodes: IntArray) -> frozenset[int]:
+    def _find_received_memories(self, nodes: IntArray) -> frozenset[int]:
         """Return the memories of received words at any of some nodes."""
         forms = self._program.forms
-        found = (form.receive_map.memories(form.groups.position[nodes]) for form in forms)
-        return self.rows.shown(frozenset[int]().union(*found))
+        found = (
+            form.receive_map.memories_at(form.groups.position_of_node[nodes]) for form in forms
+        )
+        return self.rows.port_read_memories(frozenset[int]().union(*found))
 
     @cached_property
-    def depth(self) -> IntArray:
+    def memory_depths(self) -> IntArray:
         """The words of each memory at each kind, shape (kinds, memories)."""
         depth = self.rows.depth
         # All rows of a form have the same variants, so the first row of each form serves.

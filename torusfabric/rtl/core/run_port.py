@@ -25,12 +25,12 @@ output         meaning
 ============== ==================================================================================
 ``idle``       high if a start is accepted
 ``ending``     high in the cycle before the last cycle of a run
-``ends``       high `lead` cycles before the last cycle of a run, but with a `room` no earlier than
-               in the last slot of the run
+``ends``       high `lead` cycles before the last cycle of a run, but no earlier than in the last
+               slot of the run
 ``busy``       high during a run
 ``done``       high from the end of a run to the start of the next
 ``cycles``     clock edges from the start to done
-``round``      the row under way, from 0 in each form
+``round``      the row under way, from 0 in each form; only if runs choose their length
 ``last_entry`` the form of the run under way, or else of the last run
 ``last_root``  the root of the run under way, or else of the last run
 ============== ==================================================================================
@@ -97,9 +97,9 @@ class RunPort:
         forms = program.forms
         timings = [form.timing_of(form.block_of(program.flits)) for form in forms]
         self.cycles = max(timing.cycles for timing in timings)
-        roots = [mode.groups.size for mode in program.modes if mode.any_root]
+        roots = [mode.groups.group_size for mode in program.modes if mode.any_root]
         flits = max(form.loop.flits for form in forms)
-        rows = max(form.loop.rows for form in forms)
+        rows = max(form.loop.n_rows for form in forms)
         counts = {
             "entry": len(forms),
             "last": max(flits, 2) if program.any_length else 0,

@@ -1,8 +1,8 @@
 """The sequencer: the controller that steps all nodes of a core through the program.
 
 It consists of the start and the state of runs (`RunControl`), the counters of rows and words
-(`Slots`), ROMs of columns and addresses, and delay lines. The timing of a signal that acts at the
-nodes in cycle slot + d:
+(`SlotCounters`), ROMs of columns and addresses, and delay lines. The timing of a signal that acts
+at the nodes in cycle slot + d:
 
 ========================= ==============================================================
 cycle                     event
@@ -27,27 +27,27 @@ from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, ResetInserter, S
 from amaranth.lib.wiring import In, Member, Out
 
 from ...program.timing import DISTRIBUTION
-from ..memories import Columns as RomColumns
-from ..memories import choose, constant_at
-from ..modules import Leaf, delayed, pulsed
-from .rows import Delays, Rows, later
-from .slots import Chosen, Slots
+from ..memories import RomColumns as RomColumns
+from ..memories import choose_value, constant_at
+from ..modules import Leaf, delay_pulse, delay_value
+from .rows import Delays, Rows, lengthen_delays
+from .slots import FormAndLength, SlotCounters
 
 if TYPE_CHECKING:
     from ...topology import IntArray
     from ..operator_unit import OperatorUnit
-    from .places import Columns
+    from .places import SequencerSignals
     from .run_port import RunPort
 
 __all__ = ["RunControl", "Sequencer", "row_bits", "signal_widths"]
 
 
 def row_bits(rows: Rows) -> int:
-    """Return the bits of the number of a row."""
-    return max((rows.count - 1).bit_length(), 1)
+    """Return the bits that number the rows of all forms; at least 1."""
+    return max((rows.n_rows - 1).bit_length(), 1)
 
 
-def signal_widths(rows: Rows, columns: Columns) -> dict[str, int]:
+def signal_widths(rows: Rows, columns: SequencerSignals) -> dict[str, int]:
     """Return the widths of the signals that the sequencer sends to all nodes.
 
     All word counters lie side by side in the net ``counters``, at a stride of the widest counter.
@@ -79,7 +79,8 @@ class RunControl(Leaf):
     members : dict of str to Member
         The members of the signature besides the run port.
     shares : bool
-        True if the sequencer must signal to the nodes when a run uses their memories.
+        True for the output ``node_busy``, by which nodes switch their memories between the run and
+        the memory port.
     asked : bool
         True if a shared memory port reads through addresses of the sequencer.
     """
@@ -98,7 +99,7 @@ class RunControl(Leaf):
         found |= {name: Out(bits) for name, bits in port.outputs.items()}
         found |= {
             "node_busy": Out(int(shares)),
-            "operator_code": Out(unit.bits if unit else 0),
+            "operator_code": Out(unit.n_control_bits if unit else 0),
             "node_section": Out(port.inputs.get("section", 0)),
         }
         super().__init__(found | members)
@@ -114,48 +115,52 @@ class RunControl(Leaf):
 
     @cached_property
     def _m(self) -> Module:
-        """The Amaranth module that `_built` fills."""
+        """The Amaranth module that `_built_module` fills."""
         return Module()
 
     def elaborate(self, platform: object) -> Elaboratable:
         """Return the sequencer. The first call builds it."""
-        return self._built
+        return self._built_module
 
     @cached_property
-    def _built(self) -> Elaboratable:
-        """The built sequencer."""
+    def _built_module(self) -> Elaboratable:
+        """The Amaranth module with the logic of the sequencer, built at the first access."""
         raise NotImplementedError
 
-    def _ended(self, stages: Value, early: int) -> Value:
+    def _end_signal(self, stages: Value, early: int) -> Value:
         """Return a signal that is high `early` cycles before the last cycle of a run."""
         raise NotImplementedError
 
     # The start
 
-    def _accept(self) -> Value:
+    def _accept_start(self) -> Value:
         """Register the choices of a start, and return a signal that is high when the run begins."""
         m, names, accepted = self._m, self._port.inputs, self._accepted
         free = self.idle if self._port.lead else ~self.busy
-        m.d.comb += accepted.eq(self.value("start") & free)
+        m.d.comb += accepted.eq(self.input_value("start") & free)
         with m.If(accepted):
             for name, held in (("entry", "last_entry"), ("root", "last_root"),
                                ("section", "node_section")):  # fmt: skip
                 if name in names:
-                    m.d.sync += getattr(self, held).eq(self.value(name))
-            if self._unit and self._unit.bits:
-                codes = [Const(code, self._unit.bits) for code in self._unit.codes]
-                m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
+                    m.d.sync += getattr(self, held).eq(self.input_value(name))
+            if self._unit and self._unit.n_control_bits:
+                codes = [
+                    Const(code, self._unit.n_control_bits) for code in self._unit.operator_codes
+                ]
+                m.d.sync += self.operator_code.eq(
+                    choose_value(codes, self.input_value("operation"))
+                )
         if "node_root" in self.signature.members:
             m.d.comb += self.node_root.eq(self.last_root)
         if not self._port.hold:
             return accepted
         held, waits = Signal(name="held"), Signal(name="waits")
         m.d.comb += waits.eq(accepted | held)
-        m.d.sync += held.eq(waits & self.value("settling"))
+        m.d.sync += held.eq(waits & self.input_value("settling"))
         self._waits = waits
-        return waits & ~self.value("settling")
+        return waits & ~self.input_value("settling")
 
-    def _show_state(self, stages: Value, last: Value) -> None:
+    def _drive_state_outputs(self, stages: Value, last: Value) -> None:
         """Drive the outputs of the state of runs: busy, done, cycles and others.
 
         If a run begins in the last cycle of another, its state appears one cycle later. Why: `done`
@@ -166,9 +171,9 @@ class RunControl(Leaf):
             followed = Signal(name="followed")
             m.d.sync += followed.eq(accepted & last)
             accepted, begun = (accepted & ~last) | followed, followed
-            m.d.sync += self.ending.eq(self._ended(stages, 2))
+            m.d.sync += self.ending.eq(self._end_signal(stages, 2))
             m.d.sync += self.idle.eq((self.idle | self.ending) & ~self._accepted)
-            m.d.comb += self.ends.eq(self._ended(stages, self._port.lead))
+            m.d.comb += self.ends.eq(self._end_signal(stages, self._port.lead))
         # The counter has only the bits that the longest run needs: a long carry chain would limit
         # the clock.
         cycles = self.cycles[: self._port.cycles.bit_length()]
@@ -182,7 +187,7 @@ class RunControl(Leaf):
             return
         # `node_busy` rises as late as possible, because words that the host wrote just before the
         # start are still on the path to the memories.
-        with m.If(self._ended(stages, DISTRIBUTION)):
+        with m.If(self._end_signal(stages, DISTRIBUTION)):
             m.d.sync += self._node_busy.eq(0)
         with m.Elif(stages[1]):
             m.d.sync += self._node_busy.eq(1)
@@ -197,7 +202,7 @@ class Sequencer(RunControl):
         The values of all control points.
     port : RunPort
         The declaration of inputs and outputs.
-    columns : Columns
+    columns : SequencerSignals
         The signals to send to the nodes.
     unit : OperatorUnit or None
         The unit that combines words, if the program has operators.
@@ -219,14 +224,14 @@ class Sequencer(RunControl):
     operator_code, node_root, node_section : Out
         The control bits of the operator, the root, and the section of a run, if runs choose these.
     address_N, read_N, columns, counters, valids, rows : Out
-        See `Columns` of `places`.
+        See `SequencerSignals`.
     """
 
     def __init__(
         self,
         rows: Rows,
         port: RunPort,
-        columns: Columns,
+        columns: SequencerSignals,
         unit: OperatorUnit | None,
         *,
         by_root: bool,
@@ -244,76 +249,78 @@ class Sequencer(RunControl):
         self._form: Value = Const(0, 1)
 
     @cached_property
-    def _built(self) -> Elaboratable:
-        """The built sequencer."""
+    def _built_module(self) -> Elaboratable:
+        """The Amaranth module with the logic of the sequencer, built at the first access."""
         m, rows, program = self._m, self._rows, self._rows.program
-        if rows.several:
+        if rows.has_several_forms:
             self._form = self.last_entry
-        begins = self._accept()
+        begins = self._accept_start()
         (setup,) = {timing.run_setup for timing in self._timings}
         starting = [begins]
         for _ in range(setup):
-            starting.append(pulsed(m, starting[-1], 1, name="starting"))
+            starting.append(delay_pulse(m, starting[-1], 1, name="starting"))
         inputs = self.signature.members
-        early = Chosen(
-            *(self.value(name) if name in inputs else None for name in ("entry", "last"))
+        early = FormAndLength(
+            *(self.input_value(name) if name in inputs else None for name in ("entry", "last"))
         )
         load = self._accepted if setup < 2 else starting[setup - 1]
-        chosen = Chosen(self._form if setup != 1 or early.form is None else early.form, early.last)
-        slots = self._slots = Slots(rows, self._form, any_length=program.any_length)
-        slots.build(m, starting[setup], load, chosen)
-        stages = self._stages(Value.cast(starting[setup] | slots.running))
+        chosen = FormAndLength(
+            self._form if setup != 1 or early.form is None else early.form, early.last
+        )
+        slots = self._slots = SlotCounters(rows, self._form, any_length=program.any_length)
+        slots.add_counters(m, starting[setup], load, chosen)
+        stages = self._slot_valid_pipeline(Value.cast(starting[setup] | slots.running))
         last = Signal(name="last_cycle")
-        m.d.comb += last.eq(self._ended(stages, 0))
-        self._show_state(stages, last)
+        m.d.comb += last.eq(self._end_signal(stages, 0))
+        self._drive_state_outputs(stages, last)
         self._lines = {("row", ()): [slots.row], ("valid", ()): [stages[0] & ~slots.pausing]}
         # The end of a run clears its strobes, if one could arrive after it. Why: the enables of
         # stores keep such a strobe from doing harm, but the proof knows enables of rows at rest
         # only in part. With several forms, the delay lines are as long as the longest delay of any
         # form. With one form, a strobe of long paths also follows the words of the last row.
         (first, *_), valids = self._timings, self._columns.valids
-        late = rows.several or any(first.outlasts(max(delays)) for delays in valids)
-        self._clears = self._ended(stages, DISTRIBUTION) if late else None
-        self.send()
+        late = rows.has_several_forms or any(first.outlasts(max(delays)) for delays in valids)
+        self._clears = self._end_signal(stages, DISTRIBUTION) if late else None
+        self.drive_node_signals()
         if "round" in self._port.outputs:
             start = constant_at(rows.starts.tolist(), self._form)
-            m.d.sync += self.round.eq(slots.row - delayed(m, start, 1))
-        return ResetInserter(self.value("reset"))(m) if self._port.resets else m
+            m.d.sync += self.round.eq(slots.row - delay_value(m, start, 1))
+        return ResetInserter(self.input_value("reset"))(m) if self._port.resets else m
 
     # The state of the run
 
-    def _stages(self, goes_on: Value) -> Value:
+    def _slot_valid_pipeline(self, goes_on: Value) -> Value:
         """Return a shift register of slots.
 
         Bit 0 is high if a slot comes in the next cycle, bit 1 if there is one in this cycle, and
         bit k + 1 if there was one k cycles ago.
         """
         m = self._m
-        most = max(timing.drain for timing in self._timings)
+        most = max(timing.drain_cycles for timing in self._timings)
         delays = [max(delays) - DISTRIBUTION for delays in self._columns.valids]
         stages = Signal(max([most + 1, 2, *delays]), name="stages")
         m.d.sync += stages.eq(Cat(goes_on, stages))
-        if self._rows.several:
+        if self._rows.has_several_forms:
             # The end of a run clears the shift register, so that no slot is left over for the next
             # run, which may have longer delays.
-            with m.If(self._ended(Cat(goes_on, stages), 0)):
+            with m.If(self._end_signal(Cat(goes_on, stages), 0)):
                 m.d.sync += stages.eq(0)
         return Cat(goes_on, stages)
 
-    def _ended(self, stages: Value, early: int) -> Value:
+    def _end_signal(self, stages: Value, early: int) -> Value:
         """Return a signal that is high `early` cycles before the last cycle of a run.
 
         The signal is never high before the last slot, because the sequencer learns only there that
         no slot follows. If the run ends less than `early` cycles after its last slot, the signal is
         high in the last slot.
         """
-        ages = [timing.drain - min(early, timing.drain) for timing in self._timings]
+        ages = [timing.drain_cycles - min(early, timing.drain_cycles) for timing in self._timings]
         ended = {age: stages[age + 1] & ~stages[age] for age in ages}
-        return choose([ended[age] for age in ages], self._form)
+        return choose_value([ended[age] for age in ages], self._form)
 
     # Signals to the nodes
 
-    def _line(self, name: str, age: int) -> Value:
+    def _delay_by_age(self, name: str, age: int) -> Value:
         """Return a signal of the counters, delayed by `age` cycles."""
         line = self._lines[name, ()]
         while len(line) <= age:
@@ -325,36 +332,36 @@ class Sequencer(RunControl):
             line.append(stage)
         return line[age]
 
-    def _aged(self, name: str, ages: Delays) -> Value:
+    def _delay_for_form(self, name: str, ages: Delays) -> Value:
         """Return a signal of the counters, delayed by the age for the form of the run."""
         if len({*ages}) == 1:
-            return self._line(name, ages[0])
+            return self._delay_by_age(name, ages[0])
         # The multiplexer of ages lies in front of a register, because the path to the nodes is
         # long.
         if min(ages) > 0:
-            chosen = choose([self._line(name, age - 1) for age in ages], self._form)
-            return delayed(self._m, chosen, 1, name)
-        return choose([self._line(name, age) for age in ages], self._form)
+            chosen = choose_value([self._delay_by_age(name, age - 1) for age in ages], self._form)
+            return delay_value(self._m, chosen, 1, name)
+        return choose_value([self._delay_by_age(name, age) for age in ages], self._form)
 
-    def send(self) -> None:
+    def drive_node_signals(self) -> None:
         """Drive all signals to the nodes, `DISTRIBUTION` cycles before they act."""
         m, columns = self._m, self._columns
         word_stride = max(columns.word_bits, default=0)
         roms: dict[Delays, RomColumns] = {}
 
-        def read(ages: Delays, values: IntArray) -> Value:
+        def read_column(ages: Delays, values: IntArray) -> Value:
             """Return a value of the row, one cycle after the row signal of an age."""
             if ages not in roms:
-                roms[ages] = RomColumns(self._aged("row", ages))
-            return roms[ages].read(values)
+                roms[ages] = RomColumns(self._delay_for_form("row", ages))
+            return roms[ages].read_column(values)
 
         for number, bit in enumerate(columns.bits):
-            ages = later(bit.delays, -DISTRIBUTION)
-            m.d.comb += self.columns[number].eq(read(ages, np.maximum(bit.values, 0)))
+            ages = lengthen_delays(bit.delays, -DISTRIBUTION)
+            m.d.comb += self.columns[number].eq(read_column(ages, np.maximum(bit.values, 0)))
         for number, (first, delays, pitch, _) in enumerate(columns.addresses):
-            ages = later(delays, -DISTRIBUTION - 1)
-            address = read(ages, np.maximum(first, 0))
-            word = self._word(later(ages, 1), pitch)
+            ages = lengthen_delays(delays, -DISTRIBUTION - 1)
+            address = read_column(ages, np.maximum(first, 0))
+            word = self._scaled_word_count(lengthen_delays(ages, 1), pitch)
             if word is not None:
                 address = address + word
             held: Value = Signal(
@@ -363,39 +370,39 @@ class Sequencer(RunControl):
             m.d.sync += held.eq(address)
             if number in columns.asked:
                 assert self._node_busy is not None
-                held = Mux(self._node_busy, held, self.value("idle_address"))
+                held = Mux(self._node_busy, held, self.input_value("idle_address"))
             name = columns.address_name([number], number)
             m.d.comb += getattr(self, name).eq(held)
         for number, (delays, pitch) in enumerate(columns.words):
-            found = self._word(later(delays, 1 - DISTRIBUTION), pitch)
+            found = self._scaled_word_count(lengthen_delays(delays, 1 - DISTRIBUTION), pitch)
             value = Const(0) if found is None else found
             m.d.comb += self.counters.word_select(number, word_stride).eq(value)
         for number, delays in enumerate(columns.valids):
-            ages = later(delays, 1 - DISTRIBUTION)
-            m.d.comb += self.valids[number].eq(self._aged("valid", ages))
+            ages = lengthen_delays(delays, 1 - DISTRIBUTION)
+            m.d.comb += self.valids[number].eq(self._delay_for_form("valid", ages))
         for number, delays in enumerate(columns.rows):
-            ages = later(delays, 1 - DISTRIBUTION)
+            ages = lengthen_delays(delays, 1 - DISTRIBUTION)
             m.d.comb += self.rows.word_select(number, row_bits(self._rows)).eq(
-                self._aged("row", ages)
+                self._delay_for_form("row", ages)
             )
         for number, table in enumerate(roms.values()):
-            table.build(m, f"table_{number}", alone=self.alone)
+            table.build_rom(m, f"table_{number}", alone=self.is_unbound)
 
-    def _word(self, ages: Delays, pitch: Delays) -> Value | None:
+    def _scaled_word_count(self, ages: Delays, pitch: Delays) -> Value | None:
         """Return the delayed word counter times the pitch, or None if rows have one word."""
-        most = self._rows.most_word(pitch)
+        most = self._rows.max_word_offset(pitch)
         if not most:
             return None
-        name = self._counter(pitch)
-        return self._aged(name, ages)
+        name = self._word_counter_name(pitch)
+        return self._delay_for_form(name, ages)
 
-    def _counter(self, pitch: Delays) -> str:
+    def _word_counter_name(self, pitch: Delays) -> str:
         """Return the name of the delay line of the word counter times a pitch."""
         name = "word" if {*pitch} == {1} else "word_by_" + "_".join(map(str, pitch))
         if (name, ()) not in self._lines:
             word = self._slots.word
             if name != "word":
                 steps = [word * step for step in pitch]
-                word = choose(steps, self._form) if len({*pitch}) > 1 else steps[0]
+                word = choose_value(steps, self._form) if len({*pitch}) > 1 else steps[0]
             self._lines[name, ()] = [word]
         return name

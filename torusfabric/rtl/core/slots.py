@@ -32,11 +32,11 @@ from ...topology import IntArray
 from ..memories import constant_at, look_up
 from .rows import Rows
 
-__all__ = ["Chosen", "Slots"]
+__all__ = ["FormAndLength", "SlotCounters"]
 
 
-class Chosen(NamedTuple):
-    """The form and the length of a run.
+class FormAndLength(NamedTuple):
+    """The choices of a run that the counters depend on.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class _Segment(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Lengths:
+class _BlockLengths:
     """Properties of the blocks of a run, in registers.
 
     Parameters
@@ -90,7 +90,7 @@ class _Lengths:
     rest: Value | None
 
 
-class Slots:
+class SlotCounters:
     """Counters of the rows and words of a run.
 
     The counters are one cycle ahead of their slot, because they address ROMs.
@@ -119,14 +119,14 @@ class Slots:
     def __init__(self, rows: Rows, form: Value, *, any_length: bool) -> None:
         self._rows, self._form, self._any = rows, form, any_length
         loops = rows.loops
-        self._words_of_row = rows.join([loop.blocks * loop.flits for loop in loops])
-        self._pause_of_row = rows.join(
+        self._words_of_row = rows.concatenate_forms([loop.blocks * loop.flits for loop in loops])
+        self._pause_of_row = rows.concatenate_forms(
             [np.where(loop.blocks > 0, loop.pause, np.maximum(loop.pause, loop.least))
              for loop in loops]
         )  # fmt: skip
         if not any_length:
-            self._pause_of_row = rows.join(
-                [loop.duration(loop.flits) - loop.blocks * loop.flits for loop in loops]
+            self._pause_of_row = rows.concatenate_forms(
+                [loop.row_cycles(loop.flits) - loop.blocks * loop.flits for loop in loops]
             )
         self._least = [loop.least for loop in loops]
         for loop in loops:
@@ -136,31 +136,31 @@ class Slots:
         most = max(loop.flits for loop in loops)
         if Order.ROW in orders:
             by_row = [loop.order is Order.ROW for loop in loops]
-            moves = rows.join([np.full(loop.rows, is_row)
+            moves = rows.concatenate_forms([np.full(loop.n_rows, is_row)
                                for loop, is_row in zip(loops, by_row, strict=True)])  # fmt: skip
             most = max(most, int((self._pause_of_row * moves).max()), *self._least)
             if not any_length:
                 most = max(most, int((self._words_of_row * moves).max()))
-        self.row = Signal(range(max(rows.count, 2)), name="row")
-        self.word = Signal(range(max(rows.most_word((1,) * len(loops)) + 1, 2)), name="word")
-        first = self._first_values()
+        self.row = Signal(range(max(rows.n_rows, 2)), name="row")
+        self.word = Signal(range(max(rows.max_word_offset((1,) * len(loops)) + 1, 2)), name="word")
+        first = self._reset_segment()
         self.running = Signal(name="running")
         self.pausing = Signal(name="pausing", init=first.pauses)
         self._left = Signal(range(max(most, 2)), name="left", init=first.left)
         self._last = Signal(name="last_of_segment", init=first.last)
-        self._last_row = Signal(name="last_row", init=int(loops[0].rows == 1))
+        self._last_row = Signal(name="last_row", init=int(loops[0].n_rows == 1))
         blocks = int(rows.blocks.max()) if any_length else 1
         self._several_blocks = blocks > 1
         self._blocks_left = Signal(range(max(blocks, 2)), name="blocks_left")
         self._last_block = Signal(name="last_block") if self._several_blocks else Const(1, 1)
         self._facts: list[tuple[Signal, Value, Value]] = []
 
-    class _First(NamedTuple):
+    class _ResetSegment(NamedTuple):
         pauses: int
         left: int
         last: int
 
-    def _first_values(self) -> Slots._First:
+    def _reset_segment(self) -> SlotCounters._ResetSegment:
         """Return the first segment of the first row: the reset values of the counters."""
         loop = self._rows.loops[0]
         if loop.order is Order.FLIT:
@@ -169,14 +169,14 @@ class Slots:
             pauses = int(loop.blocks[0] == 0)
             cycles = int(self._pause_of_row[0] if pauses else self._words_of_row[0])
         if self._any:
-            return self._First(pauses, 0, 0)
-        return self._First(pauses, cycles - 1, int(cycles == 1))
+            return self._ResetSegment(pauses, 0, 0)
+        return self._ResetSegment(pauses, cycles - 1, int(cycles == 1))
 
     # Properties of rows
 
-    def _following(self, values: IntArray) -> Value:
+    def _value_of_next_row(self, values: IntArray) -> Value:
         """Return the value of the next row; the first row of a form follows its last."""
-        after = np.arange(self._rows.count) + 1
+        after = np.arange(self._rows.n_rows) + 1
         for start, stop in zip(self._rows.starts, self._rows.stops, strict=True):
             after[stop - 1] = start
         values = values.astype(int)
@@ -184,29 +184,29 @@ class Slots:
             return Const(int(values[0]), max(int(values[0]).bit_length(), 1))
         return look_up(values[after].tolist(), self.row)
 
-    def _first_of(self, values: IntArray, form: Value) -> Value:
-        """Return the value at the first row of a form."""
+    def _value_of_first_row(self, values: IntArray, form: Value) -> Value:
+        """Return the value of the first row of a form, looked up by the number of the form."""
         return constant_at(values.astype(int)[self._rows.starts].tolist(), form)
 
-    def _fact(self, name: str, values: IntArray, form: Value) -> Value:
+    def _row_register(self, name: str, values: IntArray, form: Value) -> Value:
         """Return a register with the value of the current row, or a constant if all are equal."""
         values = values.astype(int)
         width = max(int(values.max()).bit_length(), 1)
         if (values == values[0]).all():
             return Const(int(values[0]), width)
         register = Signal(width, name=name, init=int(values[0]))
-        following = self._following(values), self._first_of(values, form)
+        following = self._value_of_next_row(values), self._value_of_first_row(values, form)
         self._facts.append((register, *following))
         return register
 
-    def _of_form(self, values: Sequence[int], form: Value) -> Value:
+    def _value_of_form(self, values: Sequence[int], form: Value) -> Value:
         """Return a constant that depends on the form, given its value for each form."""
         return constant_at([int(value) for value in values], form)
 
     # The run
 
-    def build(self, m: Module, go: Value, load: Value, chosen: Chosen) -> None:
-        """Add the counters to a module.
+    def add_counters(self, m: Module, go: Value, load: Value, chosen: FormAndLength) -> None:
+        """Add the counters, and the logic that advances them, to the module of the sequencer.
 
         Parameters
         ----------
@@ -216,28 +216,30 @@ class Slots:
             High in the cycle before the first slot.
         load : Value
             High in an earlier cycle, in which the counters load the form and the length of the run.
-        chosen : Chosen
+        chosen : FormAndLength
             The form and the length, valid while `load` is high.
         """
         rows, loops = self._rows, self._rows.loops
-        lengths = self._lengths(m, load, chosen)
-        by_flit = self._of_form(rows.by_flit(), self._form)
-        pause = self._fact("pause_left", (self._pause_of_row - 1).clip(0), chosen.form)
-        no_pause = self._fact("no_pause", self._pause_of_row == 0, chosen.form)
-        short_pause = self._fact("short_pause", self._pause_of_row == 1, chosen.form)
+        lengths = self._add_lengths(m, load, chosen)
+        by_flit = self._value_of_form(rows.by_flit(), self._form)
+        pause = self._row_register("pause_left", (self._pause_of_row - 1).clip(0), chosen.form)
+        no_pause = self._row_register("no_pause", self._pause_of_row == 0, chosen.form)
+        short_pause = self._row_register("short_pause", self._pause_of_row == 1, chosen.form)
         if lengths.rest is not None:
-            rests = self._of_form([least > 1 for least in self._least], self._form)
+            rests = self._value_of_form([least > 1 for least in self._least], self._form)
             pause = Mux(rests, (lengths.rest - 1)[: len(lengths.rest)], pause)
             no_pause = Mux(rests, lengths.rest == 0, no_pause)
             short_pause = Mux(rests, lengths.rest == 1, short_pause)
-        first_row = self._of_form(rows.starts.tolist(), self._form)
+        first_row = self._value_of_form(rows.starts.tolist(), self._form)
         before_last = [
-            start if loop.rows == 1 else start + loop.rows - 2
+            start if loop.n_rows == 1 else start + loop.n_rows - 2
             for start, loop in zip(rows.starts.tolist(), loops, strict=True)
         ]
-        only = self._of_form([loop.rows == 1 for loop in loops], self._form)
+        only = self._value_of_form([loop.n_rows == 1 for loop in loops], self._form)
         next_row = Mux(self._last_row, first_row, self.row + 1)
-        next_last = Mux(self._last_row, only, self.row == self._of_form(before_last, self._form))
+        next_last = Mux(
+            self._last_row, only, self.row == self._value_of_form(before_last, self._form)
+        )
         ends_words = ~self.pausing & self._last_block
         ends_row = Signal(name="ends_row")
         if Order.ROW in self._orders:
@@ -245,13 +247,13 @@ class Slots:
         with m.If(go | self.running):
             if Order.FLIT in self._orders:
                 with m.If(by_flit):
-                    self._pass_flit(m, lengths, next_row, next_last)
+                    self._advance_row(m, lengths, next_row, next_last)
             if Order.ROW in self._orders:
                 with m.If(~by_flit):
                     m.d.sync += [self._left.eq(self._left - 1), self._last.eq(self._left == 1)]
                     m.d.sync += self.word.eq(self.word + 1)
                     with m.If(self._last):
-                        self._reload(m, lengths)
+                        self._begin_block(m, lengths)
                         with m.If(ends_words):
                             m.d.sync += [self.pausing.eq(1), self._left.eq(pause)]
                             m.d.sync += self._last.eq(short_pause)
@@ -260,72 +262,76 @@ class Slots:
                         m.d.sync += [self.row.eq(next_row), self._last_row.eq(next_last)]
                         m.d.sync += self.word.eq(0)
                         m.d.sync += [fact.eq(following) for fact, following, _ in self._facts]
-                        self._begin(m, self._next_segment(lengths), self._following(rows.blocks))
+                        self._begin_row(
+                            m, self._next_segment(lengths), self._value_of_next_row(rows.blocks)
+                        )
                     with m.Else():
                         m.d.sync += self.running.eq(1)
-        if chosen.last is not None or rows.several:
-            self._load(m, load, chosen)
+        if chosen.last is not None or rows.has_several_forms:
+            self._load_counters(m, load, chosen)
 
-    def _load(self, m: Module, load: Value, chosen: Chosen) -> None:
+    def _load_counters(self, m: Module, load: Value, chosen: FormAndLength) -> None:
         """Load the counters for the form and the length of a run."""
         rows, loops, form = self._rows, self._rows.loops, chosen.form
         with m.If(load):
             m.d.sync += [
-                self.row.eq(self._of_form(rows.starts.tolist(), form)),
-                self._last_row.eq(self._of_form([loop.rows == 1 for loop in loops], form)),
+                self.row.eq(self._value_of_form(rows.starts.tolist(), form)),
+                self._last_row.eq(self._value_of_form([loop.n_rows == 1 for loop in loops], form)),
             ]
             m.d.sync += [fact.eq(first) for fact, _, first in self._facts]
             left = self._words_left(chosen)
             pauses = [loop.order is Order.ROW and loop.blocks[0] == 0 for loop in loops]
             if any(pauses):
-                pause = self._first_of((self._pause_of_row - 1).clip(0), form)
-                left = Mux(self._of_form(pauses, form), pause, left)
-            segment = _Segment(self._of_form(pauses, form), left, left == 0)
-            self._begin(m, segment, self._first_of(rows.blocks, form))
+                pause = self._value_of_first_row((self._pause_of_row - 1).clip(0), form)
+                left = Mux(self._value_of_form(pauses, form), pause, left)
+            segment = _Segment(self._value_of_form(pauses, form), left, left == 0)
+            self._begin_row(m, segment, self._value_of_first_row(rows.blocks, form))
 
-    def _words_left(self, chosen: Chosen) -> Value:
+    def _words_left(self, chosen: FormAndLength) -> Value:
         """Return the cycles minus 1 of the first segment of a run that has words."""
         loops = self._rows.loops
         if chosen.last is None:
             first = [loop.flits if loop.order is Order.FLIT else int(loop.blocks[0]) * loop.flits
                      for loop in loops]  # fmt: skip
-            return self._of_form([max(words - 1, 0) for words in first], chosen.form)
+            return self._value_of_form([max(words - 1, 0) for words in first], chosen.form)
         padded = [loop.padded for loop in loops]
         if not any(padded):
             return chosen.last
-        fixed = self._of_form([loop.flits - 1 for loop in loops], chosen.form)
-        return Mux(self._of_form(padded, chosen.form), fixed, chosen.last)
+        fixed = self._value_of_form([loop.flits - 1 for loop in loops], chosen.form)
+        return Mux(self._value_of_form(padded, chosen.form), fixed, chosen.last)
 
-    def _lengths(self, m: Module, load: Value, chosen: Chosen) -> _Lengths:
+    def _add_lengths(self, m: Module, load: Value, chosen: FormAndLength) -> _BlockLengths:
         """Return the properties of the blocks of a run, and add their registers."""
         loops = self._rows.loops
         if chosen.last is None:
             # By row, the words of a row are one segment.
-            flits = self._of_form([loop.flits for loop in loops], self._form)
-            fixed = self._of_form([loop.flits - 1 for loop in loops], self._form)
-            return _Lengths(fixed, flits == 1, Const(1), None)
+            flits = self._value_of_form([loop.flits for loop in loops], self._form)
+            fixed = self._value_of_form([loop.flits - 1 for loop in loops], self._form)
+            return _BlockLengths(fixed, flits == 1, Const(1), None)
         last = self._words_left(chosen)
         most = max(loop.flits for loop in loops)
         left = Signal(range(max(most, 2)), name="block_left", reset_less=True)
         single = Signal(name="single_flit", reset_less=True)
         skip = Signal(range(most + 1), name="skip", reset_less=True)
-        apart = self._of_form([loop.flits for loop in loops], chosen.form)
+        apart = self._value_of_form([loop.flits for loop in loops], chosen.form)
         with m.If(load):
             m.d.sync += [left.eq(last), single.eq(last == 0), skip.eq(apart - last)]
         if max(self._least) == 1:
-            return _Lengths(left, single, skip, None)
-        least = self._of_form([least - 1 for least in self._least], chosen.form)
+            return _BlockLengths(left, single, skip, None)
+        least = self._value_of_form([least - 1 for least in self._least], chosen.form)
         pauses = [int(loop.pause[loop.blocks > 0].max(initial=0)) for loop in loops]
         for loop in loops:
             assert loop.least == 1 or len(np.unique(loop.pause[loop.blocks > 0])) < 2
-        pause = self._of_form(pauses, chosen.form)
+        pause = self._value_of_form(pauses, chosen.form)
         rest = Signal(range(max(*self._least, *pauses) + 1), name="rest", reset_less=True)
         short = (least - last).as_signed()
         with m.If(load):
             m.d.sync += rest.eq(Mux(last + pause < least, short, pause))
-        return _Lengths(left, single, skip, rest)
+        return _BlockLengths(left, single, skip, rest)
 
-    def _pass_flit(self, m: Module, lengths: _Lengths, next_row: Value, next_last: Value) -> None:
+    def _advance_row(
+        self, m: Module, lengths: _BlockLengths, next_row: Value, next_last: Value
+    ) -> None:
         """Advance by one row, in a form by flit; after the last row comes the next flit.
 
         If the length is fixed there is one form, and `word` tells the last flit, so that the
@@ -347,7 +353,7 @@ class Slots:
                 if self._any:
                     m.d.sync += self._left.eq(lengths.left)
 
-    def _reload(self, m: Module, lengths: _Lengths) -> None:
+    def _begin_block(self, m: Module, lengths: _BlockLengths) -> None:
         """Begin the next block of a row, if the segment was not the last block."""
         if not self._several_blocks:
             return
@@ -357,24 +363,27 @@ class Slots:
             m.d.sync += [self._blocks_left.eq(self._blocks_left - 1),
                          self._last_block.eq(self._blocks_left == 1)]  # fmt: skip
 
-    def _next_segment(self, lengths: _Lengths) -> _Segment:
+    def _next_segment(self, lengths: _BlockLengths) -> _Segment:
         """Return the first segment of the next row."""
         rows = self._rows
         idle, words = rows.blocks == 0, self._words_of_row
         if self._any:
             left, last = lengths.left, lengths.single
         else:
-            left, last = self._following((words - 1).clip(0)), self._following(words == 1)
+            left, last = (
+                self._value_of_next_row((words - 1).clip(0)),
+                self._value_of_next_row(words == 1),
+            )
         if not idle.any():
             return _Segment(Const(0, 1), left, last)
-        pauses = self._following(idle)
+        pauses = self._value_of_next_row(idle)
         return _Segment(
             pauses,
-            Mux(pauses, self._following((self._pause_of_row - 1).clip(0)), left),
-            Mux(pauses, self._following(self._pause_of_row == 1), last),
+            Mux(pauses, self._value_of_next_row((self._pause_of_row - 1).clip(0)), left),
+            Mux(pauses, self._value_of_next_row(self._pause_of_row == 1), last),
         )
 
-    def _begin(self, m: Module, segment: _Segment, blocks: Value) -> None:
+    def _begin_row(self, m: Module, segment: _Segment, blocks: Value) -> None:
         """Begin a row with `blocks` blocks and a given first segment."""
         m.d.sync += [self.pausing.eq(segment.pauses), self._left.eq(segment.left)]
         m.d.sync += self._last.eq(segment.last)

@@ -9,7 +9,7 @@ the words that the node sends stay in it, and the words that arrive go to a new 
                    memory M + k    words that arrive (split k, of a program with M memories)
 
 The first address of a burst decides which of the two memories a run reads. Users of the memory port
-find the new locations by `SplitRows.find`.
+find the new locations by `SplitRows.locate_words`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ...program.fields import IDLE, Action, Order
 from ...topology import BoolArray, IntArray
 from .rows import RowField, Rows
 
-__all__ = ["Split", "SplitRows"]
+__all__ = ["MemorySplit", "SplitRows"]
 
 
-class Split(NamedTuple):
-    """A memory that is split.
+class MemorySplit(NamedTuple):
+    """A memory of the program that becomes two memories in hardware.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Split(NamedTuple):
     arrives : ndarray of bool, shape (variants, words)
         True for the addresses at which arriving words are stored.
     shift : int
-        The old address of the word at address 0 of the new memory.
+        The address, in the memory of the program, of the word at address 0 of the new memory.
     """
 
     memory: int
@@ -53,7 +53,7 @@ class SplitRows(Rows):
 
     Attributes
     ----------
-    splits : tuple of Split
+    splits : tuple of MemorySplit
         The memories that are split.
 
     Examples
@@ -66,13 +66,13 @@ class SplitRows(Rows):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self.splits: tuple[Split, ...] = ()
-        splits: list[Split] = []
+        self.splits: tuple[MemorySplit, ...] = ()
+        splits: list[MemorySplit] = []
         for number, memory in enumerate(program.memories):
-            write = super()._joined(Action.WRITE, number)
+            write = super()._join_point(Action.WRITE, number)
             if memory.own and write is not None and (write.values >= 0).any():
                 received = len(program.memories) + len(splits)
-                splits.append(self._planned(number, received, write))
+                splits.append(self._plan_split(number, received, write))
         for split in splits:
             depth = self.depth[:, split.memory].copy()
             if split.shift:
@@ -83,7 +83,7 @@ class SplitRows(Rows):
             self.memories = (*self.memories, type(memory)(memory.ports))
         self.splits = tuple(splits)
 
-    def _planned(self, number: int, received: int, write: RowField) -> Split:
+    def _plan_split(self, number: int, received: int, write: RowField) -> MemorySplit:
         """Return the split of a memory, given the values of its write addresses.
 
         Raises
@@ -94,18 +94,20 @@ class SplitRows(Rows):
         words = int(self.depth[:, number].max())
         arrives = np.zeros((len(self.used), words), bool)
         for row, variant in np.argwhere(write.values >= 0).tolist():
-            arrives[variant, self._addresses(number, row, int(write.values[row, variant]))] = True
+            arrives[variant, self._row_addresses(number, row, int(write.values[row, variant]))] = (
+                True
+            )
         boundary = int(np.flatnonzero(arrives.any(axis=0)).min())
         above = arrives[:, boundary:].any(axis=1)
         sent = 0
-        for reader in range(self.loops[0].sources.readers):
-            memory, first = (super(SplitRows, self)._joined(action, reader)
+        for reader in range(self.loops[0].sources.n_readers):
+            memory, first = (super(SplitRows, self)._join_point(action, reader)
                              for action in (Action.MEMORY, Action.READ))  # fmt: skip
             if memory is None or first is None:
                 continue
             reads = (memory.values == number) & (first.values >= 0)
             for row, variant in np.argwhere(reads).tolist():
-                burst = self._addresses(number, row, int(first.values[row, variant]))
+                burst = self._row_addresses(number, row, int(first.values[row, variant]))
                 of_burst = arrives[variant, burst]
                 if of_burst.any() != of_burst.all():
                     raise InputError(
@@ -115,19 +117,19 @@ class SplitRows(Rows):
                 if not of_burst.any():
                     sent = max(sent, int(burst.max()) + 1)
         fits = boundary >= max(sent, 1) and bool(above.any())
-        return Split(number, received, arrives, boundary if fits else 0)
+        return MemorySplit(number, received, arrives, boundary if fits else 0)
 
-    def _addresses(self, memory: int, row: int, first: int) -> IntArray:
+    def _row_addresses(self, memory: int, row: int, first: int) -> IntArray:
         """Return the addresses of the words of a row, given the first address."""
         form = int(self.form_of_row[row])
         loop = self.loops[form]
         if loop.order is Order.FLIT:
-            found = first + np.arange(loop.flits) * super().pitch(memory)[form]
+            found = first + np.arange(loop.flits) * super().pitch_of(memory)[form]
         else:
             found = first + np.arange(int(self.blocks[row]) * loop.flits)
         return np.minimum(found, int(self.depth[:, memory].max()) - 1)
 
-    def find(
+    def locate_words(
         self, variants: IntArray, memory: IntArray, address: IntArray, *, received: bool
     ) -> tuple[IntArray, IntArray]:
         """Return the memory and address of words after the split.
@@ -150,7 +152,7 @@ class SplitRows(Rows):
             address[there] -= split.shift
         return memory, address
 
-    def shown(self, memories: frozenset[int]) -> frozenset[int]:
+    def port_read_memories(self, memories: frozenset[int]) -> frozenset[int]:
         """Return the memories that the memory port reads, given the memories of received words.
 
         The port does not read memories of sent words, because the port overwrites them with the
@@ -163,20 +165,21 @@ class SplitRows(Rows):
             if number in split or not self.memories[number].own
         )
 
-    def pitch(self, memory: int) -> tuple[int, ...]:
+    def pitch_of(self, memory: int) -> tuple[int, ...]:
         """Return the distance of the addresses of successive flits of a block, for each form."""
         sent = {each.received: each.memory for each in self.splits}
-        return super().pitch(sent.get(memory, memory))
+        return super().pitch_of(sent.get(memory, memory))
 
-    def _joined(self, action: Action, number: int) -> RowField | None:
+    def _join_point(self, action: Action, number: int) -> RowField | None:
         """Return the values of a control point in all forms, after the split."""
         if action in (Action.WRITE, Action.SOURCE, Action.TAP):
-            return self._stored(action, number)
-        found = super()._joined(action, number)
+            return self._split_store_values(action, number)
+        found = super()._join_point(action, number)
         if found is None or action not in (Action.MEMORY, Action.READ):
             return found
         memory, first = (
-            super(SplitRows, self)._joined(each, number) for each in (Action.MEMORY, Action.READ)
+            super(SplitRows, self)._join_point(each, number)
+            for each in (Action.MEMORY, Action.READ)
         )
         if memory is None or first is None:
             return found
@@ -189,12 +192,12 @@ class SplitRows(Rows):
             values = np.where(behind, moved, values)
         return RowField(values, found.delays)
 
-    def _stored(self, action: Action, number: int) -> RowField | None:
+    def _split_store_values(self, action: Action, number: int) -> RowField | None:
         """Return the values of a control point that stores words, after the split."""
         if any(split.memory == number for split in self.splits):
             return None
         behind = next((each for each in self.splits if each.received == number), None)
-        found = super()._joined(action, behind.memory if behind else number)
+        found = super()._join_point(action, behind.memory if behind else number)
         if found is None or behind is None or action is not Action.WRITE:
             return found
         values = np.where(found.values >= 0, found.values - behind.shift, IDLE)

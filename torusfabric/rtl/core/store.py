@@ -32,36 +32,36 @@ from ..memories import (
     ReadPort,
     WritePort,
     add_memory,
-    choose,
-    fitting,
+    choose_value,
     look_up,
     memory_cell,
+    resize,
 )
-from ..modules import apart, delayed
+from ..modules import delay_value, unmerged_register
 from ..multiplexer import (
-    bit_count,
-    cascade,
     continued_cascade,
     extended_cascade,
-    keeper,
+    make_keeper,
+    plain_cascade,
+    select_bit_count,
     select_code,
 )
 from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
-from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
-from .places import Bit, Place
-from .store_plan import Address, Arrival, Bank, Reader, StoreShape
+from .node_module import LocalWord, NodeInputs, NodeModule, NodeSettings, operator_code_input
+from .places import Bit, BitPlace
+from .store_plan import AddressSource, Bank, BankArrivals, Reader, StoreShape
 
 __all__ = ["StoreModule"]
 
 #: The memory port chooses among up to this many memories by a plain cascade. With more memories,
 #: the wide multiplexers that some devices have take fewer LUTs.
-SMALL = 6
+MOST_IN_CASCADE = 6
 
 #: The read port of a memory of one word, which is a register and needs no address.
 NO_READ = ReadPort(Const(0, 1), Const(0, 1))
 
-#: The value of `Arrival.late` for words that are stored in all rows.
-ALWAYS = Bit(Place.CONSTANT, 1)
+#: The value of `BankArrivals.late` for words that are stored in all rows.
+ALWAYS = Bit(BitPlace.CONSTANT, 1)
 
 #: The write enable of a memory that stores nothing.
 NEVER = Const(0, 1)
@@ -93,8 +93,8 @@ def bank_name(bank: Bank, copy: int) -> str:
     return f"bank_{bank.members[0]}" + (f"_copy_{copy}" if copy else "")
 
 
-class StoreModule(NodePart):
-    """The store of a node.
+class StoreModule(NodeModule):
+    """The module of a node with its memories, its readers, and its side of the memory port.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class StoreModule(NodePart):
     section : In
         The section of the run, if there are several.
     operator_code : In
-        The control bits of the operator, if words are combined, or the neutral word needs them.
+        The control bits of the operator, if words are combined, or the identity word needs them.
     write_.., read_.. : In
         The memory port; see `MemoryPort`.
     read_data : Out
@@ -174,7 +174,7 @@ class StoreModule(NodePart):
         """Make the cell of a copy of a bank, and record the location of each memory in the cell."""
         name, rows, sections = bank_name(bank, copy), bank.rows_of(copy), self._port.sections
         width = len(bank.members) * rows.beat * settings.width
-        depth = rows.depth(bank.size) * sections if sections > 1 else rows.depth(bank.depth)
+        depth = rows.n_rows(bank.size) * sections if sections > 1 else rows.n_rows(bank.depth)
         # The memory port writes a whole row of one member. A run writes one flit of a row, in all
         # members at once.
         parts = len(bank.members) if bank.own else 1
@@ -201,90 +201,92 @@ class StoreModule(NodePart):
             for number, copy in enumerate(bank.copies)
         )
 
-    def build(self) -> None:
+    def add_logic(self) -> None:
         """Build memories, readers, and the memory port."""
         for bank in self.shape.banks:
             self._add_bank(bank)
-        read = [self._read(number, reader) for number, reader in enumerate(self.shape.readers)]
+        read = [
+            self._add_reader(number, reader) for number, reader in enumerate(self.shape.readers)
+        ]
         for number, readers in enumerate(self.shape.injections):
-            word = self.combined([read[reader] for reader in readers], number)
+            word = self.combine_readers([read[reader] for reader in readers], number)
             self.m.d.comb += self.inject.word_select(number, self.settings.width).eq(word)
-        self._show(read)
+        self._drive_read_data(read)
 
-    def word(self, word: LocalWord) -> Value:
+    def word_value(self, word: LocalWord) -> Value:
         """Return the value of a word: an injected word of this store, or a word at the inputs."""
         if word.injected:
             return self.inject.word_select(word.position, self.settings.width)
-        return super().word(word)
+        return super().word_value(word)
 
     # Addresses
 
     def _row_address(self, flit: Value, bank: Bank, rows: FlitRows, section: str) -> Value:
         """Return the address of the row of a flit within a section of a bank."""
-        row, _ = rows.split_signal(flit)
-        bits = (rows.depth(bank.size) - 1).bit_length()
+        row, _ = rows.split_address_signal(flit)
+        bits = (rows.n_rows(bank.size) - 1).bit_length()
         if not self._port.section_bits:
-            return fitting(row, max(bits, 1))
-        where = self.here(section) if section == "section" else self.value(section)
-        return Cat(fitting(row, bits), where)
+            return resize(row, max(bits, 1))
+        where = self.node_register(section) if section == "section" else self.input_value(section)
+        return Cat(resize(row, bits), where)
 
-    def _early_address(self, address: Address) -> Value:
+    def _early_address(self, address: AddressSource) -> Value:
         """Return an address of the run, one cycle before it acts."""
         if address.column is not None:
-            return self.value(self.inputs.addresses[address.column])
-        first = Cat(*map(self.early_bit, address.first))
+            return self.input_value(self.inputs.addresses[address.column])
+        first = Cat(*map(self.early_bit_value, address.first))
         if address.counter is None:
             return first
-        word = self.value(f"word_{address.counter}")
+        word = self.input_value(f"word_{address.counter}")
         if address.lag:
             lagging = [word]
             for cycles in range(1, 1 << len(address.lag)):
                 name = f"word_{address.counter}_d{cycles}"
-                lagging.append(self._register(lagging[-1], name, name))
-            word = choose(lagging, Cat(*map(self.early_bit, address.lag)))
+                lagging.append(self._shared_register(lagging[-1], name, name))
+            word = choose_value(lagging, Cat(*map(self.early_bit_value, address.lag)))
         return first + word
 
-    def _run_address(self, address: Address) -> Value:
+    def _run_address(self, address: AddressSource) -> Value:
         """Return the address of a flit in a run, in a register that all banks share."""
         if address.column is not None:
-            return self.here(self.inputs.addresses[address.column])
+            return self.node_register(self.inputs.addresses[address.column])
         if address.early:
             early = self._early_address(address)
-            return self._register(early, f"address_of_{len(self._addresses)}", address)
-        found = self.number(address.first)
+            return self._shared_register(early, f"address_of_{len(self._addresses)}", address)
+        found = self.number_value(address.first)
         if address.counter is not None:
-            found = found + self.here(f"word_{address.counter}")
+            found = found + self.node_register(f"word_{address.counter}")
         return found
 
-    def _register(self, value: Value, name: str, key: object) -> Value:
+    def _shared_register(self, value: Value, name: str, key: object) -> Value:
         """Return a register of this node for a value. Calls with equal keys share a register."""
         if key not in self._addresses:
-            self._addresses[key] = apart(self.m, value, name=name)
+            self._addresses[key] = unmerged_register(self.m, value, name=name)
         return self._addresses[key]
 
     @cached_property
-    def _asked(self) -> PortSignals:
-        """The signals of the memory port."""
+    def _port_signals(self) -> PortSignals:
+        """The signals of the memory port, decoded for this node."""
         written = [number for bank in self.shape.banks if bank.own for number in bank.members]
-        return self._port.signals(self, written)
+        return self._port.node_signals(self, written)
 
     @property
-    def _busy(self) -> Value:
+    def _is_busy(self) -> Value:
         """High if memories use the addresses of the run, low if those of the memory port."""
-        return self.here("busy")
+        return self.node_register("busy")
 
     # Memories
 
     def _add_bank(self, bank: Bank) -> None:
-        """Add the copies of a bank."""
-        stored = self._arriving(bank)
+        """Add the memories of a bank, one for each copy, all written alike."""
+        stored = self._run_write_port(bank)
         for number, copy in enumerate(bank.copies):
             rows, name = bank.rows_of(number), bank_name(bank, number)
             word = add_memory(
                 self.m,
                 name,
                 self.cells[name],
-                write=self._write(bank, rows, stored),
+                write=self._write_port(bank, rows, stored),
                 read=self._read_port(bank, number, rows),
                 many=self._many,
             )
@@ -293,9 +295,9 @@ class StoreModule(NodePart):
                 if copy.shown:
                     self._shown[member] = row
                 if rows.beat > 1 and copy.address is not None:
-                    _, flit = rows.split_signal(self._run_address(copy.address))
+                    _, flit = rows.split_address_signal(self._run_address(copy.address))
                     row = row.word_select(
-                        delayed(self.m, flit, 1, f"flit_{name}"), self.settings.width
+                        delay_value(self.m, flit, 1, f"flit_{name}"), self.settings.width
                     )
                 self._words_of[member, number] = row
 
@@ -305,38 +307,38 @@ class StoreModule(NodePart):
         if self._is_register(bank, number):
             return NO_READ
         if copy.address is None:
-            asked = self._row_address(self._asked.address, bank, rows, "read_section")
-            return ReadPort(asked, self._asked.asks)
+            asked = self._row_address(self._port_signals.address, bank, rows, "read_section")
+            return ReadPort(asked, self._port_signals.asks)
         address = self._row_address(self._run_address(copy.address), bank, rows, "section")
         if not copy.shown:
-            return ReadPort(address, self._busy)
-        if not self._port.passes(copy.address):
-            asked = self._row_address(self._asked.address, bank, rows, "read_section")
-            address = Mux(self._busy, address, asked)
-        asks = self._asked.asks
-        return ReadPort(address, asks if isinstance(asks, Const) else self._busy | asks)
+            return ReadPort(address, self._is_busy)
+        if not self._port.shares_read_address(copy.address):
+            asked = self._row_address(self._port_signals.address, bank, rows, "read_section")
+            address = Mux(self._is_busy, address, asked)
+        asks = self._port_signals.asks
+        return ReadPort(address, asks if isinstance(asks, Const) else self._is_busy | asks)
 
-    def _write(self, bank: Bank, rows: FlitRows, stored: WritePort) -> WritePort:
+    def _write_port(self, bank: Bank, rows: FlitRows, stored: WritePort) -> WritePort:
         """Return the write port of a copy, for words that arrive and words of the memory port."""
         address = self._row_address(stored.address, bank, rows, "section")
         stored = rows.write_flit(stored)
         if not bank.own:
             return stored._replace(address=address)
-        given = self._asked.word.replicate(len(bank.members))
-        loads = [self._asked.loads[member] for member in bank.members]
+        given = self._port_signals.word.replicate(len(bank.members))
+        loads = [self._port_signals.loads[member] for member in bank.members]
         layout = self._port.memories[bank.members[0]].layout
-        asked = self._row_address(self._asked.layouts[layout], bank, rows, "write_section")
+        asked = self._row_address(self._port_signals.layouts[layout], bank, rows, "write_section")
         if not bank.arrivals:
             return WritePort(asked, given, Cat(*loads))
         assert not self._port.concurrent, "no memory is written by runs and the port at once"
         enable = stored.enable.replicate(len(bank.members))
         return WritePort(
-            Mux(self._busy, address, asked),
-            Mux(self._busy, stored.data, given),
+            Mux(self._is_busy, address, asked),
+            Mux(self._is_busy, stored.data, given),
             enable | Cat(*(load.replicate(rows.beat) for load in loads)),
         )
 
-    def _arriving(self, bank: Bank) -> WritePort:
+    def _run_write_port(self, bank: Bank) -> WritePort:
         """Return the write port by which a bank stores flits in a run.
 
         If words arrive by links of several lengths, one multiplexer of words serves all of them.
@@ -345,12 +347,12 @@ class StoreModule(NodePart):
         number, arrivals = bank.members[0], bank.arrivals
         if not arrivals:
             return WritePort(Const(0, 1), Const(0, len(bank.members) * self.settings.width), NEVER)
-        acts = [self._acts(arrival) for arrival in arrivals]
-        enable: Value = self._enable(arrivals, acts, number)
+        acts = [self._arrival_strobe(arrival) for arrival in arrivals]
+        enable: Value = self._run_write_enable(arrivals, acts, number)
         if arrivals[0].exact:
-            late = Cat(*map(self.early_bit, arrivals[0].late))
+            late = Cat(*map(self.early_bit_value, arrivals[0].late))
             early = self._early_address(arrivals[0].address)
-            address = self._register(
+            address = self._shared_register(
                 (early - late)[: len(early)], f"stores_at_{number}", ("stores at", number)
             )
         elif len(arrivals) == 1:
@@ -359,99 +361,107 @@ class StoreModule(NodePart):
             early = self._early_address(arrivals[0].address)
             for act, arrival in zip(acts[1:], arrivals[1:], strict=True):
                 early = Mux(act, self._early_address(arrival.address), early)
-            early = fitting(early, max((bank.size - 1).bit_length(), 1))
-            address = self._register(early, f"stores_at_{number}", ("stores at", number))
+            early = resize(early, max((bank.size - 1).bit_length(), 1))
+            address = self._shared_register(early, f"stores_at_{number}", ("stores at", number))
         words = []
         for place, (member, choice) in enumerate(zip(bank.members, bank.words, strict=True)):
-            codes = [[self.early_bit(bit) for bit in each.codes[place]] for each in arrivals]
+            codes = [[self.early_bit_value(bit) for bit in each.codes[place]] for each in arrivals]
             code = Cat(*codes[0])
             if len(arrivals) > 1:
                 gated = [[act & bit for bit in each]
                          for act, each in zip(acts, codes, strict=True)]  # fmt: skip
                 code = Cat(*(reduce(or_, bits) for bits in zip(*gated, strict=True)))
-            inputs = [self.word(word) for word in choice.words]
-            words.append(self.select_by(code, inputs, f"to_memory_{member}", branched=False))
+            inputs = [self.word_value(word) for word in choice.words]
+            words.append(
+                self.select_with_early_bits(code, inputs, f"to_memory_{member}", branched=False)
+            )
         return WritePort(address, Cat(*words), enable)
 
-    def _acts(self, arrival: Arrival) -> Value:
+    def _arrival_strobe(self, arrival: BankArrivals) -> Value:
         """Return a signal that is high one cycle before a word of an arrival is stored."""
-        strobes = [self.value(f"valid_{strobe}") for strobe in arrival.strobes]
+        strobes = [self.input_value(f"valid_{strobe}") for strobe in arrival.strobes]
         if arrival.late == (ALWAYS,):
             return strobes[0]
-        late = Cat(*map(self.early_bit, arrival.late))
-        return late & strobes[0] if len(late) == 1 else choose([NEVER, *strobes], late)
+        late = Cat(*map(self.early_bit_value, arrival.late))
+        return late & strobes[0] if len(late) == 1 else choose_value([NEVER, *strobes], late)
 
-    def _enable(self, arrivals: Sequence[Arrival], acts: list[Value], number: int) -> Value:
+    def _run_write_enable(
+        self, arrivals: Sequence[BankArrivals], acts: list[Value], number: int
+    ) -> Value:
         """Return the write enable of a bank during runs."""
         if len(arrivals) == 1 and arrivals[0].late == (ALWAYS,):
-            return self.here(f"valid_{arrivals[0].strobes[0]}")
+            return self.node_register(f"valid_{arrivals[0].strobes[0]}")
         key = tuple((arrival.late, arrival.strobes) for arrival in arrivals)
-        return self._register(reduce(or_, acts), f"store_{number}", key)
+        return self._shared_register(reduce(or_, acts), f"store_{number}", key)
 
     # Readers
 
-    def _read(self, number: int, reader: Reader) -> Value:
+    def _add_reader(self, number: int, reader: Reader) -> Value:
         """Add the multiplexer of a reader, and return its word."""
         words = [
-            self.neutral() if word.position < 0 else self._words_of[reader.inputs[word.position]]
+            self.identity_word()
+            if word.position < 0
+            else self._words_of[reader.inputs[word.position]]
             for word in reader.choice.words
         ]
-        code = Cat(*map(self.early_bit, reader.choice.bits))
+        code = Cat(*map(self.early_bit_value, reader.choice.bits))
         if number == self.shape.port_reader:
             memories = [memory for memory, _ in reader.inputs]
-            code = Mux(self._busy, code, self._asked_code([[each] for each in memories]))
-        return self.select_by(code, words, f"of_reader_{number}", branched=False)
+            code = Mux(self._is_busy, code, self._port_select_bits([[each] for each in memories]))
+        return self.select_with_early_bits(code, words, f"of_reader_{number}", branched=False)
 
-    def combined(self, words: list[Value], injection: int) -> Value:
+    def combine_readers(self, words: list[Value], injection: int) -> Value:
         """Return the word of an injection port: the words of its readers, combined in a tree."""
         if not words:
             return Const(0, self.settings.width)
         late, unit = self.shape.injection_delay, self.settings.unit
         if len(words) == 1:
-            return delayed(self.m, words[0], late)
+            return delay_value(self.m, words[0], late)
         assert unit is not None
         names = iter(range(len(words)))
 
-        def combine(*pair: Value) -> Value:
+        def combine_pair(*pair: Value) -> Value:
             assert unit is not None
-            name = f"{injection}_{next(names)}" if self.alone else None
-            from ..operator_unit import add_pair
+            name = f"{injection}_{next(names)}" if self.is_unbound else None
+            from ..operator_unit import add_operator
 
-            return add_pair(self.m, unit, pair, self.run_operator(), name=name)
+            return add_operator(self.m, unit, pair, self.run_operator_code(), name=name)
 
-        word = combine_in_tree(words, combine, lambda word: delayed(self.m, word, unit.latency))
-        return delayed(self.m, word, late - unit.latency * (len(words) - 1).bit_length())
+        word = combine_in_tree(
+            words, combine_pair, lambda word: delay_value(self.m, word, unit.latency)
+        )
+        return delay_value(self.m, word, late - unit.latency * (len(words) - 1).bit_length())
 
     # The memory port
 
-    def _show(self, read: list[Value]) -> None:
+    def _drive_read_data(self, read: list[Value]) -> None:
         """Drive ``read_data`` with the word that the memory port reads, or 0 without a read."""
         banks = [number for number in self.shape.received if number in self._shown]
         if not banks:
             return
         if self._port.concurrent:
-            self._show_in_turn(banks)
+            self._drive_read_pipeline(banks)
             return
         late = self._port.stages - 1
         if self.shape.port_reader is not None:
-            word = delayed(self.m, read[self.shape.port_reader], late)
+            word = delay_value(self.m, read[self.shape.port_reader], late)
         elif late:
-            word = self._shown_in_stages(banks)
+            word = self._select_in_stages(banks)
         else:
-            word = self._shown_of(banks)
-        asks = self._asked.asks
+            word = self._select_read_word(banks)
+        asks = self._port_signals.asks
         if not isinstance(asks, Const):
             # The inverted read enable comes from a register, so that it can be the
             # synchronous reset of `read_data` without logic in between.
-            silent = delayed(self.m, ~asks, 1 + late, "silent")
+            silent = delay_value(self.m, ~asks, 1 + late, "silent")
             word = Mux(silent, 0, word)
         self.m.d.sync += self.read_data.eq(word)
 
-    def _show_in_turn(self, banks: list[int]) -> None:
+    def _drive_read_pipeline(self, banks: list[int]) -> None:
         """Drive ``read_data`` of a concurrent port: a pipeline whose stages all stop together."""
-        m, asked, keep = self.m, self._asked, keeper(self.m, self._port.width)
+        m, asked, keep = self.m, self._port_signals, make_keeper(self.m, self._port.width)
 
-        def held(value: Value, name: str) -> Value:
+        def add_stage(value: Value, name: str) -> Value:
             stage = Signal(len(value), name=name, reset_less=True)
             with m.If(asked.asks):
                 m.d.sync += stage.eq(value)
@@ -459,25 +469,33 @@ class StoreModule(NodePart):
 
         first, rest = ([self._shown[bank] for bank in some]
                        for some in (banks[:STAGE_INPUTS], banks[STAGE_INPUTS:]))  # fmt: skip
-        code, used = self._asked_code([[bank] for bank in banks]), bit_count(len(first))
-        code = held(code, "read_select") if len(code) else code
-        word = cascade(first, [*code[:used]], self._port.width, keep)
+        code, used = (
+            self._port_select_bits([[bank] for bank in banks]),
+            select_bit_count(len(first)),
+        )
+        code = add_stage(code, "read_select") if len(code) else code
+        word = plain_cascade(first, [*code[:used]], self._port.width, keep)
         if self._port.stages > 1:
-            word, code = held(word, "read_of_first"), held(code[used:], "read_select_of_rest")
-            later = [held(each, f"read_of_{bank}")
+            word, code = (
+                add_stage(word, "read_of_first"),
+                add_stage(code[used:], "read_select_of_rest"),
+            )
+            later = [add_stage(each, f"read_of_{bank}")
                      for bank, each in zip(banks[STAGE_INPUTS:], rest, strict=True)]  # fmt: skip
             word = extended_cascade(word, later, [*code], keep)
         with m.If(asked.asks):
             m.d.sync += self.read_data.eq(word)
 
-    def _shown_of(self, banks: list[int]) -> Value:
+    def _select_read_word(self, banks: list[int]) -> Value:
         """Return the word that the memory port reads, chosen among some memories."""
         words = [self._shown[bank] for bank in banks]
-        code = self._asked_code([[bank] for bank in banks])
-        small = len(words) <= SMALL
-        return self.select_by(code, words, f"read_of_{banks[0]}", branched=False, small=small)
+        code = self._port_select_bits([[bank] for bank in banks])
+        small = len(words) <= MOST_IN_CASCADE
+        return self.select_with_early_bits(
+            code, words, f"read_of_{banks[0]}", branched=False, small=small
+        )
 
-    def _shown_in_stages(self, banks: list[int]) -> Value:
+    def _select_in_stages(self, banks: list[int]) -> Value:
         """Return the word that the memory port reads, from a cascade with a pipeline register.
 
         The stages in front of the register choose among the first `STAGE_INPUTS` memories. Each
@@ -487,28 +505,30 @@ class StoreModule(NodePart):
         first, rest = banks[:STAGE_INPUTS], banks[STAGE_INPUTS:]
         size = 1 if len(rest) <= STAGE_INPUTS else STAGE_INPUTS
         groups = [rest[at : at + size] for at in range(0, len(rest), size)]
-        code = self._asked_code([*([bank] for bank in first), *groups])
-        used, words = bit_count(len(first)), [self._shown[bank] for bank in first]
-        held = self.select_by(code[:used], words, "read_of_first", branched=False, small=True)
-        later = [delayed(self.m, self._shown_of(group), 1) for group in groups]
+        code = self._port_select_bits([*([bank] for bank in first), *groups])
+        used, words = select_bit_count(len(first)), [self._shown[bank] for bank in first]
+        held = self.select_with_early_bits(
+            code[:used], words, "read_of_first", branched=False, small=True
+        )
+        later = [delay_value(self.m, self._select_read_word(group), 1) for group in groups]
         return continued_cascade(
             self.m,
-            delayed(self.m, held, 1),
+            delay_value(self.m, held, 1),
             later,
-            delayed(self.m, code[used:], 1),
+            delay_value(self.m, code[used:], 1),
             name="read_of_rest",
-            sliced=self.alone,
+            sliced=self.is_unbound,
         )
 
-    def _asked_code(self, groups: list[list[int]]) -> Value:
+    def _port_select_bits(self, groups: list[list[int]]) -> Value:
         """Return the select bits of the group with the memory that the memory port reads."""
         if len(groups) < 2:
             return Const(0, 0)
-        asked, codes = self._asked.bank, []
+        asked, codes = self._port_signals.bank, []
         for number in range(1 << len(asked)):
             # The select bits of other numbers are free. Those of a memory whose number differs in
             # one bit make the look-up depend on few bits.
             near = [number, *(number ^ 1 << bit for bit in range(len(asked)))]
             found = (k for each in near for k, group in enumerate(groups) if each in group)
             codes.append(select_code(len(groups), next(found, 0)))
-        return fitting(look_up(codes, asked), bit_count(len(groups)))
+        return resize(look_up(codes, asked), select_bit_count(len(groups)))

@@ -18,6 +18,9 @@ its addresses and select bits. `torusfabric.rtl.core.store.StoreModule` builds t
 - An *arrival* is the set of words that reach a bank by links of one length, and are stored at the
   same delay.
 
+Arrays of shape (members, rows, choices) belong to the family instead: there a member is a kind of
+nodes, as in `torusfabric.rtl.core.places`.
+
 If the memory port moves several flits in a cycle (a *beat*), each bank has one member. Copies that
 the port writes or reads then have rows of several flits, see `torusfabric.rtl.flit_rows`. Copies
 that only runs read have rows of one flit.
@@ -32,16 +35,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...program.fields import NEUTRAL, Action
+from ...program.fields import IDENTITY_MEMORY, Action
 from ...program.timing import ADDRESS, DISTRIBUTION, SETTING
 from ...topology import IntArray
 from ..flit_rows import FlitRows
-from .families import Family, find_uses, group_kinds, pad_rows, place_within
-from .part import NEUTRAL_WORD, Choice, LocalWord, plan_choice
-from .places import Bit, BitPlacer, Columns, MemberDelays
-from .rows import Delays, NodeKinds, RowField, Rows, later
+from .families import (
+    ModuleFamily,
+    find_multiplexer_sources,
+    group_kinds,
+    pad_rows,
+    positions_in_groups,
+)
+from .node_module import IDENTITY_WORD, LocalWord, NodeMultiplexer, plan_multiplexer
+from .places import Bit, BitPlacer, MemberDelays, SequencerSignals
+from .rows import Delays, NodeKinds, RowField, Rows, lengthen_delays
 
-__all__ = ["Address", "Arrival", "Bank", "Copy", "Reader", "Store", "StoreShape", "plan_stores"]
+__all__ = [
+    "AddressSource",
+    "BankArrivals",
+    "Bank",
+    "BankCopy",
+    "Reader",
+    "StorePlan",
+    "StoreShape",
+    "plan_stores",
+]
 
 #: Cycles from a start until a table that is addressed by the choice of the node shows a row: the
 #: register of the group of nodes, the ROM of choices, and the table itself take one each.
@@ -51,7 +69,7 @@ assert SETTING == ADDRESS + 1, "a word is there a cycle after its address"
 
 
 @dataclass(frozen=True)
-class Address:
+class AddressSource:
     """The source of an address of a memory during a run.
 
     The address is either a column of the sequencer, or a first address plus a word counter.
@@ -80,23 +98,23 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Copy:
-    """A copy of a bank.
+class BankCopy:
+    """One of several memories with the words of a bank, and the address by which it is read.
 
     Parameters
     ----------
-    address : Address or None
+    address : AddressSource or None
         The address of the readers; None if no reader uses the copy.
     shown : bool
         True if the memory port reads the copy.
     """
 
-    address: Address | None
+    address: AddressSource | None
     shown: bool
 
 
 @dataclass(frozen=True)
-class Arrival:
+class BankArrivals:
     """The words that a bank stores in a run from links of one length.
 
     Parameters
@@ -107,7 +125,7 @@ class Arrival:
     strobes : tuple of int
         The slots of the strobes of the sequencer. There is one, except in a core with writable
         tables, where a table has the lateness of words.
-    address : Address
+    address : AddressSource
         The write address.
     codes : tuple of (tuple of Bit)
         The select bits of the word of each member of the bank.
@@ -117,7 +135,7 @@ class Arrival:
 
     late: tuple[Bit, ...]
     strobes: tuple[int, ...]
-    address: Address
+    address: AddressSource
     codes: tuple[tuple[Bit, ...], ...]
     exact: bool = False
 
@@ -136,11 +154,12 @@ class Bank:
         Words of each section that are used.
     own : bool
         True if the memory port writes the bank.
-    copies : tuple of Copy
-        The copies of the bank.
-    words : tuple of Choice
+    copies : tuple of BankCopy
+        Memories with equal words, each with a read port of its own. The memory port reads at most
+        one of them.
+    words : tuple of NodeMultiplexer
         The multiplexer of the words that each member stores, without select bits.
-    arrivals : tuple of Arrival
+    arrivals : tuple of BankArrivals
         The words that the bank stores in a run, for each length of links.
     rows : FlitRows
         The row layout of copies that the memory port writes or reads.
@@ -150,9 +169,9 @@ class Bank:
     size: int
     depth: int
     own: bool
-    copies: tuple[Copy, ...]
-    words: tuple[Choice, ...]
-    arrivals: tuple[Arrival, ...]
+    copies: tuple[BankCopy, ...]
+    words: tuple[NodeMultiplexer, ...]
+    arrivals: tuple[BankArrivals, ...]
     rows: FlitRows
 
     def rows_of(self, copy: int) -> FlitRows:
@@ -167,18 +186,18 @@ class Reader:
     Parameters
     ----------
     inputs : tuple of (int, int)
-        The memory and copy of each word, without the neutral word.
-    choice : Choice
+        The memory and copy of each word, without the identity word.
+    choice : NodeMultiplexer
         The multiplexer. The positions of its words are indices into `inputs`.
     """
 
     inputs: tuple[tuple[int, int], ...]
-    choice: Choice
+    choice: NodeMultiplexer
 
 
 @dataclass(frozen=True)
 class StoreShape:
-    """The structure of a store.
+    """The structure of a store: banks, readers and injection ports, equal at all its nodes.
 
     Parameters
     ----------
@@ -204,12 +223,12 @@ class StoreShape:
     port_reader: int | None = None
 
 
-class Store(NamedTuple):
-    """The plan of the store of a family.
+class StorePlan(NamedTuple):
+    """The store of a family of nodes: its structure, and the places of its control values.
 
     Parameters
     ----------
-    family : Family
+    family : ModuleFamily
         The nodes that share the module.
     shape : StoreShape
         The structure of the module.
@@ -220,7 +239,7 @@ class Store(NamedTuple):
         not use the port.
     """
 
-    family: Family
+    family: ModuleFamily
     shape: StoreShape
     placer: BitPlacer
     injection_places: IntArray
@@ -249,14 +268,17 @@ class _CopyPlan(NamedTuple):
     def merge(self, other: _CopyPlan) -> _CopyPlan | None:
         """Return a copy that serves the readers of both, or None if their addresses differ."""
         a, b = self.values, other.values
-        if self.delays.key != other.delays.key or not ((a == b) | (a < 0) | (b < 0)).all():
+        if (
+            self.delays.comparison_key != other.delays.comparison_key
+            or not ((a == b) | (a < 0) | (b < 0)).all()
+        ):
             return None
         if self.lag is not None or other.lag is not None:
             return None
         return _CopyPlan(np.maximum(a, b), self.delays, self.alike and other.alike)
 
 
-class _Reads(NamedTuple):
+class _ReaderFields(NamedTuple):
     """The reads of reader k of the module, at all nodes of the family.
 
     Reader k of the module may be a different reader of the program at each member.
@@ -282,9 +304,9 @@ class _Reads(NamedTuple):
     fields: tuple[tuple[IntArray, IntArray], ...]
 
 
-def _alike(values: Iterable[IntArray]) -> bool:
+def _nodes_agree(values: Iterable[IntArray]) -> bool:
     """Return True if all nodes agree on each of several arrays of shape (rows, variants)."""
-    return all(RowField(each, ()).agrees for each in values)
+    return all(RowField(each, ()).is_equal_at_all_nodes for each in values)
 
 
 class StoreKinds:
@@ -299,22 +321,25 @@ class StoreKinds:
     links : dict of int to (ndarray of int), shape (kinds, lengths)
         For each memory, the different lengths of links from which it stores words, in cycles,
         padded with -1.
-    uses : Uses
+    uses : MultiplexerSources
         The words that memories store.
     """
 
     def __init__(self, rows: Rows, kinds: NodeKinds) -> None:
         self.rows, self.kinds = rows, kinds
         self.sources = rows.sources
-        self._every = np.arange(kinds.count)
+        self._every = np.arange(kinds.n_kinds)
         self._find_readers()
         self._find_injections()
-        self.links = {number: self._links(number) for number in self.stores}
-        self.uses = find_uses(
-            self.sources, kinds, ((k, self.source(k)) for k in self.stores), self.injected
+        self.links = {number: self._link_lengths(number) for number in self.storing_memories}
+        self.uses = find_multiplexer_sources(
+            self.sources,
+            kinds,
+            ((k, self.word_source(k)) for k in self.storing_memories),
+            self.injected,
         )
 
-    def reads(self, reader: int) -> tuple[RowField, RowField] | None:
+    def reads_of_reader(self, reader: int) -> tuple[RowField, RowField] | None:
         """Return the memory that a reader reads (-1 for none), and the first address.
 
         The result is None if the reader does nothing in any form.
@@ -322,11 +347,11 @@ class StoreKinds:
         memory, first = (self.rows.field(act, reader) for act in (Action.MEMORY, Action.READ))
         if memory is None or first is None:
             return None
-        counts = (first.values >= 0) | (memory.values == NEUTRAL)
+        counts = (first.values >= 0) | (memory.values == IDENTITY_MEMORY)
         return RowField(np.where(counts, memory.values, -1), first.delays), first
 
     @cached_property
-    def stores(self) -> list[int]:
+    def storing_memories(self) -> list[int]:
         """The memories that store arriving words at one node or more."""
         found = []
         for number, depth in enumerate(self.rows.depth.max(axis=0).tolist()):
@@ -335,14 +360,14 @@ class StoreKinds:
                 found.append(number)
         return found
 
-    def stored(self, number: int) -> tuple[RowField, IntArray]:
+    def writes_of_memory(self, number: int) -> tuple[RowField, IntArray]:
         """Return the first write address of a memory, and the length of the links in cycles."""
         write, tap = (self.rows.field(act, number) for act in (Action.WRITE, Action.TAP))
         assert write is not None
         assert tap is not None
         return write, tap.values
 
-    def source(self, number: int) -> IntArray:
+    def word_source(self, number: int) -> IntArray:
         """Return the source of the words of a memory, -1 in rows in which it stores nothing."""
         write, source = (self.rows.field(act, number) for act in (Action.WRITE, Action.SOURCE))
         assert write is not None
@@ -357,14 +382,14 @@ class StoreKinds:
         """
         last = len(self.rows.memories)
         found = []
-        for reader in range(self.sources.readers):
-            fields = self.reads(reader)
+        for reader in range(self.sources.n_readers):
+            fields = self.reads_of_reader(reader)
             if fields is None:
                 continue
             memory = fields[0].values.astype(np.int64)
-            # The last bit stands for the neutral word.
-            bits = np.where(memory == -1, 0, 1 << np.where(memory == NEUTRAL, last, memory))
-            mask = np.bitwise_or.reduce(self.kinds.values(bits, self._every), axis=(1, 2))
+            # The last bit stands for the identity word.
+            bits = np.where(memory == -1, 0, 1 << np.where(memory == IDENTITY_MEMORY, last, memory))
+            mask = np.bitwise_or.reduce(self.kinds.values_at_kinds(bits, self._every), axis=(1, 2))
             kind = np.flatnonzero(mask)
             found.append(np.stack([kind, mask[kind], np.full_like(kind, reader)]))
         kind, mask, reader = np.concatenate([np.zeros((3, 0), int), *found], axis=1)
@@ -373,16 +398,16 @@ class StoreKinds:
         rank = np.argsort(sorted(range(len(sets)), key=listed.__getitem__))[which.ravel()]
         order = np.lexsort((reader, rank, kind))
         kind = kind[order]
-        self.readers = pad_rows(kind, reader[order], self.kinds.count)
-        self._sets = pad_rows(kind, rank[order], self.kinds.count)
+        self.readers = pad_rows(kind, reader[order], self.kinds.n_kinds)
+        self._sets = pad_rows(kind, rank[order], self.kinds.n_kinds)
 
     def _find_injections(self) -> None:
         """Find the active injection ports of each kind, sorted by the positions of their readers.
 
         The positions of the readers of a port are the digits of a number in `_codes`.
         """
-        count, places = self.kinds.count, self.readers.shape[1] + 1
-        place_of = np.zeros((count, self.sources.readers + 1), np.int8)
+        count, places = self.kinds.n_kinds, self.readers.shape[1] + 1
+        place_of = np.zeros((count, self.sources.n_readers + 1), np.int8)
         kind, place = np.nonzero(self.readers >= 0)
         place_of[kind, self.readers[kind, place]] = place + 1
         longest = max(map(len, self.sources.injections), default=0)
@@ -402,20 +427,20 @@ class StoreKinds:
         self.ports = pad_rows(kind, number, count)
         self._codes = pad_rows(kind, code[order], count)
         self.injected = np.full((count, len(self.sources.injections)), -1, np.int16)
-        self.injected[kind, number] = place_within(kind)
+        self.injected[kind, number] = positions_in_groups(kind)
 
-    def _links(self, number: int) -> IntArray:
+    def _link_lengths(self, number: int) -> IntArray:
         """Return the lengths of links by which words of a memory arrive at each kind."""
-        write, tap = self.stored(number)
-        at = self.kinds.values(np.where(write.values >= 0, tap, -1), self._every)
+        write, tap = self.writes_of_memory(number)
+        at = self.kinds.values_at_kinds(np.where(write.values >= 0, tap, -1), self._every)
         kind, row, choice = np.nonzero(at >= 0)
         step = int(at.max(initial=0)) + 1
         kind, links = np.divmod(np.unique(kind * step + at[kind, row, choice]), step)
-        return pad_rows(kind, links, self.kinds.count)
+        return pad_rows(kind, links, self.kinds.n_kinds)
 
-    def families(self) -> list[IntArray]:
+    def group_by_structure(self) -> list[IntArray]:
         """Return the kinds of each family: kinds whose stores have the same structure."""
-        depth, received = np.maximum(self.kinds.depth, 0), self.kinds.received
+        depth, received = np.maximum(self.kinds.memory_depths, 0), self.kinds.received_memories
         sets = {each: number for number, each in enumerate(dict.fromkeys(received))}
         sizes = np.ceil(np.log2(np.maximum(depth, 1))).astype(int)
         lengths = [(each >= 0).sum(axis=1) for each in self.links.values()]
@@ -424,12 +449,12 @@ class StoreKinds:
 
 
 class _StorePlanner:
-    """Planner of the store of a family."""
+    """Planner of one store: gathers the reads and writes of a family, and places their values."""
 
     def __init__(
         self,
         all_kinds: StoreKinds,
-        columns: Columns,
+        columns: SequencerSignals,
         members: IntArray,
         *,
         idles: bool,
@@ -440,28 +465,28 @@ class _StorePlanner:
         self._all, self._rows, self._kinds = all_kinds, all_kinds.rows, all_kinds.kinds
         self._columns, self._members = columns, members
         self._idles, self._concurrent = idles, concurrent
-        self.placer = BitPlacer(columns, many=self._kinds.are_many(members))
-        self._depth = self._kinds.depth[members].max(axis=0)
-        received = self._kinds.received[members[0]]
+        self.placer = BitPlacer(columns, many=self._kinds.outnumber_groups(members))
+        self._depth = self._kinds.memory_depths[members].max(axis=0)
+        received = self._kinds.received_memories[members[0]]
         self._received = tuple(sorted(k for k in received if self._depth[k]))
         self._copy_of: dict[tuple[int, int], int] = {}
         self._readers = all_kinds.readers[members]
         places = range(int((self._readers[0] >= 0).sum()))
         self._reads = [self._find_reads(place) for place in places]
 
-    def _at(self, values: IntArray) -> IntArray:
+    def _values_at_members(self, values: IntArray) -> IntArray:
         """Return values at the members of the family, given an array of shape (rows, variants)."""
-        return self._kinds.values(values, self._members)
+        return self._kinds.values_at_kinds(values, self._members)
 
     def plan(self) -> StoreShape:
-        """Return the structure of the store."""
+        """Return the structure of the store, and place all its addresses and select bits."""
         copies = self._plan_copies()
         self._port_reader = self._find_port_reader()
         first = self._readers[0].tolist()
         injections = self._all.sources.injections
         return StoreShape(
-            tuple(self._bank(members, copies) for members in self._wide_banks(copies)),
-            tuple(self._reader(place) for place in range(len(self._reads))),
+            tuple(self._plan_bank(members, copies) for members in self._form_banks(copies)),
+            tuple(self._plan_reader(place) for place in range(len(self._reads))),
             tuple(
                 tuple(first.index(reader) for reader in injections[port] if reader in first)
                 for port in self._all.ports[self._members[0]].tolist()
@@ -472,24 +497,24 @@ class _StorePlanner:
             self._port_reader,
         )
 
-    def _find_reads(self, place: int) -> _Reads:
+    def _find_reads(self, place: int) -> _ReaderFields:
         """Return the reads of the reader at a position in the module."""
-        shape = len(self._members), self._rows.count, self._kinds.choices
+        shape = len(self._members), self._rows.n_rows, self._kinds.n_choices
         memory, first = np.full(shape, -1), np.full(shape, -1)
         numbers, fields = self._readers[:, place], {}
         for reader in np.unique(numbers).tolist():
-            found = self._all.reads(reader)
+            found = self._all.reads_of_reader(reader)
             assert found is not None
             fields[reader] = found
             here = np.flatnonzero(numbers == reader)
-            memory[here] = self._kinds.values(found[0].values, self._members[here])
-            first[here] = self._kinds.values(found[1].values, self._members[here])
+            memory[here] = self._kinds.values_at_kinds(found[0].values, self._members[here])
+            first[here] = self._kinds.values_at_kinds(found[1].values, self._members[here])
         delays = MemberDelays.from_numbers(numbers, lambda reader: fields[reader][1].delays)
         values = tuple((memory.values, first.values) for memory, first in fields.values())
         # Only a core with writable tables has lags, and all its nodes have the same readers.
         lag = self._rows.field(Action.LAG, int(numbers[0]))
-        lags = None if lag is None else self._kinds.values(lag.values, self._members)
-        return _Reads(memory, first, lags, delays, values)
+        lags = None if lag is None else self._kinds.values_at_kinds(lag.values, self._members)
+        return _ReaderFields(memory, first, lags, delays, values)
 
     def _plan_copies(self) -> dict[int, list[_CopyPlan]]:
         """Return the copies of each memory: readers whose addresses agree share one."""
@@ -497,9 +522,9 @@ class _StorePlanner:
             number: [] for number, depth in enumerate(self._depth.tolist()) if depth
         }
         for place, reads in enumerate(self._reads):
-            for number in self._known(place)[0]:
+            for number in self._reader_memories(place)[0]:
                 values = np.where(reads.memory == number, reads.first, -1)
-                alike = _alike(np.where(memory == number, first, -1)
+                alike = _nodes_agree(np.where(memory == number, first, -1)
                                for memory, first in reads.fields)  # fmt: skip
                 lag = reads.lag if self._rows.memories[number].own else None
                 wanted, known = _CopyPlan(values, reads.delays, alike, lag), copies[number]
@@ -513,12 +538,12 @@ class _StorePlanner:
                 self._copy_of[place, number] = copy
         return copies
 
-    def _known(self, place: int) -> tuple[list[int], bool]:
-        """Return the memories of a reader, and True if the reader also passes the neutral word."""
+    def _reader_memories(self, place: int) -> tuple[list[int], bool]:
+        """Return the memories of a reader, and True if the reader also passes the identity word."""
         values = self._reads[place].memory
         last = len(self._depth)
         used = np.bincount(
-            np.where(values == NEUTRAL, last, values)[values != -1], minlength=last + 1
+            np.where(values == IDENTITY_MEMORY, last, values)[values != -1], minlength=last + 1
         )
         return np.flatnonzero(used[:last]).tolist(), bool(used[last])
 
@@ -533,28 +558,31 @@ class _StorePlanner:
             return None
         wanted = {*self._received}
         for reader in range(len(self._reads)):
-            if wanted <= {*self._known(reader)[0]}:
+            if wanted <= {*self._reader_memories(reader)[0]}:
                 return reader
         return None
 
-    def _key(self, number: int, copies: list[_CopyPlan]) -> object:
+    def _bank_key(self, number: int, copies: list[_CopyPlan]) -> object:
         """Return a key that is equal for memories that may be members of one bank."""
         writes = [self._rows.field(action, number) for action in (Action.WRITE, Action.TAP)]
         memory = self._rows.memories[number]
         return (
             memory.own and (memory.layout,),
-            self._size(number),
-            self._rows.pitch(number),
-            [each.delays.key for each in copies],
+            self._rounded_size(number),
+            self._rows.pitch_of(number),
+            [each.delays.comparison_key for each in copies],
             number in self._received,
-            [each and (self._at(each.values).tobytes(), each.delays) for each in writes],
+            [
+                each and (self._values_at_members(each.values).tobytes(), each.delays)
+                for each in writes
+            ],
         )
 
-    def _size(self, number: int) -> int:
+    def _rounded_size(self, number: int) -> int:
         """Return the number of words of a memory, rounded up to a power of two."""
         return 1 << (int(self._depth[number]) - 1).bit_length()
 
-    def _wide_banks(self, copies: dict[int, list[_CopyPlan]]) -> list[list[int]]:
+    def _form_banks(self, copies: dict[int, list[_CopyPlan]]) -> list[list[int]]:
         """Return the members of each bank, and merge their copies into the first member's."""
         if self._beat > 1:
             return [[number] for number in copies]
@@ -562,7 +590,9 @@ class _StorePlanner:
         for number, own in copies.items():
             for members in banks:
                 first = copies[members[0]]
-                if len(own) < 2 and self._key(number, own) == self._key(members[0], first):
+                if len(own) < 2 and self._bank_key(number, own) == self._bank_key(
+                    members[0], first
+                ):
                     both = [a.merge(b) for a, b in zip(first, own, strict=True)]
                     if all(both):
                         copies[members[0]] = [each for each in both if each]
@@ -572,22 +602,23 @@ class _StorePlanner:
                 banks.append([number])
         return banks
 
-    def _bank(self, members: list[int], copies: dict[int, list[_CopyPlan]]) -> Bank:
+    def _plan_bank(self, members: list[int], copies: dict[int, list[_CopyPlan]]) -> Bank:
         """Return the plan of a bank, given its members and the copies of each memory."""
         number = members[0]
         shown = bool({*members} & {*self._received})
-        pitch, size = self._rows.pitch(number), self._size(number)
+        pitch, size = self._rows.pitch_of(number), self._rounded_size(number)
         of_bank = [
-            Copy(
-                self._lagging(
-                    self._address(each.values, each.delays, pitch, size, alike=each.alike), each
+            BankCopy(
+                self._add_lag(
+                    self._place_address(each.values, each.delays, pitch, size, alike=each.alike),
+                    each,
                 ),
                 shown=False,
             )
             for each in copies[number]
         ]
         if shown and (self._concurrent or not of_bank):
-            of_bank.append(Copy(None, shown=True))
+            of_bank.append(BankCopy(None, shown=True))
         elif shown:
             copy = 0
             if len(members) == 1 and self._port_reader is not None:
@@ -595,13 +626,15 @@ class _StorePlanner:
             of_bank[copy] = replace(of_bank[copy], shown=True)
             address = of_bank[copy].address
             if address and address.column is not None:
-                self.placer.ask(address.column)
+                self.placer.allow_port_reads(address.column)
         own = self._rows.memories[number].own
         kind, uses = int(self._members[0]), self._all.uses
-        words = [uses.words(kind, member) for member in members]
+        words = [uses.input_words(kind, member) for member in members]
         depth = int(self._depth[members].max())
-        arrivals = self._timed_arrivals if self._columns.by_setting else self._arrivals
-        plans = [plan_choice(each, idles=self._idles, branched=False) for each in words if each]
+        arrivals = self._plan_timed_arrivals if self._columns.by_setting else self._plan_arrivals
+        plans = [
+            plan_multiplexer(each, idles=self._idles, branched=False) for each in words if each
+        ]
         codes = [code for _, code in plans]
         return Bank(
             tuple(members),
@@ -609,14 +642,14 @@ class _StorePlanner:
             depth,
             own,
             tuple(of_bank),
-            tuple(Choice(inputs) for inputs, _ in plans),
+            tuple(NodeMultiplexer(inputs) for inputs, _ in plans),
             tuple(arrivals(members, codes, pitch, size) if plans else ()),
             FlitRows(self._beat, 1 if own else max(pitch)),
         )
 
-    def _address(
+    def _place_address(
         self, values: IntArray, delays: MemberDelays, pitch: Delays, size: int, *, alike: bool
-    ) -> Address:
+    ) -> AddressSource:
         """Return the source of an address, and place its bits.
 
         Parameters
@@ -633,129 +666,145 @@ class _StorePlanner:
             True if all nodes have the same first addresses.
         """
         if size == 1:
-            return Address(early=False)
-        bits, most = (size - 1).bit_length(), self._rows.most_word(pitch)
-        column = self.placer.address(values, delays, pitch, bits, alike=alike)
+            return AddressSource(early=False)
+        bits, most = (size - 1).bit_length(), self._rows.max_word_offset(pitch)
+        column = self.placer.place_address(values, delays, pitch, bits, alike=alike)
         if column is not None:
-            return Address(column=column)
+            return AddressSource(column=column)
         most_first = max(int(values.max()), 0)
         # A table that is addressed by the choice shows a row `CHOICE_DELAY` cycles after the start.
         # An address that is needed in that cycle cannot pass a register of the node.
         setup = self._rows.run_setup
         least = min(min(each) for each in delays.distinct)
-        early = self._kinds.choices == 1 or least + setup > CHOICE_DELAY
+        early = self._kinds.n_choices == 1 or least + setup > CHOICE_DELAY
         every, low = most_first.bit_length(), min(self._rows.low_bits, most_first.bit_length())
-        first = self.placer.number(values, low, delays, early=early, table="read")
+        first = self.placer.place_number(values, low, delays, early=early, table="read")
         high = np.where(values >= 0, values >> low, -1)
-        first += self.placer.number(high, every - low, delays, early=early, table="address")
+        first += self.placer.place_number(high, every - low, delays, early=early, table="address")
         if not most:
-            return Address(first=first, early=early)
-        counter = self.placer.word(delays, pitch)
-        return Address(first=first, counter=counter, early=early)
+            return AddressSource(first=first, early=early)
+        counter = self.placer.place_word_counter(delays, pitch)
+        return AddressSource(first=first, counter=counter, early=early)
 
-    def _lagging(self, address: Address, copy: _CopyPlan) -> Address:
+    def _add_lag(self, address: AddressSource, copy: _CopyPlan) -> AddressSource:
         """Return the address of a copy, with the places of its lag if it has one."""
         if copy.lag is None:
             return address
         bits = int(copy.lag.max()).bit_length()
-        lag = self.placer.number(copy.lag, bits, copy.delays, early=True, table="read")
+        lag = self.placer.place_number(copy.lag, bits, copy.delays, early=True, table="read")
         return replace(address, lag=lag)
 
-    def _arrivals(
+    def _plan_arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
-    ) -> list[Arrival]:
+    ) -> list[BankArrivals]:
         """Return the arrivals of a bank, one for each length of links, and place their bits."""
-        write, tap = self._all.stored(members[0])
-        firsts, at_tap = self._at(write.values), self._at(tap)
+        write, tap = self._all.writes_of_memory(members[0])
+        firsts, at_tap = self._values_at_members(write.values), self._values_at_members(tap)
         moves, links_at = self._rows.blocks[:, None] > 0, self._all.links[members[0]][self._members]
-        sources = [self._all.source(member) for member in members]
+        sources = [self._all.word_source(member) for member in members]
         found = []
         for place in range(int((links_at[0] >= 0).sum())):
             links = links_at[:, place]
             acts = (firsts >= 0) & (at_tap == links[:, None, None])
-            delays = MemberDelays.from_numbers(links, lambda each: later(write.delays, each))
+            delays = MemberDelays.from_numbers(
+                links, lambda each: lengthen_delays(write.delays, each)
+            )
             everywhere = [(write.values >= 0) & (tap == each) for each in np.unique(links)]
-            enable = self.placer.bit(
+            enable = self.placer.place_bit(
                 np.where(moves[None], acts, -1),
                 delays,
-                alike=_alike(np.where(moves, each, -1) for each in everywhere),
+                alike=_nodes_agree(np.where(moves, each, -1) for each in everywhere),
                 early=True,
             )
-            strobe = self.placer.valid(delays)
-            same = _alike(np.where(each, write.values, -1) for each in everywhere)
-            address = self._address(np.where(acts, firsts, -1), delays, pitch, size, alike=same)
+            strobe = self.placer.place_strobe(delays)
+            same = _nodes_agree(np.where(each, write.values, -1) for each in everywhere)
+            address = self._place_address(
+                np.where(acts, firsts, -1), delays, pitch, size, alike=same
+            )
             bits = []
             for member, source, of_member in zip(members, sources, codes, strict=True):
-                values = np.where(acts, self._at(source), -1)
-                index = self._all.uses.inputs(member, self._members, values)
-                alike = _alike(np.where(act, source, -1) for act in everywhere)
-                bits.append(self.placer.code(index, of_member, delays, alike=alike))
-            found.append(Arrival((enable,), (strobe,), address, tuple(bits)))
+                values = np.where(acts, self._values_at_members(source), -1)
+                index = self._all.uses.find_inputs(member, self._members, values)
+                alike = _nodes_agree(np.where(act, source, -1) for act in everywhere)
+                bits.append(self.placer.place_select_bits(index, of_member, delays, alike=alike))
+            found.append(BankArrivals((enable,), (strobe,), address, tuple(bits)))
         return found
 
-    def _timed_arrivals(
+    def _plan_timed_arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
-    ) -> list[Arrival]:
+    ) -> list[BankArrivals]:
         """Return the arrival of a memory whose table has the lateness of words: 1, 2, .. cycles.
 
         This is the case of a core with writable tables.
         """
-        write, tap = self._all.stored(members[0])
-        firsts, late = self._at(write.values), self._at(tap)
-        most, first = int(tap.max()), MemberDelays.alike(later(write.delays, 1), len(late))
-        strobes = [self.placer.valid(first.later(cycles)) for cycles in range(most)]
-        number = self.placer.number(late, most.bit_length(), first, early=True, table="store")
-        address = self._address(firsts, first, pitch, size, alike=True)
+        write, tap = self._all.writes_of_memory(members[0])
+        firsts, late = self._values_at_members(write.values), self._values_at_members(tap)
+        most, first = (
+            int(tap.max()),
+            MemberDelays.from_common_delays(lengthen_delays(write.delays, 1), len(late)),
+        )
+        strobes = [self.placer.place_strobe(first.lengthen(cycles)) for cycles in range(most)]
+        number = self.placer.place_number(late, most.bit_length(), first, early=True, table="store")
+        address = self._place_address(firsts, first, pitch, size, alike=True)
         assert codes == [[[]]], "a memory stores the words of one source"
         # The word counter advances during the lateness. With `stores_exactly` the node subtracts
         # the lateness; otherwise all words of one lateness lie higher in the memory by it.
         exact = self._rows.stores_exactly
-        return [Arrival(number, tuple(strobes), address, ((),), exact)]
+        return [BankArrivals(number, tuple(strobes), address, ((),), exact)]
 
-    def _reader(self, reader: int) -> Reader:
+    def _plan_reader(self, reader: int) -> Reader:
         """Return the plan of a reader, and place its select bits."""
         reads = self._reads[reader]
-        known, waits = self._known(reader)
+        known, waits = self._reader_memories(reader)
         words = [LocalWord(k) for k in range(len(known))]
         if waits:
-            words.append(NEUTRAL_WORD)
-        given, codes = plan_choice(words, idles=self._idles, branched=False)
+            words.append(IDENTITY_WORD)
+        given, codes = plan_multiplexer(words, idles=self._idles, branched=False)
         index = np.full(reads.memory.shape, -1)
-        for number, each in enumerate([*known, NEUTRAL]):
+        for number, each in enumerate([*known, IDENTITY_MEMORY]):
             index[reads.memory == each] = number
         # The word is available one cycle after its address.
-        delays = reads.delays.later(SETTING - ADDRESS)
+        delays = reads.delays.lengthen(SETTING - ADDRESS)
         plain = (
-            np.where(memory == NEUTRAL, len(self._depth), memory) for memory, _ in reads.fields
+            np.where(memory == IDENTITY_MEMORY, len(self._depth), memory)
+            for memory, _ in reads.fields
         )
-        bits = self.placer.code(index, codes, delays, alike=_alike(plain), table="read")
+        bits = self.placer.place_select_bits(
+            index, codes, delays, alike=_nodes_agree(plain), table="read"
+        )
         inputs = tuple((number, self._copy_of[reader, number]) for number in known)
-        return Reader(inputs, Choice(given, bits, branched=False))
+        return Reader(inputs, NodeMultiplexer(given, bits, branched=False))
 
 
 def plan_stores(
-    rows: Rows, kinds: NodeKinds, columns: Columns, *, idles: bool, concurrent: bool, beat: int
-) -> list[Store]:
+    rows: Rows,
+    kinds: NodeKinds,
+    columns: SequencerSignals,
+    *,
+    idles: bool,
+    concurrent: bool,
+    beat: int,
+) -> list[StorePlan]:
     """Plan the stores of all kinds of nodes: one store for each family.
 
     Parameters
     ----------
     rows, kinds : Rows, NodeKinds
         The values of all control points, and the kinds of nodes.
-    columns : Columns
+    columns : SequencerSignals
         The signals of the sequencer, to which the plan adds those that it needs.
     idles : bool
-        True if the neutral word is 0.
+        True if the identity word is 0.
     concurrent : bool
         True if the memory port reads and writes during runs.
     beat : int
         Flits that the memory port moves in a cycle.
     """
     all_kinds, found = StoreKinds(rows, kinds), []
-    for members in all_kinds.families():
+    for members in all_kinds.group_by_structure():
         planner = _StorePlanner(
             all_kinds, columns, members, idles=idles, concurrent=concurrent, beat=beat
         )
-        family, shape = all_kinds.uses.family(members), planner.plan()
-        found.append(Store(family, shape, planner.placer, all_kinds.injected[members]))
+        family, shape = all_kinds.uses.make_family(members), planner.plan()
+        found.append(StorePlan(family, shape, planner.placer, all_kinds.injected[members]))
     return found

@@ -26,7 +26,7 @@ from ...collective import COLLECTIVES, Collective, parse_collective
 from ...errors import InputError
 from ...toolchain.destinations import AnyPath
 from ...toolchain.reading import read_bytes
-from .machine import MOST_CHUNKS, Buffers, Machine, Value
+from .machine import MOST_CHUNKS, Buffers, GpuSimulator, Value
 from .msccl import RECEIVING, SENDING, MscclFile, parse_msccl
 from .steps import StepGraph, step_graph
 
@@ -34,10 +34,10 @@ __all__ = ["Dataflow", "Message", "read_dataflow"]
 
 
 @dataclass
-class _Sum:
-    """The departures and arrivals of one sum at one rank, as pairs (step, contributions).
+class _SumMoves:
+    """The departures and arrivals of one sum at one rank, as pairs (step, contributions as bits).
 
-    `left` has all contributions that have departed.
+    `left` has the contributions of all departures so far, as bits.
     """
 
     left: int = 0
@@ -60,6 +60,8 @@ def order_sums(
         All steps in a valid order.
     sent : sequence of tuple of Value
         The values that each step sends.
+    buffers : Buffers
+        The buffers of the ranks, with the collective.
 
     Returns
     -------
@@ -75,19 +77,19 @@ def order_sums(
         leaves a rank twice, a rank sends a partial sum without its own contribution, or sums would
         have to wait for each other.
     """
-    if not buffers.collective.personal and _copies(graph, order, sent, buffers):
+    if not buffers.collective.personal and _has_copied_sums(graph, order, sent, buffers):
         return order, True
     follows = [[*steps] for steps in graph.follows]
     try:
-        _let_leave_first(graph, order, sent, buffers)
+        _order_departures(graph, order, sent, buffers)
         try:
-            moving = graph.order()
+            moving = graph.topological_order()
         except InputError as error:
             raise InputError(
                 f"{error}, for in a fabric a partial sum leaves its node before the next of the "
                 "same chunk arrives"
             ) from None
-        _check_moving(graph, moving, sent, buffers)
+        _check_moved_sums(graph, moving, sent, buffers)
     except InputError:
         if buffers.collective.personal:
             raise
@@ -96,20 +98,25 @@ def order_sums(
     return moving, False
 
 
-def _let_leave_first(
+def _order_departures(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> None:
     """Add waiting to the graph, so that partial sums leave a rank before others of the same
     chunk arrive.
+
+    `order` lists indices of steps in an order in which they can run; ``sent[index]`` are the
+    values that step `index` sends.
     """
-    sums: dict[tuple[int, int], _Sum] = {}
+    sums: dict[tuple[int, int], _SumMoves] = {}
     for index in order:
         block, _ = graph.steps[index]
         for key, ranks in sent[index]:
-            if ranks == buffers.full:
+            if ranks == buffers.complete_mask:
                 continue
-            _depart(graph, buffers, sums.setdefault((block.gpu, key), _Sum()), index, (key, ranks))
-            sums.setdefault((block.send, key), _Sum()).arrivals.append((index, ranks))
+            _add_departure(
+                graph, buffers, sums.setdefault((block.gpu, key), _SumMoves()), index, (key, ranks)
+            )
+            sums.setdefault((block.send, key), _SumMoves()).arrivals.append((index, ranks))
     for found in sums.values():
         # A sum that arrives leaves again with some departure. The departure before that one must
         # come first, else the sum would leave too early.
@@ -123,7 +130,7 @@ def _let_leave_first(
                 graph.follows[before].append(arrival)
 
 
-def _check_moving(
+def _check_moved_sums(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> None:
     """Refuse a file whose result needs sums that are still there after they were sent."""
@@ -134,52 +141,66 @@ def _check_moving(
             here, there = (block.gpu, key), (block.send, key)
             if held.get(here, 1 << block.gpu) != ranks:
                 raise InputError(
-                    f"{graph.location(index)} must send the sum of {buffers.name(key)} that gpu "
+                    f"{graph.location_text(index)} must send the sum of "
+                    f"{buffers.describe_key(key)} that gpu "
                     f"{block.gpu} has left: partial sums are moved, not copied"
                 )
-            if ranks != buffers.full:
+            if ranks != buffers.complete_mask:
                 held[here] = 0
             held[there] = ranks | held.get(there, 1 << block.send)
     for rank in range(buffers.ranks):
-        for _, (key, full) in buffers.expected(rank):
+        for _, (key, full) in buffers.expected_values(rank):
             if held.get((rank, key), 1 << rank) != full:
                 raise InputError(
-                    f"Gpu {rank} must end with the whole sum of {buffers.name(key)} though partial "
+                    f"Gpu {rank} must end with the whole sum of {buffers.describe_key(key)} "
+                    "though partial "
                     "sums are moved, not copied"
                 )
 
 
-def _copies(
+def _has_copied_sums(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> bool:
-    """Return True if a contribution leaves a rank twice in partial sums."""
+    """Return True if a contribution leaves a rank twice in partial sums.
+
+    Arguments as in `_order_departures`.
+    """
     left: dict[tuple[int, int], int] = {}
     for index in order:
         for key, ranks in sent[index]:
             at = graph.steps[index][0].gpu, key
-            if ranks != buffers.full:
+            if ranks != buffers.complete_mask:
                 if ranks & left.get(at, 0):
                     return True
                 left[at] = left.get(at, 0) | ranks
     return False
 
 
-def _depart(graph: StepGraph, buffers: Buffers, at: _Sum, index: int, value: Value) -> None:
-    """Enter the departure of a partial sum, after checking that it can be moved."""
+def _add_departure(
+    graph: StepGraph, buffers: Buffers, at: _SumMoves, index: int, value: Value
+) -> None:
+    """Add the departure of a partial sum with step `index` to `at`, the moves of that sum at its
+    rank.
+
+    An error is raised if the sum can only be copied: a contribution has left before, or the first
+    departure lacks that of the rank itself.
+    """
     key, ranks = value
     rank = graph.steps[index][0].gpu
-    name = buffers.name(key)
+    name = buffers.describe_key(key)
     again = ranks & at.left
     if again:
         other = again.bit_length() - 1
         before = next(step for step, those in at.departures if those >> other & 1)
         raise InputError(
-            f"{graph.location(index)} must not send the contribution of gpu {other} to {name} a "
-            f"second time, after {graph.location(before)}: partial sums are moved, not copied"
+            f"{graph.location_text(index)} must not send the contribution of gpu {other} to "
+            f"{name} a "
+            f"second time, after {graph.location_text(before)}: partial sums are moved, not copied"
         )
     if not at.left and not ranks >> rank & 1:
         raise InputError(
-            f"{graph.location(index)} must send a partial sum of {name} with the contribution of "
+            f"{graph.location_text(index)} must send a partial sum of {name} with the "
+            "contribution of "
             f"gpu {rank} itself, not without it"
         )
     at.left |= ranks
@@ -187,7 +208,7 @@ def _depart(graph: StepGraph, buffers: Buffers, at: _Sum, index: int, value: Val
 
 
 #: The collectives by their names without dashes, for names of other systems such as all_gather.
-NAMES = {kind.replace("-", ""): kind for kind in COLLECTIVES}
+COLLECTIVE_NAMES = {kind.replace("-", ""): kind for kind in COLLECTIVES}
 
 
 @dataclass(frozen=True)
@@ -221,8 +242,12 @@ class Dataflow:
 
     Parameters
     ----------
+    file : MscclFile
+        The parsed file.
     buffers : Buffers
         The buffers of the ranks, with the collective and the meaning of keys.
+    graph : StepGraph
+        The steps, and which of them wait for which.
     order : list of int
         All steps, each after the steps that it waits for.
     messages : list of (Message or None)
@@ -238,7 +263,7 @@ class Dataflow:
     messages: list[Message | None]
     kept: bool
 
-    def pairs(self) -> Iterator[tuple[int, int, int]]:
+    def rank_pairs(self) -> Iterator[tuple[int, int, int]]:
         """Yield each pair of ranks (source, target) with a message, and the first step that
         sends one.
         """
@@ -266,20 +291,20 @@ def read_dataflow(path: AnyPath, root: int | None = None) -> Dataflow:
     """
     raw = read_bytes(path, "MSCCL file")
     try:
-        return _dataflow(parse_msccl(raw), root)
+        return _execute_file(parse_msccl(raw), root)
     except InputError as error:
         raise InputError(f"MSCCL file {path}: {error}") from None
 
 
-def _dataflow(file: MscclFile, root: int | None) -> Dataflow:
+def _execute_file(file: MscclFile, root: int | None) -> Dataflow:
     """Execute the steps of a parsed file."""
     graph = step_graph(file)
-    collective = _collective(file, root)
-    buffers = Buffers(collective, file.gpus, _chunks(file, collective), file.in_place)
-    order = graph.order()
-    machine = Machine(graph, buffers, file)
+    collective = _file_collective(file, root)
+    buffers = Buffers(collective, file.gpus, _chunks_per_message(file, collective), file.in_place)
+    order = graph.topological_order()
+    machine = GpuSimulator(graph, buffers, file)
     for index in order:
-        machine.carry_out(index)
+        machine.execute(index)
     machine.check_end()
     kept = False
     if collective.reducing:
@@ -292,10 +317,10 @@ def _dataflow(file: MscclFile, root: int | None) -> Dataflow:
     return Dataflow(file, buffers, graph, order, messages, kept)
 
 
-def _collective(file: MscclFile, root: int | None) -> Collective:
+def _file_collective(file: MscclFile, root: int | None) -> Collective:
     """Return the collective of a file; its root is a rank."""
     letters = "".join(char for char in file.collective.lower() if char.isalpha())
-    collective = parse_collective(NAMES.get(letters, file.collective))
+    collective = parse_collective(COLLECTIVE_NAMES.get(letters, file.collective))
     if not collective.rooted:
         return parse_collective(collective.kind, root=root)
     if root is None and "root" in file.facts:
@@ -318,7 +343,7 @@ def _collective(file: MscclFile, root: int | None) -> Collective:
     return parse_collective(collective.kind, root=root)
 
 
-def _chunks(file: MscclFile, collective: Collective) -> int:
+def _chunks_per_message(file: MscclFile, collective: Collective) -> int:
     """Return the chunks of a message.
 
     The file gives the chunks of the larger of input and output. That buffer has a message for each

@@ -8,12 +8,12 @@ import numpy as np
 
 from ...errors import InputError
 from ...toolchain.destinations import AnyPath
-from ...toolchain.files import writing_text
-from ...toolchain.owned import require_like
+from ...toolchain.files import open_text_for_writing
+from ...toolchain.owned import require_replaceable
 from ...toolchain.public import public
-from ...toolchain.values import no_such
+from ...toolchain.values import unknown_name_error
 from ..base import Schedule
-from ..file import given_schedule
+from ..file import load_if_path
 from ..held_blocks import HeldBlocks
 from ..model import Switching
 from .msccl_writer import write_msccl
@@ -69,9 +69,9 @@ def export_schedule(
     1,1,-0,0,1:0
     """
     if not isinstance(format, str) or format not in FORMATS:
-        raise no_such("Format", format, FORMATS)
-    schedule = given_schedule(schedule)
-    require_like(path, BEGINNINGS[format], force=force)
+        raise unknown_name_error("Format", format, FORMATS)
+    schedule = load_if_path(schedule)
+    require_replaceable(path, BEGINNINGS[format], force=force)
     FORMATS[format](schedule, path)
 
 
@@ -85,19 +85,19 @@ def _write_csv(schedule: Schedule, path: AnyPath) -> None:
             f"Format csv takes store-and-forward schedules, not {schedule.switching}; choose "
             "another algorithm"
         )
-    with writing_text(path) as file:
+    with open_text_for_writing(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEADS)
         topology, blocks = schedule.topology, schedule.blocks
         state = HeldBlocks(topology, blocks)
         for number, transfers in enumerate(schedule.rounds(), 1):
-            carried = state.carry_out(transfers)
+            carried = state.execute(transfers)
             targets = carried.walk(topology)[:, -1].tolist()
             ports, sources = carried.hops[:, 0].tolist(), carried.source.tolist()
             lists = carried.listed.lists
             for k in np.lexsort((ports, sources)).tolist():
                 for block in lists[k]:
-                    name = ":".join(map(str, blocks.name(block)))
+                    name = ":".join(map(str, blocks.block_entry(block)))
                     port = topology.port_names[ports[k]]
                     writer.writerow((number, sources[k], port, targets[k], name))
 

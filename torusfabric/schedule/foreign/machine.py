@@ -17,7 +17,7 @@ from ...topology import IntArray, IntLike
 from .msccl import RECEIVING, SENDING, MscclFile, MscclStep
 from .steps import StepGraph
 
-__all__ = ["Buffers", "Location", "MOST_CHUNKS", "Machine", "Value"]
+__all__ = ["Buffers", "Location", "MOST_CHUNKS", "GpuSimulator", "Value"]
 
 #: A location in the memory of a GPU: a buffer and an offset in chunks.
 Location = tuple[str, int]
@@ -37,6 +37,8 @@ class Buffers:
     ----------
     collective : Collective
         The collective; its root is a rank.
+    ranks : int
+        Number of GPUs.
     chunks : int
         Number of chunks of a message.
     in_place : bool
@@ -47,9 +49,9 @@ class Buffers:
     --------
     >>> from torusfabric.collective import parse_collective
     >>> buffers = Buffers(parse_collective("allgather"), ranks=4, chunks=2, in_place=True)
-    >>> buffers.parts("i"), buffers.parts("o")
+    >>> buffers.message_count("i"), buffers.message_count("o")
     (1, 4)
-    >>> buffers.home(3, ("i", 1))
+    >>> buffers.canonical_location(3, ("i", 1))
     ('o', 7)
     """
 
@@ -59,49 +61,51 @@ class Buffers:
     in_place: bool
 
     @property
-    def full(self) -> int:
+    def complete_mask(self) -> int:
         """The contributions of a complete sum, as bits; 0 outside of reductions."""
         return (1 << self.ranks) - 1 if self.collective.reducing else 0
 
-    def parts(self, buffer: str) -> int:
+    def message_count(self, buffer: str) -> int:
         """Return the number of messages in an input or output buffer."""
         several = self.collective.personal if buffer == "i" else self.collective.from_each
         return self.ranks if several else 1
 
-    def size(self, buffer: str) -> int:
+    def chunk_count(self, buffer: str) -> int:
         """Return the number of chunks that a step may address in an input or output buffer."""
-        parts = self.parts(buffer)
+        parts = self.message_count(buffer)
         if self.in_place:
-            parts = max(self.parts("i"), self.parts("o"))
+            parts = max(self.message_count("i"), self.message_count("o"))
         return parts * self.chunks
 
-    def home(self, rank: int, location: Location) -> Location:
-        """Return the canonical name of a location.
+    def canonical_location(self, rank: int, location: Location) -> Location:
+        """Return the canonical name of a location, so that equal memory has equal names.
 
-        Memory that input and output share has two names.
+        Where input and output are one memory, each of its chunks has two names. The one in the
+        larger buffer is canonical: for an all-gather of two chunks, ``("i", 1)`` of rank 3 is
+        ``("o", 7)``.
         """
         buffer, offset = location
         if not self.in_place or buffer == "s":
             return location
-        larger = "o" if self.parts("o") > self.parts("i") else "i"
+        larger = "o" if self.message_count("o") > self.message_count("i") else "i"
         if buffer == larger:
             return location
-        apart = self.parts("o") != self.parts("i")
+        apart = self.message_count("o") != self.message_count("i")
         return larger, offset + (rank * self.chunks if apart else 0)
 
-    def key(self, origin: int, destination: int, chunk: int) -> int:
-        """Return the key of a block."""
+    def block_key(self, origin: int, destination: int, chunk: int) -> int:
+        """Return the number that stands for a block in a value, by the formula of the class."""
         return (origin * self.ranks + destination) * self.chunks + chunk
 
-    def split(self, key: IntLike) -> tuple[IntArray, IntArray, IntArray]:
+    def split_key(self, key: IntLike) -> tuple[IntArray, IntArray, IntArray]:
         """Return origin, destination and chunk of keys, elementwise."""
         rest, chunk = np.divmod(key, self.chunks)
         origin, destination = np.divmod(rest, self.ranks)
         return origin, destination, chunk
 
-    def name(self, key: int) -> str:
+    def describe_key(self, key: int) -> str:
         """Return text for people that describes the block or sum of a key."""
-        origin, destination, chunk = self.split(key)
+        origin, destination, chunk = self.split_key(key)
         words = [f"chunk {chunk}"]
         if not (self.collective.reducing or self.collective.single_origin):
             words.append(f"of rank {origin}")
@@ -109,7 +113,7 @@ class Buffers:
             words.append(f"for rank {destination}")
         return " ".join(words)
 
-    def initial(self, rank: int) -> Iterator[tuple[Location, Value]]:
+    def initial_values(self, rank: int) -> Iterator[tuple[Location, Value]]:
         """Yield the locations and values that a rank holds at first.
 
         The block of a rank for itself counts as delivered from the start, since some files copy it
@@ -120,35 +124,35 @@ class Buffers:
             return
         mask = 1 << rank if collective.reducing else 0
         origin = 0 if collective.reducing else rank
-        for part in range(self.parts("i")):
+        for part in range(self.message_count("i")):
             for chunk in range(self.chunks):
-                value = self.key(origin, part, chunk), mask
-                yield self.home(rank, ("i", part * self.chunks + chunk)), value
+                value = self.block_key(origin, part, chunk), mask
+                yield self.canonical_location(rank, ("i", part * self.chunks + chunk)), value
                 mine = part == rank or not collective.personal
                 if mine and not collective.reducing:
-                    at = (rank if self.parts("o") > 1 else 0) * self.chunks + chunk
-                    yield self.home(rank, ("o", at)), value
+                    at = (rank if self.message_count("o") > 1 else 0) * self.chunks + chunk
+                    yield self.canonical_location(rank, ("o", at)), value
 
-    def expected(self, rank: int) -> Iterator[tuple[Location, Value]]:
+    def expected_values(self, rank: int) -> Iterator[tuple[Location, Value]]:
         """Yield the locations and values that a rank must hold at the end."""
         collective = self.collective
         if collective.to_root and rank != collective.root:
             return
         destination = rank if collective.personal else 0
-        for part in range(self.parts("o")):
+        for part in range(self.message_count("o")):
             origin = part if collective.from_each else 0
             if collective.single_origin:
                 origin = collective.root or 0
             for chunk in range(self.chunks):
-                value = self.key(origin, destination, chunk), self.full
-                yield self.home(rank, ("o", part * self.chunks + chunk)), value
+                value = self.block_key(origin, destination, chunk), self.complete_mask
+                yield self.canonical_location(rank, ("o", part * self.chunks + chunk)), value
 
 
 #: The largest accepted number of chunks in all buffers together.
 MOST_CHUNKS = 2**24
 
 
-class Machine:
+class GpuSimulator:
     """The buffers of all GPUs while the steps of a file are executed.
 
     Parameters
@@ -167,65 +171,77 @@ class Machine:
         self.graph, self.buffers, self.scratch = graph, buffers, file.scratch
         #: A possible cause of a missing value, for messages.
         self._hint = "" if file.in_place else ' (input and output are one memory with inplace="1")'
-        self.held = [dict(buffers.initial(rank)) for rank in range(buffers.ranks)]
+        self.held = [dict(buffers.initial_values(rank)) for rank in range(buffers.ranks)]
         self.writer: list[dict[Location, int]] = [{} for _ in range(buffers.ranks)]
         self.sent: list[tuple[Value, ...]] = [()] * len(graph.steps)
 
-    def carry_out(self, index: int) -> None:
-        """Execute one step."""
+    def execute(self, index: int) -> None:
+        """Execute one step: read, receive or add values, then send or store the result.
+
+        All steps for which the step waits must have been executed.
+        """
         block, step = self.graph.steps[index]
         if step.type == "nop":
             return
         came = self.sent[self.graph.sent_by[index]] if step.type in RECEIVING else ()
         match step.type:
             case "s" | "cpy":
-                values = self._read(index, step.source, "srcoff")
+                values = self._read_values(index, step.source, "srcoff")
             case "r" | "rcs":
                 values = came
             case "re":
-                mine = self._read(index, step.source, "srcoff")
-                values = self._add(index, mine, self._read(index, step.target, "dstoff"))
+                mine = self._read_values(index, step.source, "srcoff")
+                values = self._add_values(
+                    index, mine, self._read_values(index, step.target, "dstoff")
+                )
             case _:
                 # Executors add the value at `source`. Some tools write the sender's location there;
                 # then the operand is at `target`. The location with the right keys is chosen.
                 operand = step.source if step.source[1] >= 0 else step.target
                 for buffer, offset in (step.target, step.source):
                     places = range(offset, offset + step.chunks) if offset >= 0 else ()
-                    held = [self.held[block.gpu].get(self.buffers.home(block.gpu, (buffer, at)))
-                            for at in places]  # fmt: skip
+                    held = [
+                        self.held[block.gpu].get(
+                            self.buffers.canonical_location(block.gpu, (buffer, at))
+                        )
+                        for at in places
+                    ]
                     if [value and value[0] for value in held] == [key for key, _ in came]:
                         operand = buffer, offset
-                values = self._add(index, came, self._read(index, operand, "srcoff"))
+                values = self._add_values(index, came, self._read_values(index, operand, "srcoff"))
         if step.type in SENDING:
             self.sent[index] = values
         if step.type not in ("s", "rrs"):
-            self._write(index, step, values)
+            self._write_values(index, step, values)
 
-    def _locations(self, index: int, start: Location, name: str) -> Iterator[Location]:
+    def _step_locations(self, index: int, start: Location, name: str) -> Iterator[Location]:
         """Yield the adjacent locations that a step names."""
         block, step = self.graph.steps[index]
         buffer, offset = start
-        size = self.scratch[block.gpu] if buffer == "s" else self.buffers.size(buffer)
+        size = self.scratch[block.gpu] if buffer == "s" else self.buffers.chunk_count(buffer)
         last = MOST_CHUNKS if size is None else size
         if offset < 0 or offset + step.chunks > last:
             raise InputError(
-                f"{name.capitalize()} of {block.location(step.number)} must lie within the {last} "
+                f"{name.capitalize()} of {block.location_text(step.number)} must lie within the "
+                f"{last} "
                 f"chunks of buffer {buffer}, not be {offset} with cnt {step.chunks}"
             )
         for place in range(offset, offset + step.chunks):
-            yield self.buffers.home(block.gpu, (buffer, place))
+            yield self.buffers.canonical_location(block.gpu, (buffer, place))
 
-    def _read(self, index: int, start: Location, name: str) -> tuple[Value, ...]:
-        """Return the values at some locations, and let the step wait for the steps that wrote
-        them.
+    def _read_values(self, index: int, start: Location, name: str) -> tuple[Value, ...]:
+        """Return the values that a step reads from `start` on, and let the step wait for the steps
+        that wrote them.
+
+        `name` is the attribute of the file that gives the offset of `start`, for messages.
         """
         gpu = self.graph.steps[index][0].gpu
         held, writer, values = self.held[gpu], self.writer[gpu], []
-        for location in self._locations(index, start, name):
+        for location in self._step_locations(index, start, name):
             value = held.get(location)
             if value is None:
                 raise InputError(
-                    f"{self.graph.location(index)} must read what was written before, not "
+                    f"{self.graph.location_text(index)} must read what was written before, not "
                     f"{location[0]}[{location[1]}], to which nothing was{self._hint}"
                 )
             values.append(value)
@@ -234,38 +250,40 @@ class Machine:
                 self.graph.follows[wrote].append(index)
         return tuple(values)
 
-    def _write(self, index: int, step: MscclStep, values: tuple[Value, ...]) -> None:
+    def _write_values(self, index: int, step: MscclStep, values: tuple[Value, ...]) -> None:
         """Store values at the target of a step."""
         gpu = self.graph.steps[index][0].gpu
-        for location, value in zip(self._locations(index, step.target, "dstoff"), values,
-                                   strict=True):  # fmt: skip
+        for location, value in zip(
+            self._step_locations(index, step.target, "dstoff"), values, strict=True
+        ):
             # An unchanged value keeps its first writer: readers need to wait only for that.
             if self.held[gpu].get(location) != value:
                 self.held[gpu][location] = value
                 self.writer[gpu][location] = index
 
-    def _add(
+    def _add_values(
         self, index: int, came: tuple[Value, ...], mine: tuple[Value, ...]
     ) -> tuple[Value, ...]:
-        """Return the sums of pairs of values.
+        """Return the sums of pairs of values, one of each tuple.
 
         Both values must belong to the same sum, and have no contribution in common.
         """
         sums = []
         for (key, ranks), (other, others) in zip(came, mine, strict=True):
-            names = self.buffers.name(key), self.buffers.name(other)
+            names = self.buffers.describe_key(key), self.buffers.describe_key(other)
             if not self.buffers.collective.reducing:
                 kind = self.buffers.collective.kind
-                raise InputError(f"{self.graph.location(index)} must add up nothing in {kind}")
+                raise InputError(f"{self.graph.location_text(index)} must add up nothing in {kind}")
             if key != other:
                 raise InputError(
-                    f"{self.graph.location(index)} must add up the same chunk, not {names[0]} and "
+                    f"{self.graph.location_text(index)} must add up the same chunk, not "
+                    f"{names[0]} and "
                     f"{names[1]}"
                 )
             if ranks & others:
                 rank = (ranks & others).bit_length() - 1
                 raise InputError(
-                    f"{self.graph.location(index)} must add the contribution of gpu {rank} to "
+                    f"{self.graph.location_text(index)} must add the contribution of gpu {rank} to "
                     f"{names[0]} once, not twice"
                 )
             sums.append((key, ranks | others))
@@ -281,19 +299,19 @@ class Machine:
             value.
         """
         for rank in range(self.buffers.ranks):
-            for location, value in self.buffers.expected(rank):
+            for location, value in self.buffers.expected_values(rank):
                 found, (wanted, full) = self.held[rank].get(location), value
                 if found == value:
                     continue
-                name, what = f"{location[0]}[{location[1]}]", self.buffers.name(wanted)
+                name, what = f"{location[0]}[{location[1]}]", self.buffers.describe_key(wanted)
                 start = f"Gpu {rank} must end with"
                 if found is None:
                     text = f"{what} in {name}, to which no step ever wrote{self._hint}"
                     raise InputError(f"{start} {text}")
                 wrote = self.writer[rank].get(location)
-                by = "the start" if wrote is None else self.graph.location(wrote)
+                by = "the start" if wrote is None else self.graph.location_text(wrote)
                 if found[0] != wanted:
-                    other = self.buffers.name(found[0])
+                    other = self.buffers.describe_key(found[0])
                     raise InputError(f"{start} {what} in {name}, not {other} (from {by})")
                 lacking = (full & ~found[1]).bit_length() - 1
                 raise InputError(

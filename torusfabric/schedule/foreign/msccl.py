@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...errors import InputError
-from ...toolchain.extras import extras_named
+from ...toolchain.extras import name_missing_extra
 from ...toolchain.reading import excerpt
 
 __all__ = ["RECEIVING", "SENDING", "MscclFile", "MscclStep", "ThreadBlock", "parse_msccl"]
@@ -71,7 +71,7 @@ class ThreadBlock(NamedTuple):
     channel: int
     steps: list[MscclStep]
 
-    def location(self, step: int | None = None) -> str:
+    def location_text(self, step: int | None = None) -> str:
         """Return text for people that names the thread block, or one of its steps."""
         place = f"gpu {self.gpu}, thread block {self.number}"
         return place if step is None else f"{place}, step {step}"
@@ -91,7 +91,7 @@ class MscclFile(NamedTuple):
     scratch : tuple of (int or None)
         The chunks of each GPU's scratch buffer.
     facts : dict of str to str
-        All attributes of the first element, such as ``root``.
+        All attributes of the outermost element, such as ``root``.
     """
 
     name: str
@@ -104,11 +104,11 @@ class MscclFile(NamedTuple):
     facts: Mapping[str, str]
 
 
-def _parse(raw: bytes) -> Any:
+def _parse_xml(raw: bytes) -> Any:
     """Return the outermost element of the XML; entities and document types are refused."""
     from xml.etree.ElementTree import ParseError
 
-    with extras_named():
+    with name_missing_extra():
         from defusedxml.common import DefusedXmlException
         from defusedxml.ElementTree import fromstring
 
@@ -129,17 +129,17 @@ def parse_msccl(raw: bytes) -> MscclFile:
     InputError
         If the form is wrong. The message names GPU, thread block and step.
     """
-    root = _parse(raw)
+    root = _parse_xml(raw)
     if root.tag != "algo":
         raise InputError(f"Outermost element must be algo, not {excerpt(root.tag)}")
     facts = dict(root.attrib)
     elements = {}
     for element in root.iter("gpu"):
-        number = _number(element, "id", "A gpu", least=0)
+        number = _parse_number(element, "id", "A gpu", least=0)
         if number in elements:
             raise InputError(f"Gpu {number} must be there once, not twice")
         elements[number] = element
-    count = _number(root, "ngpus", "The algo", least=1, default=len(elements))
+    count = _parse_number(root, "ngpus", "The algo", least=1, default=len(elements))
     if count > MOST_GPUS:
         raise InputError(f"Ngpus must be at most {MOST_GPUS}, not {count}")
     if sorted(elements) != list(range(count)):
@@ -149,28 +149,31 @@ def parse_msccl(raw: bytes) -> MscclFile:
         raise InputError("The algo must have the attribute coll, such as allgather")
     # The name becomes the algorithm name of a schedule, which must be printable.
     name = "".join(char for char in facts.get("name", "") if char.isascii() and char.isprintable())
-    scratch = (_number(elements[k], "s_chunks", f"Gpu {k}", default=-1) for k in range(count))
+    scratch = (_parse_number(elements[k], "s_chunks", f"Gpu {k}", default=-1) for k in range(count))
     return MscclFile(
         name=name[:LONGEST_NAME] or "msccl",
         collective=facts["coll"],
         gpus=count,
         in_place=facts.get("inplace", "0") == "1" and facts.get("outofplace", "0") != "1",
-        chunks=_chunks(root, elements),
+        chunks=_parse_chunks(root, elements),
         scratch=tuple(size if size >= 0 else None for size in scratch),
-        blocks=tuple(block for gpu in range(count) for block in _blocks(elements[gpu], gpu, count)),
+        blocks=tuple(
+            block for gpu in range(count) for block in _parse_blocks(elements[gpu], gpu, count)
+        ),
         facts=facts,
     )
 
 
-def _chunks(root: Any, elements: Mapping[int, Any]) -> int:
-    """Return the chunks of the larger of input and output, from the first element or else from
-    the GPUs.
+def _parse_chunks(root: Any, elements: Mapping[int, Any]) -> int:
+    """Return the chunks of the larger of input and output.
+
+    The outermost element has this number, or else the GPUs have the sizes of their buffers.
     """
     if "nchunksperloop" in root.attrib:
-        return _number(root, "nchunksperloop", "The algo", least=1)
+        return _parse_number(root, "nchunksperloop", "The algo", least=1)
     names = ("i_chunks", "o_chunks")
     sizes = [
-        _number(element, name, f"Gpu {gpu}", default=0)
+        _parse_number(element, name, f"Gpu {gpu}", default=0)
         for gpu, element in elements.items()
         for name in names
     ]
@@ -179,103 +182,110 @@ def _chunks(root: Any, elements: Mapping[int, Any]) -> int:
     return max(sizes)
 
 
-def _blocks(element: Any, gpu: int, gpus: int) -> Iterator[ThreadBlock]:
+def _parse_blocks(element: Any, gpu: int, gpus: int) -> Iterator[ThreadBlock]:
     """Yield the thread blocks of a GPU."""
     seen: set[int] = set()
     taken: dict[tuple[str, int, int], int] = {}
     for place, child in enumerate(element.iter("tb")):
-        number = _number(child, "id", f"Thread block of gpu {gpu}", least=0, default=place)
+        number = _parse_number(child, "id", f"Thread block of gpu {gpu}", least=0, default=place)
         block = ThreadBlock(
             gpu=gpu,
             number=number,
-            send=_number(child, "send", f"Thread block {number} of gpu {gpu}", default=-1),
-            recv=_number(child, "recv", f"Thread block {number} of gpu {gpu}", default=-1),
-            channel=_number(child, "chan", f"Thread block {number} of gpu {gpu}", default=0),
+            send=_parse_number(child, "send", f"Thread block {number} of gpu {gpu}", default=-1),
+            recv=_parse_number(child, "recv", f"Thread block {number} of gpu {gpu}", default=-1),
+            channel=_parse_number(child, "chan", f"Thread block {number} of gpu {gpu}", default=0),
             steps=[],
         )
         if number in seen:
-            raise InputError(f"{block.location().capitalize()} must be there once, not twice")
+            raise InputError(f"{block.location_text().capitalize()} must be there once, not twice")
         seen.add(number)
         for what, peer in (("send", block.send), ("recv", block.recv)):
             if peer >= gpus or peer == gpu or peer < -1:
                 raise InputError(
-                    f"Peer {what} of {block.location()} must be -1 or another gpu from 0 to "
+                    f"Peer {what} of {block.location_text()} must be -1 or another gpu from 0 to "
                     f"{gpus - 1}, not {peer}"
                 )
             other = taken.setdefault((what, peer, block.channel), number)
             if peer >= 0 and other != number:
                 raise InputError(
-                    f"Peer {what} of {block.location()} must be that of one thread block on "
+                    f"Peer {what} of {block.location_text()} must be that of one thread block on "
                     f"channel {block.channel}, not of thread block {other} too"
                 )
-        block.steps.extend(_steps(child, block))
+        block.steps.extend(_parse_steps(child, block))
         yield block
 
 
-def _steps(element: Any, block: ThreadBlock) -> list[MscclStep]:
+def _parse_steps(element: Any, block: ThreadBlock) -> list[MscclStep]:
     """Return the steps of a thread block, in their order."""
     steps: dict[int, MscclStep] = {}
     for place, child in enumerate(element):
         if child.tag != "step":
             continue
-        number = _number(child, "s", f"A step of {block.location()}", least=0, default=place)
+        number = _parse_number(
+            child, "s", f"A step of {block.location_text()}", least=0, default=place
+        )
         if number in steps:
-            raise InputError(f"Step must be there once, not {block.location(number)} twice")
-        steps[number] = _step(child, block, number)
+            raise InputError(f"Step must be there once, not {block.location_text(number)} twice")
+        steps[number] = _parse_step(child, block, number)
     return [steps[number] for number in sorted(steps)]
 
 
-def _step(element: Any, block: ThreadBlock, number: int) -> MscclStep:
+def _parse_step(element: Any, block: ThreadBlock, number: int) -> MscclStep:
     """Return a step, parsed from its element."""
-    where = f"Step of {block.location(number)}"
+    where = f"Step of {block.location_text(number)}"
     type_ = element.get("type")
     if type_ not in TYPES:
         raise InputError(
-            f"Type of {block.location(number)} must be {', '.join(TYPES[:-1])} or {TYPES[-1]}, "
+            f"Type of {block.location_text(number)} must be {', '.join(TYPES[:-1])} or "
+            f"{TYPES[-1]}, "
             f"not {excerpt(type_)}"
         )
-    count = _number(element, "cnt", where, default=1)
+    count = _parse_number(element, "cnt", where, default=1)
     if type_ != "nop" and not 1 <= count <= MOST_COUNT:
         raise InputError(
-            f"Cnt of {block.location(number)} must be from 1 to {MOST_COUNT}, not {count}"
+            f"Cnt of {block.location_text(number)} must be from 1 to {MOST_COUNT}, not {count}"
         )
     for types, peer, what in ((SENDING, block.send, "send"), (RECEIVING, block.recv, "recv")):
         if type_ in types and peer < 0:
             raise InputError(
-                f"Type of {block.location(number)} must suit its thread block, which has no {what} "
+                f"Type of {block.location_text(number)} must suit its thread block, which has "
+                f"no {what} "
                 f"peer, not be {type_}"
             )
     depid, deps, declared = (
-        _number(element, name, where, default=-1) for name in ("depid", "deps", "round")
+        _parse_number(element, name, where, default=-1) for name in ("depid", "deps", "round")
     )
     if declared >= MOST_ROUNDS:
         raise InputError(
-            f"Round of {block.location(number)} must be below {MOST_ROUNDS}, not {declared}"
+            f"Round of {block.location_text(number)} must be below {MOST_ROUNDS}, not {declared}"
         )
     return MscclStep(
         number=number,
         type=type_,
-        source=_location(element, "src", where),
-        target=_location(element, "dst", where),
+        source=_parse_location(element, "src", where),
+        target=_parse_location(element, "dst", where),
         chunks=count,
         waits_for=(depid, deps) if min(depid, deps) >= 0 else None,
         round=declared if declared >= 0 else None,
     )
 
 
-def _location(element: Any, side: str, where: str) -> tuple[str, int]:
-    """Return a buffer and an offset, parsed from two attributes."""
+def _parse_location(element: Any, side: str, where: str) -> tuple[str, int]:
+    """Return the buffer and the offset of one `side` of a step, ``src`` or ``dst``."""
     buffer = element.get(f"{side}buf", "i")
     if buffer not in BUFFERS:
         what = where.replace("Step of", f"{side.capitalize()}buf of", 1)
         raise InputError(f"{what} must be i, o or s, not {excerpt(buffer)}")
-    return buffer, _number(element, f"{side}off", where, default=-1)
+    return buffer, _parse_number(element, f"{side}off", where, default=-1)
 
 
-def _number(
+def _parse_number(
     element: Any, name: str, where: str, *, least: int = -1, default: int | None = None
 ) -> int:
-    """Return the number in an attribute."""
+    """Return the whole number, at least `least`, in an attribute; `default` if it is missing.
+
+    `where` is the subject of the message.
+    """
     text = element.get(name)
     if text is None:
         if default is None:

@@ -18,13 +18,13 @@ import numpy as np
 
 from ...errors import InputError
 from ...toolchain.destinations import AnyPath
-from ...toolchain.files import writing_text
+from ...toolchain.files import open_text_for_writing
 from ...toolchain.quoting import xml_attribute
 from ..base import Schedule
 from ..held_blocks import HeldBlocks
 from ..model import Switching
 from ..transfers import KeptSums, Transfers
-from .homes import Homes
+from .buffer_locations import BufferLocations
 from .machine import Location
 from .msccl import MscclStep, ThreadBlock
 
@@ -34,7 +34,7 @@ __all__ = ["write_msccl"]
 StepName = tuple[int, int]
 
 #: Source and target of a step that uses no location.
-NOWHERE: tuple[Location, Location] = ("i", -1), ("o", -1)
+NO_LOCATIONS: tuple[Location, Location] = ("i", -1), ("o", -1)
 
 
 def write_msccl(schedule: Schedule, path: AnyPath) -> None:
@@ -70,17 +70,17 @@ def write_msccl(schedule: Schedule, path: AnyPath) -> None:
             f"Format msccl takes schedules that move partial sums, but {schedule.algorithm} keeps "
             "them; choose another algorithm, or --format csv"
         )
-    program = _Program(schedule)
-    with writing_text(path) as file:
-        file.writelines(program.text())
+    program = _MscclProgram(schedule)
+    with open_text_for_writing(path) as file:
+        file.writelines(program.xml_lines())
 
 
-class _Program:
+class _MscclProgram:
     """The thread blocks of all nodes."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule, self.topology = schedule, schedule.topology
-        self.homes = Homes(schedule)
+        self.homes = BufferLocations(schedule)
         self.blocks: list[dict[tuple[bool, int], ThreadBlock]] = [
             {} for _ in range(self.topology.nodes)
         ]
@@ -95,9 +95,9 @@ class _Program:
             self.channels[:, port] = alike.sum(axis=1)
         state = HeldBlocks(self.topology, schedule.blocks)
         for number, transfers in enumerate(schedule.rounds()):
-            self._add_round(number, state.carry_out(transfers))
-        for node, pair in self.homes.kept():
-            self._add(node, (True, -1), "cpy", pair)
+            self._add_round(number, state.execute(transfers))
+        for node, pair in self.homes.local_copies():
+            self._add_step(node, (True, -1), "cpy", pair)
 
     def _add_round(self, number: int, transfers: Transfers) -> None:
         """Add the steps of a round: first all departures, then all arrivals."""
@@ -107,21 +107,21 @@ class _Program:
         for source, port, target, ids in zip(
             transfers.source.tolist(), ports, targets, transfers.listed.lists, strict=True
         ):
-            for block, complete in self.homes.units(ids):
-                start = self.homes.leave(source, block, complete=complete)
+            for block, complete in self.homes.carried_units(ids):
+                start = self.homes.record_departure(source, block, complete=complete)
                 moved.append((source, port, target, block, complete, start))
         for source, port, target, block, complete, start in moved:
-            new = self.homes.is_new(target, block)
-            end, adds = self.homes.arrive(target, block, complete=complete)
-            self._add(source, (True, port), "s", (start, end), round_=number)
+            new = self.homes.is_first_arrival(target, block)
+            end, adds = self.homes.record_arrival(target, block, complete=complete)
+            self._add_step(source, (True, port), "s", (start, end), round_=number)
             channel = self.blocks[source][True, port].channel
             back = int(self.topology.opposite[port])
             if adds is None:
-                self._add(target, (False, back), "r", (start, end), channel, anew=new)
+                self._add_step(target, (False, back), "r", (start, end), channel, anew=new)
             else:
-                self._add(target, (False, back), "rrc", (adds, end), channel)
+                self._add_step(target, (False, back), "rrc", (adds, end), channel)
 
-    def _add(
+    def _add_step(
         self,
         node: int,
         way: tuple[bool, int],
@@ -137,7 +137,7 @@ class _Program:
         A receive that is not `anew` brings a block that is already there: it changes nothing, and
         waits for no other step.
         """
-        block = self._block(node, way, channel)
+        block = self._thread_block(node, way, channel)
         reads = {"s": pair[:1], "cpy": pair[:1], "rrc": pair}.get(type_, ())
         writes = pair[1:] if type_ != "s" and anew else ()
         awaited = [self.writer.get((node, location)) for location in reads]
@@ -151,7 +151,7 @@ class _Program:
                 last[number] = max(step, last.get(number, -1))
         waits = [*last.items()]
         for other in waits[:-1]:
-            block.steps.append(MscclStep(len(block.steps), "nop", *NOWHERE, 0, other, None))
+            block.steps.append(MscclStep(len(block.steps), "nop", *NO_LOCATIONS, 0, other, None))
         name = block.number, len(block.steps)
         awaits = waits[-1] if waits else None
         block.steps.append(MscclStep(name[1], type_, *pair, 1, awaits, round_))
@@ -160,7 +160,7 @@ class _Program:
         for location in writes:
             self.writer[node, location], self.readers[node, location] = name, []
 
-    def _block(self, node: int, way: tuple[bool, int], channel: int) -> ThreadBlock:
+    def _thread_block(self, node: int, way: tuple[bool, int], channel: int) -> ThreadBlock:
         """Return the thread block for `way`, a pair (True to send, port); port -1 is for copies."""
         found = self.blocks[node].get(way)
         if found is None:
@@ -177,25 +177,26 @@ class _Program:
             self.blocks[node][way] = found
         return found
 
-    def text(self) -> Iterator[str]:
-        """Yield the lines of the file."""
-        yield f"<algo{_attributes(self._head())}>\n"
+    def xml_lines(self) -> Iterator[str]:
+        """Yield the lines of the XML file: the GPUs, their thread blocks, and the steps of each."""
+        yield f"<algo{_attribute_text(self._file_attributes())}>\n"
         sizes = {
-            f"{buffer}_chunks": size for buffer, size in zip("ios", self.homes.sizes(), strict=True)
+            f"{buffer}_chunks": size
+            for buffer, size in zip("ios", self.homes.buffer_sizes(), strict=True)
         }
         for node, blocks in enumerate(self.blocks):
-            yield f"  <gpu{_attributes({'id': node, **sizes})}>\n"
+            yield f"  <gpu{_attribute_text({'id': node, **sizes})}>\n"
             awaited = {step.waits_for for block in blocks.values() for step in block.steps}
             for block in blocks.values():
                 names = {"id": block.number, "send": block.send, "recv": block.recv}
-                yield f"    <tb{_attributes({**names, 'chan': block.channel})}>\n"
+                yield f"    <tb{_attribute_text({**names, 'chan': block.channel})}>\n"
                 for step in block.steps:
-                    yield _line(step, is_awaited=(block.number, step.number) in awaited)
+                    yield _step_line(step, is_awaited=(block.number, step.number) in awaited)
                 yield "    </tb>\n"
             yield "  </gpu>\n"
         yield "</algo>\n"
 
-    def _head(self) -> dict[str, object]:
+    def _file_attributes(self) -> dict[str, object]:
         """Return the attributes of the outermost element."""
         schedule = self.schedule
         collective = schedule.collective
@@ -209,7 +210,7 @@ class _Program:
             "name": schedule.algorithm,
             "proto": "Simple",
             "nchannels": max(used, default=0) + 1,
-            "nchunksperloop": max(self.homes.sizes()[:2]),
+            "nchunksperloop": max(self.homes.buffer_sizes()[:2]),
             "ngpus": schedule.topology.nodes,
             "coll": collective.kind.replace("-", "_"),
             "inplace": int(self.homes.in_place),
@@ -221,8 +222,8 @@ class _Program:
         }
 
 
-def _line(step: MscclStep, *, is_awaited: bool) -> str:
-    """Return the line of a step."""
+def _step_line(step: MscclStep, *, is_awaited: bool) -> str:
+    """Return the XML element of a step; `is_awaited` is True if another step waits for it."""
     depid, deps = step.waits_for or (-1, -1)
     attributes: dict[str, object] = {
         "s": step.number,
@@ -238,9 +239,9 @@ def _line(step: MscclStep, *, is_awaited: bool) -> str:
     }
     if step.round is not None:
         attributes["round"] = step.round
-    return f"      <step{_attributes(attributes)}/>\n"
+    return f"      <step{_attribute_text(attributes)}/>\n"
 
 
-def _attributes(values: dict[str, object]) -> str:
+def _attribute_text(values: dict[str, object]) -> str:
     """Return attributes as text of an XML tag."""
     return "".join(f" {name}={xml_attribute(str(value))}" for name, value in values.items())

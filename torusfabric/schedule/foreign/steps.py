@@ -15,7 +15,7 @@ from .msccl import RECEIVING, SENDING, MscclFile, MscclStep, ThreadBlock
 __all__ = ["StepGraph", "step_graph"]
 
 #: The most steps of a deadlock that a message names.
-MOST_NAMED = 4
+MOST_LISTED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +38,10 @@ class StepGraph:
     received_by: dict[int, int] = field(default_factory=dict)
     sent_by: dict[int, int] = field(default_factory=dict)
 
-    def location(self, index: int) -> str:
+    def location_text(self, index: int) -> str:
         """Return text for people that names a step."""
         block, step = self.steps[index]
-        return block.location(step.number)
+        return block.location_text(step.number)
 
     def successors(self, index: int) -> Iterable[int]:
         """Yield all steps that wait for a step."""
@@ -49,7 +49,7 @@ class StepGraph:
         if index in self.received_by:
             yield self.received_by[index]
 
-    def order(self) -> list[int]:
+    def topological_order(self) -> list[int]:
         """Return all steps, each after the steps that it waits for.
 
         Raises
@@ -69,8 +69,8 @@ class StepGraph:
             circle = error.args[1][:0:-1]
             first = circle.index(min(circle))
             circle = circle[first:] + circle[:first]
-            names = [self.location(index) for index in circle[:MOST_NAMED]]
-            names += [f"{len(circle) - MOST_NAMED} more"] * (len(circle) > MOST_NAMED)
+            names = [self.location_text(index) for index in circle[:MOST_LISTED]]
+            names += [f"{len(circle) - MOST_LISTED} more"] * (len(circle) > MOST_LISTED)
             chain = ", which waits for ".join([*names, "the first"])
             text = f"Steps must not wait for each other, as does {chain}: a deadlock"
             raise InputError(text) from None
@@ -100,7 +100,7 @@ def step_graph(file: MscclFile) -> StepGraph:
         if awaited is None:
             number, deps = step.waits_for
             raise InputError(
-                f"{block.location(step.number)} must wait for a step that there is, "
+                f"{block.location_text(step.number)} must wait for a step that there is, "
                 f"not for thread block {number}, step {deps}"
             )
         graph.follows[awaited].append(index)
@@ -123,8 +123,8 @@ def _match_messages(graph: StepGraph) -> None:
             counts = graph.steps[sender][1].chunks, graph.steps[receiver][1].chunks
             if counts[0] != counts[1]:
                 raise InputError(
-                    f"{graph.location(receiver)} must receive the {counts[0]} chunks that "
-                    f"{graph.location(sender)} sends, not {counts[1]}"
+                    f"{graph.location_text(receiver)} must receive the {counts[0]} chunks that "
+                    f"{graph.location_text(sender)} sends, not {counts[1]}"
                 )
             graph.received_by[sender], graph.sent_by[receiver] = receiver, sender
         if len(out) == len(into):
@@ -135,6 +135,6 @@ def _match_messages(graph: StepGraph) -> None:
         if len(out) > len(into):
             verbs, peer = ("send", "receives", "from"), (target, source)
         raise InputError(
-            f"{graph.location(alone)} must {verbs[0]} what gpu {peer[0]} {verbs[1]}, but that "
+            f"{graph.location_text(alone)} must {verbs[0]} what gpu {peer[0]} {verbs[1]}, but that "
             f"{verbs[1]} nothing more {verbs[2]} gpu {peer[1]} on channel {channel}"
         )

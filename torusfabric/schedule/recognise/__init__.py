@@ -36,18 +36,18 @@ from ..held_blocks import HeldBlocks
 from ..lifted import Lifted
 from ..model import Switching
 from ..pattern import Pattern
-from ..sum_trees import single_hops, sum_trees
+from ..sum_trees import find_sum_trees, has_single_hops
 from ..table import Table
 from ..transfers import Grouped, KeptSums, Listed, Transfers
 from .forms import (
-    grouped,
+    group_blocks,
     pattern_of_steps,
     sum_pattern_of_steps,
     sum_table_of,
     table_of_steps,
     without_unused_feeds,
 )
-from .steps import Irregular, one_step, steps_of
+from .steps import Irregular, step_of_round, steps_of
 
 __all__ = ["lifted_from_group", "recognise"]
 
@@ -79,26 +79,26 @@ def recognise(schedule: Schedule) -> Schedule:
             return without_unused_feeds(schedule)
         case Table():
             form = sum_pattern_of_steps if schedule.collective.reducing else pattern_of_steps
-            steps = map(partial(one_step, schedule.topology), schedule.rounds())
-            return _first_of(schedule, [partial(form, steps=steps)])
+            steps = map(partial(step_of_round, schedule.topology), schedule.rounds())
+            return _first_form(schedule, [partial(form, steps=steps)])
         case Lifted():
             return replace(schedule, part=recognise(schedule.part))
         case Rounds() if schedule.collective.axes is not None:
             lifted = lifted_from_group(schedule)
             return schedule if lifted is None else recognise(lifted)
         case Rounds() if schedule.keeps_sums:
-            return _first_of(schedule, [sum_table_of])
+            return _first_form(schedule, [sum_table_of])
         case Rounds():
-            found = _from_rounds(schedule)
+            found = _recognise_rounds(schedule)
             if isinstance(found, Rounds) and found.collective.reducing:
                 # For trees and for single hops, the compiler needs only the chunk of a transfer.
-                known = sum_trees(found) or single_hops(found)
-                return found if known else _with_listed_sums(found)
+                known = find_sum_trees(found) or has_single_hops(found)
+                return found if known else _list_contributions(found)
             return found
     return schedule
 
 
-def _from_rounds(schedule: Rounds) -> Schedule:
+def _recognise_rounds(schedule: Rounds) -> Schedule:
     """Return the smallest form of a schedule in rounds, for one group of nodes."""
     collective = schedule.collective
     if collective.rooted:
@@ -112,7 +112,7 @@ def _from_rounds(schedule: Rounds) -> Schedule:
         return pattern if pattern.streams else schedule  # only a broadcast along trees
     if schedule.switching == Switching.CIRCUIT:
         plain = not (collective.reducing or collective.personal)
-        return grouped(schedule) if plain else schedule
+        return group_blocks(schedule) if plain else schedule
     counts = np.array([len(transfers) for transfers in schedule.transfers])
     if counts.sum() < schedule.topology.nodes:
         return schedule  # some node sends nothing, so the schedule is not regular
@@ -123,10 +123,10 @@ def _from_rounds(schedule: Rounds) -> Schedule:
     except Irregular:
         return schedule
     forms = pattern_of_steps, sum_pattern_of_steps, table_of_steps
-    return _first_of(schedule, [partial(form, steps=steps) for form in forms])
+    return _first_form(schedule, [partial(form, steps=steps) for form in forms])
 
 
-def _first_of(schedule: Form, forms: Iterable[Callable[[Form], Schedule]]) -> Schedule:
+def _first_form(schedule: Form, forms: Iterable[Callable[[Form], Schedule]]) -> Schedule:
     """Return the first form that fits a schedule; the schedule itself if none fits."""
     for form in forms:
         try:
@@ -136,7 +136,7 @@ def _first_of(schedule: Form, forms: Iterable[Callable[[Form], Schedule]]) -> Sc
     return schedule
 
 
-def _with_listed_sums(schedule: Rounds) -> Rounds:
+def _list_contributions(schedule: Rounds) -> Rounds:
     """Return a reduction in which all transfers list their contributions.
 
     Why: the compiler adds up chunk by chunk, and needs the chunks of each partial sum.
@@ -147,7 +147,7 @@ def _with_listed_sums(schedule: Rounds) -> Rounds:
         state = HeldBlocks(schedule.topology, schedule.blocks)
     except InputError:
         return schedule
-    return replace(schedule, transfers=tuple(map(state.carry_out, schedule.transfers)))
+    return replace(schedule, transfers=tuple(map(state.execute, schedule.transfers)))
 
 
 def lifted_from_group(schedule: Rounds) -> Lifted | None:
@@ -161,21 +161,23 @@ def lifted_from_group(schedule: Rounds) -> Lifted | None:
     groups = schedule.blocks.groups
     if any((groups.port_in_group[t.hops[t.hops >= 0]] < 0).any() for t in schedule.transfers):
         return None
-    firsts = (t.of(groups.group[t.source] == 0) for t in schedule.transfers)
+    firsts = (t.of(groups.group_of_node[t.source] == 0) for t in schedule.transfers)
     part = replace(
         schedule,
-        topology=groups.torus,
+        topology=groups.group_topology,
         collective=schedule.collective.in_one_group,
-        transfers=tuple(t.moved(groups.position[t.source], groups.port_in_group) for t in firsts),
+        transfers=tuple(
+            t.moved(groups.position_of_node[t.source], groups.port_in_group) for t in firsts
+        ),
     )
-    lifted = Lifted.of(part, schedule.topology, schedule.collective)
+    lifted = Lifted.from_group(part, schedule.topology, schedule.collective)
     pairs = zip(lifted.rounds(), schedule.transfers, strict=True)
-    same = all(len(mine) == len(given) and _contents(mine) == _contents(given)
+    same = all(len(mine) == len(given) and _transfer_set(mine) == _transfer_set(given)
                for mine, given in pairs)  # fmt: skip
     return lifted if same else None
 
 
-def _contents(transfers: Transfers) -> set[tuple[int, ...]]:
+def _transfer_set(transfers: Transfers) -> set[tuple[int, ...]]:
     """Return the set of (sender, path, blocks) of all transfers of a round."""
     paths = (tuple(port for port in hops if port >= 0) for hops in transfers.hops.tolist())
     blocks: list[list[int]] = [[]] * len(transfers)

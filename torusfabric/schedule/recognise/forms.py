@@ -1,7 +1,7 @@
 """Conversion of a list of steps into a pattern or a table, for blocks and for sums.
 
-Each function raises `Irregular` if the steps do not have its form. `grouped` converts the payloads
-of an all-gather over circuits to groups.
+Each function raises `Irregular` if the steps do not have its form. `group_blocks` converts the
+payloads of an all-gather over circuits to groups.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,16 +11,22 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from ...topology import BoolArray, CayleyGraph, cayley
+from ...topology import BoolArray, CayleyGraph, require_cayley_graph
 from ..base import Rounds
 from ..held_blocks import HeldBlocks
 from ..pattern import Pattern, SumPattern
 from ..table import SumTable, Table
 from ..transfers import Grouped, KeptSums, Listed, Transfers
-from .steps import Ints, Irregular, Step, agree
+from .steps import Ints, Irregular, Step, has_steps
 
-__all__ = ["grouped", "pattern_of_steps", "sum_pattern_of_steps", "sum_table_of", "table_of_steps",
-           "without_unused_feeds"]  # fmt: skip
+__all__ = [
+    "group_blocks",
+    "pattern_of_steps",
+    "sum_pattern_of_steps",
+    "sum_table_of",
+    "table_of_steps",
+    "without_unused_feeds",
+]
 
 
 def pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Pattern:
@@ -35,7 +41,7 @@ def pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Pattern
         raise Irregular
     upstream = topology.upstream
 
-    def on_ports() -> Iterator[tuple[Ints, Ints]]:
+    def blocks_on_ports() -> Iterator[tuple[Ints, Ints]]:
         for step in steps:
             if len(step.ids) != len(step.arc):
                 raise Irregular
@@ -43,19 +49,19 @@ def pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Pattern
             sent.ravel()[step.arc] = step.ids
             yield sent, sent[upstream]
 
-    each = on_ports()
+    each = blocks_on_ports()
     first, received = next(each)
     if np.any((first >= 0) & (blocks.origin(first) != np.arange(topology.nodes)[:, None])):
         raise Irregular
     return Pattern(
         **schedule.head,
         steps=schedule.round_count,
-        feed=_feed(chain([(first, received)], each), topology.opposite),
+        feed=_find_feeds(chain([(first, received)], each), topology.opposite),
         inject=np.where(first >= 0, blocks.chunk(first), -1),
     )
 
 
-def _feed(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[np.int16]:
+def _find_feeds(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[np.int16]:
     """Return the in-port that feeds each out-port; raise `Irregular` if it changes.
 
     `on_ports` yields for each step the block on each out-port and the block on each in-port, -1 for
@@ -103,13 +109,13 @@ def sum_pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Sum
     each = iter(steps)
     # The first step rules out most schedules, long before all contributions are listed.
     first = next(each)
-    pattern = _pattern_from(schedule, first)
-    if not agree(pattern, chain([first], each)):
+    pattern = _pattern_from_step(schedule, first)
+    if not has_steps(pattern, chain([first], each)):
         raise Irregular
     return pattern
 
 
-def _pattern_from(schedule: Rounds | Table, first: Step) -> SumPattern:
+def _pattern_from_step(schedule: Rounds | Table, first: Step) -> SumPattern:
     """Return the only pattern of sums that can begin with a step; raise `Irregular` if there is
     none.
     """
@@ -174,12 +180,12 @@ def table_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Table:
         destination=destination if exchange else None,
         reducing=(partial if shared else len(steps)) if collective.reducing else 0,
     )
-    if not agree(table, steps) or (shared and not _from_owners(table)):
+    if not has_steps(table, steps) or (shared and not _is_spread_from_owners(table)):
         raise Irregular
     return table
 
 
-def _from_owners(table: Table) -> bool:
+def _is_spread_from_owners(table: Table) -> bool:
     """Return True if all complete sums of an all-reduce spread from their owners.
 
     Why: other all-reduces are faster as rounds.
@@ -222,12 +228,12 @@ def sum_table_of(schedule: Rounds) -> SumTable:
             raise Irregular
         chunk[number], passed[number] = entries[1:, 0]
     table = SumTable(**schedule.head, chunk=chunk, passed=passed)
-    if _replaces_sums(table):
+    if _has_replaced_sums(table):
         raise Irregular
     return table
 
 
-def _replaces_sums(table: SumTable) -> bool:
+def _has_replaced_sums(table: SumTable) -> bool:
     """Return True if every word fits the sum of its receiver, and some word replaces a sum.
 
     See `kept_sums` for the rule.
@@ -236,7 +242,7 @@ def _replaces_sums(table: SumTable) -> bool:
     to the checker, which accepts it for idempotent operators. Only the sums of node 0 are followed,
     since all nodes do the same.
     """
-    topology = cayley(table.topology)
+    topology = require_cayley_graph(table.topology)
     nodes, replaced = np.arange(topology.nodes), False
     total = np.tile(nodes == 0, (table.chunks, 1))
     came: dict[tuple[int, int], BoolArray] = {}
@@ -265,23 +271,26 @@ def _replaces_sums(table: SumTable) -> bool:
 MOST_HELD = 2**26
 
 
-def grouped(schedule: Rounds) -> Rounds:
-    """Return a schedule with groups in place of lists of blocks, where both mean the same."""
-    if not any(_splits(transfers) for transfers in schedule.transfers):
+def group_blocks(schedule: Rounds) -> Rounds:
+    """Return a schedule with `Grouped` payloads in place of `Listed` ones, where possible.
+
+    Both carry the same blocks. A round whose lists are not groups keeps its lists.
+    """
+    if not any(_needs_grouping(transfers) for transfers in schedule.transfers):
         return schedule
     topology, blocks = schedule.topology, schedule.blocks
-    if topology.nodes * blocks.count > MOST_HELD:
+    if topology.nodes * blocks.n_blocks > MOST_HELD:
         return schedule
     held_blocks = HeldBlocks(topology, blocks)
     result = []
     for transfers in schedule.transfers:
-        held = held_blocks.held.copy() if _splits(transfers) else None
-        listed = held_blocks.carry_out(transfers)
-        result.append(transfers if held is None else _by_groups(listed, held))
+        held = held_blocks.held.copy() if _needs_grouping(transfers) else None
+        listed = held_blocks.execute(transfers)
+        result.append(transfers if held is None else _group_round(listed, held))
     return replace(schedule, transfers=tuple(result))
 
 
-def _splits(transfers: Transfers) -> bool:
+def _needs_grouping(transfers: Transfers) -> bool:
     """Return True if a payload may be a part of the blocks that its sender holds."""
     match transfers.payload:
         case Listed(indptr):
@@ -291,13 +300,20 @@ def _splits(transfers: Transfers) -> bool:
     return False
 
 
-def _by_groups(transfers: Transfers, held: BoolArray) -> Transfers:
-    """Return a round with groups in place of its lists, or the round itself.
+def _group_round(transfers: Transfers, held: BoolArray) -> Transfers:
+    """Return a round with groups in place of its lists, or the round itself if that is impossible.
 
-    Each list must be all blocks of a group that its sender holds.
+    It is possible if each list has exactly those blocks of one group that its sender holds. Blocks
+    that are in one list belong to one group, so groups are connected components. Blocks in no list
+    form a group of their own. A round in which every sender sends all that it holds is returned
+    unchanged, too.
 
-    Blocks that are in one list belong to one group, so groups are connected components. Blocks in
-    no list form a group of their own.
+    Parameters
+    ----------
+    transfers : Transfers
+        The round, with a `Listed` payload.
+    held : ndarray of bool, shape (nodes, blocks)
+        True where a node holds a block before the round.
     """
     # Imported here because few schedules need it, and the import takes longer than reading a small
     # schedule.

@@ -12,7 +12,7 @@ from ..base import Schedule
 from ..held_blocks import HeldBlocks
 from ..transfers import Listed, Transfers
 
-__all__ = ["Ints", "Irregular", "Step", "agree", "one_step", "steps_of"]
+__all__ = ["Ints", "Irregular", "Step", "has_steps", "step_of_round", "steps_of"]
 
 Ints = npt.NDArray[np.integer]
 
@@ -24,7 +24,8 @@ class Irregular(Exception):
 class Step(NamedTuple):
     """The blocks that move in a step: arcs in ascending order, and the blocks on each.
 
-    Entry k is arc number ``node * ports + port``, and it carries ``ids[indptr[k]:indptr[k + 1]]``.
+    Arc ``arc[k] = node * ports + port`` carries the blocks ``ids[indptr[k]:indptr[k + 1]]``, in
+    ascending order.
     """
 
     arc: Ints
@@ -41,11 +42,11 @@ def steps_of(schedule: Schedule) -> Iterator[Step]:
         except InputError:
             raise Irregular from None
     for transfers in rounds:
-        listed = held_blocks.carry_out(transfers) if held_blocks else transfers
-        yield one_step(schedule.topology, listed)
+        listed = held_blocks.execute(transfers) if held_blocks else transfers
+        yield step_of_round(schedule.topology, listed)
 
 
-def one_step(topology: Topology, transfers: Transfers) -> Step:
+def step_of_round(topology: Topology, transfers: Transfers) -> Step:
     """Return the transfers of a round as a step.
 
     Raises
@@ -73,10 +74,10 @@ def one_step(topology: Topology, transfers: Transfers) -> Step:
     return Step(arc, np.concatenate([[0], np.cumsum(sizes[order])]), ids)
 
 
-def agree(candidate: Schedule, steps: Iterable[Step]) -> bool:
+def has_steps(candidate: Schedule, steps: Iterable[Step]) -> bool:
     """Return True if a candidate lists exactly the transfers of all steps."""
     return all(
         (not len(transfers) and not len(step.arc))
-        or all(map(np.array_equal, one_step(candidate.topology, transfers), step))
+        or all(map(np.array_equal, step_of_round(candidate.topology, transfers), step))
         for transfers, step in zip(candidate.rounds(), steps, strict=True)
     )

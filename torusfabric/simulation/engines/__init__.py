@@ -2,26 +2,26 @@
 
 from typing import TYPE_CHECKING
 
-from ...toolchain.exports import exported
+from ...toolchain.exports import lazy_exports
 
 if TYPE_CHECKING:
     from .amaranth_engine import AmaranthEngine
     from .base import Engine, EngineRun, Job, longest_job
-    from .choice import ENGINES, Choice, choose_engine
+    from .choice import ENGINES, EngineChoice, choose_engine
     from .compiled import CompiledEngine
-    from .waves import check_wave
+    from .waves import check_wave_file
 
 __all__ = [
     "ENGINES",
     "AmaranthEngine",
-    "Choice",
+    "EngineChoice",
     "CompiledEngine",
     "Engine",
     "EngineRun",
     "Job",
-    "check_wave",
+    "check_wave_file",
     "choose_engine",
     "longest_job",
 ]
 
-__getattr__ = exported(__name__)
+__getattr__ = lazy_exports(__name__)

@@ -27,12 +27,12 @@ from ...rtl.fabric import Fabric
 from ...rtl.netlist import Role
 from ...topology import IntArray
 from .base import Engine, EngineRun, Job, Messages, Progress
-from .cells import Cells
-from .edges import Access, Edges, Passed
+from .cells import MemoryCells
+from .edges import Access, EdgeRequest, EdgeResult
 from .gtkwave import wave_lines
-from .waves import recording
+from .waves import open_wave_file
 
-__all__ = ["AmaranthEngine", "Bench", "Clock", "Testbench", "wide_values"]
+__all__ = ["AmaranthEngine", "AmaranthBench", "Clock", "Testbench", "allow_wide_values"]
 
 _Result = TypeVar("_Result")
 
@@ -41,7 +41,11 @@ Testbench: TypeAlias = Callable[[SimulatorContext], Coroutine[Any, Any, None]]
 
 
 class Clock:
-    """The clock of a design; a gated design has a clock for each node and one for common parts."""
+    """Source of the clock edges of a design, one edge at a time.
+
+    A gated design has a clock for each node and one for the common parts, so that an edge can leave
+    out nodes. Other designs have one clock.
+    """
 
     def __init__(self, ctx: SimulatorContext, design: Assembly) -> None:
         self._ctx = ctx
@@ -49,7 +53,10 @@ class Clock:
         self._all = Cat(*self._of.values())
 
     async def tick(self, *nodes: int) -> None:
-        """Simulate one edge of the common part and of the given nodes (by default all nodes)."""
+        """Simulate one edge for the common parts and for `nodes`; without `nodes`, for all.
+
+        A design with one clock always gets the edge as a whole.
+        """
         if not self._of:
             await self._ctx.tick()
             return
@@ -58,8 +65,18 @@ class Clock:
         self._ctx.set(clocks, 0)
 
 
-class Bench:
-    """A design in Amaranth's simulator, with its clock and memories; it runs accesses."""
+class AmaranthBench:
+    """A design in Amaranth's simulator, on which the work of adapters can be executed.
+
+    An adapter describes its work as an `edges.Access`, a generator of clock edges.
+
+    Attributes
+    ----------
+    clock : Clock
+        Source of clock edges.
+    cells : AmaranthCells
+        Direct access to the memories of the nodes.
+    """
 
     def __init__(self, ctx: SimulatorContext, design: Assembly, fabric: Fabric) -> None:
         self._ctx, self._design, self.clock = ctx, design, Clock(ctx, design)
@@ -67,18 +84,25 @@ class Bench:
         # A node needs clock edges for this many cycles after the host addresses it.
         self._window = 1 + max(fabric.read_latency, fabric.write_latency)
 
-    async def carry_out(self, access: Access[_Result]) -> _Result:
-        """Run an access as `edges.carry_out` does, in a coroutine."""
+    async def run_access(self, access: Access[_Result]) -> _Result:
+        """Execute the work of an adapter and return its result, as `edges.run_access` does.
+
+        Why a coroutine: Amaranth's simulator advances only while a coroutine waits.
+        """
         try:
             edges = next(access)
             while True:
-                edges = access.send(await self._play(edges))
+                edges = access.send(await self._simulate_edges(edges))
         except StopIteration as end:
             result: _Result = end.value
             return result
 
-    async def _play(self, edges: Edges) -> Passed:
-        """Simulate the requested clock edges."""
+    async def _simulate_edges(self, edges: EdgeRequest) -> EdgeResult:
+        """Simulate the requested clock edges, and sample the requested outputs before each edge.
+
+        In a gated design, edges that access memories through ``host_node`` reach only the nodes
+        that were addressed within the last `_window` edges. All other edges reach all nodes.
+        """
         ctx, began = self._ctx, time.process_time()
         columns = {name: np.asarray(each).tolist() for name, each in edges.inputs.items()}
         # One assignment for all inputs, because each assignment costs a simulator step.
@@ -104,17 +128,17 @@ class Bench:
                 edges.report(count)
         shown = {name: np.array(values, object)
                  for name, (_, values) in zip(edges.shows, shows, strict=True)}  # fmt: skip
-        return Passed(count, shown, time.process_time() - began)
+        return EdgeResult(count, shown, time.process_time() - began)
 
 
-class AmaranthCells(Cells):
+class AmaranthCells(MemoryCells):
     """The memories of endpoints in Amaranth's simulator."""
 
     def __init__(self, ctx: SimulatorContext, design: Assembly, fabric: Fabric) -> None:
         super().__init__(fabric)
         self._ctx, self._width = ctx, fabric.width
         self._leaves: dict[int, Any] = {}
-        for instance in fabric.netlist.having(Role.ENDPOINT):
+        for instance in fabric.netlist.instances_with_role(Role.ENDPOINT):
             node, leaf = instance.node, design.leaves[instance.name]
             assert node is not None
             self._leaves[node] = leaf
@@ -122,10 +146,10 @@ class AmaranthCells(Cells):
                 cut = any(isinstance(leaf.cells[bank.name], tuple) for bank in banks)
                 self.exists[node, memory], self.reached[node, memory] = True, not cut
 
-    def put(
+    def write_words(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Write words into memories, into every copy."""
+        """Write words into memories; see `MemoryCells.write_words`."""
         ones = (1 << self._width) - 1
         # Several memories may share a row of one bank; collect all bits of a row, then write once.
         rows: dict[tuple[int, str, int], tuple[int, int]] = {}
@@ -136,21 +160,24 @@ class AmaranthCells(Cells):
                 mask, value = rows.get((node, bank.name, place), (0, 0))
                 rows[node, bank.name, place] = mask | ones << bank.low, value | word << bank.low
         for (node, name, place), (mask, value) in rows.items():
-            row = self._row(node, name, place)
+            row = self._row_at(node, name, place)
             self._ctx.set(row, self._ctx.get(row) & ~mask | value)
 
-    def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
-        """Return words of memories, each from the first copy."""
+    def read_words(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
+        """Return words of memories; see `MemoryCells.read_words`."""
         words, ones = [], (1 << self._width) - 1
         for node, number, place in zip(
             nodes.tolist(), memory.tolist(), address.tolist(), strict=True
         ):
             bank = self._leaves[node].banks[number][0]
-            words.append(self._ctx.get(self._row(node, bank.name, place)) >> bank.low & ones)
+            words.append(self._ctx.get(self._row_at(node, bank.name, place)) >> bank.low & ones)
         return np.array(words, np.uint64 if self._width <= 64 else object)
 
-    def _row(self, node: int, name: str, place: int) -> Value:
-        """Return the row of a bank at an address."""
+    def _row_at(self, node: int, name: str, place: int) -> Value:
+        """Return row `place` of the memory cell `name` of a node.
+
+        A memory cell (`torusfabric.rtl.memories.Cell`) is an array of rows, or a single register.
+        """
         cell = self._leaves[node].cells[name]
         assert not isinstance(cell, tuple)
         return cell if isinstance(cell, Signal) else cell[place]
@@ -195,20 +222,23 @@ class AmaranthEngine(Engine):
         runs: list[EngineRun] = []
 
         async def testbench(ctx: SimulatorContext) -> None:
-            bench = Bench(ctx, self.design, self.fabric)
-            access = self.runs(batches, jobs, bench.cells, progress)
-            runs.extend(await bench.carry_out(access))
+            bench = AmaranthBench(ctx, self.design, self.fabric)
+            access = self.port_access(batches, jobs, bench.cells, progress)
+            runs.extend(await bench.run_access(access))
 
-        self.simulate(testbench)
+        self.run_testbench(testbench)
         return runs
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
         """Drive the node ports; see `Engine.run_traffic`."""
-        return traffic.simulate(self.design, self.simulate, progress)
+        return traffic.simulate(self.design, self.run_testbench, progress)
 
-    def simulate(self, testbench: Testbench, *beside: Testbench) -> None:
+    def run_testbench(self, testbench: Testbench, *beside: Testbench) -> None:
         """Run a testbench on the design until it ends, with others in the background."""
-        with wide_values(), recording(self._wave, self.fabric, "bench.top.fabric") as vcd:
+        with (
+            allow_wide_values(),
+            open_wave_file(self._wave, self.fabric, "bench.top.fabric") as vcd,
+        ):
             named = None if vcd is None else WithWaveLines(self.design, self.fabric)
             simulator = Simulator(named or self.design)
             if not self._gated:
@@ -225,7 +255,7 @@ class AmaranthEngine(Engine):
 
 
 @contextlib.contextmanager
-def wide_values() -> Iterator[None]:
+def allow_wide_values() -> Iterator[None]:
     """Lift Python's limit on integer digits, because the simulator's code contains literals.
 
     The limit corresponds to 14,285 bits. The out-ports of a router on seven axes have more.
@@ -257,7 +287,10 @@ def _after_reset(testbench: Testbench, reset: Signal) -> Testbench:
 
 
 class WithWaveLines(Elaboratable):
-    """A design with an extra scope for each node that holds the named signals of waveforms.
+    """A design, and beside it a copy of each signal that waveforms show, under a readable name.
+
+    Why: the design names signals by its modules. In the waveform file each node has a scope with
+    the names of `wave_lines`, the same as from the compiled engine.
 
     Parameters
     ----------
@@ -267,6 +300,7 @@ class WithWaveLines(Elaboratable):
     Attributes
     ----------
     reset : Signal
+        Reset of the design.
     """
 
     def __init__(self, design: Assembly, fabric: Fabric) -> None:
@@ -290,7 +324,9 @@ class WithWaveLines(Elaboratable):
                 nets += [self._domain.clk, self._domain.rst]
             for _, name, part in lines:
                 named.append(Signal(part.width, name=name))
-                nets.append(self._design.net(part.net)[part.start : part.start + part.width])
+                nets.append(
+                    self._design.signal_of_net(part.net)[part.start : part.start + part.width]
+                )
             # Of two signals with one name, the first keeps the name: here the wave line.
             scope.d.comb += Cat(*named).eq(Cat(*nets))
         return m

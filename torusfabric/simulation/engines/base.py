@@ -16,7 +16,7 @@ from ...errors import InputError
 from ...rtl.fabric import Fabric
 
 __all__ = [
-    "PATIENCE",
+    "TIMEOUT_CYCLES",
     "Engine",
     "EngineRun",
     "Job",
@@ -26,13 +26,13 @@ __all__ = [
 ]
 
 #: Cycles past the predicted end after which a run is abandoned.
-PATIENCE = 16
+TIMEOUT_CYCLES = 16
 
 #: Random words of a run that pass through the host port in each direction; the others are copied
 #: directly.
-SAMPLE = 1000
+PORT_SAMPLE_WORDS = 1000
 
-#: The words in the send memory of each node.
+#: Words of each node: those that it sends, or those that it has received.
 Messages: TypeAlias = Sequence[Sequence[int]] | np.ndarray
 
 #: A function of (words or beats moved so far, total), called from time to time.
@@ -40,10 +40,15 @@ Progress: TypeAlias = Callable[[int, int], Any]
 
 
 class Job(NamedTuple):
-    """The choices of one run; None takes the default, and is required where there is no choice.
+    """The choices of one run: mode, length, root and operator.
+
+    A choice that is None takes its default. If the fabric leaves no choice, as of the mode in a
+    fabric with one mode, only None is allowed.
 
     Parameters
     ----------
+    mode : int, optional
+        Number of the mode, that is, of the collective among those of the fabric.
     length : int, optional
         Flits per message.
     root : int, optional
@@ -64,7 +69,7 @@ class Job(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, int]:
-        """The chosen values by the fabric input that samples them at the start."""
+        """The values that are not None, by the names of the fabric inputs that take them."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
@@ -73,8 +78,9 @@ class EngineRun(NamedTuple):
 
     Parameters
     ----------
-    words : list of list of int, or ndarray
-        Words that each node received, in the order of host addresses.
+    words : list of list of int, or ndarray, shape (nodes, words)
+        Words in the receive memory of each node after the run, in the order of the addresses at
+        the host port.
     cycles : int
         Cycles counted by the fabric itself.
     edges : int
@@ -165,8 +171,8 @@ class Engine(ABC):
         Parameters
         ----------
         batches : iterable of (sequence of (sequence of int))
-            For each run, the words in the send memory of each node. A message for one receiver has
-            as many flits as the job of the run chooses.
+            For each run, the words that each node sends: its messages, one after another. Each
+            message has as many flits as the job of the run chooses.
         jobs : sequence of Job
             Job of each run, for a fabric that leaves a choice; by default `longest_job`.
         progress : function of (done, total), optional
@@ -190,14 +196,23 @@ class Engine(ABC):
     ) -> list[EngineRun]:
         """Run several collectives, one for each job; engines implement this. See `run_many`."""
 
-    def runs(
+    def port_access(
         self,
         batches: Sequence[Messages],
         jobs: Sequence[Job],
         cells: Any,
         progress: Progress | None,
     ) -> Any:
-        """Return the clock edges of runs through the host port; see `Interface.access`."""
+        """Return the work of `run_many` as a generator of clock edges; see `edges.Access`.
+
+        The interface of the fabric makes the generator, see `Interface.access`. An engine executes
+        it with `run_access`.
+
+        Parameters
+        ----------
+        cells : MemoryCells
+            Direct access to the memories of the simulated nodes.
+        """
         access = self.fabric.interface.access
         return access(self.fabric, batches, jobs, cells=cells,
                       through_port=self._through_port, progress=progress)  # fmt: skip
@@ -238,12 +253,16 @@ def longest_job(fabric: Fabric, mode: int = 0) -> Job:
 
 
 def node_cycles(fabric: Fabric, repeat: int) -> int:
-    """Return the nodes times cycles of `repeat` collectives, host-port cycles included."""
-    through_port = min(words_moved(fabric), 2 * SAMPLE)
+    """Estimate the work of `repeat` runs, as nodes times simulated cycles.
+
+    Cycles in which words pass through the host port are included. The estimate decides how much
+    time is spent on the build of a compiled engine.
+    """
+    through_port = min(n_words_moved(fabric), 2 * PORT_SAMPLE_WORDS)
     return repeat * fabric.nodes * (fabric.predicted_cycles + through_port)
 
 
-def words_moved(fabric: Fabric) -> int:
-    """Return the words written and read in a run of the mode that moves the most words."""
+def n_words_moved(fabric: Fabric) -> int:
+    """Return how many words a run writes and reads, all nodes together, in the largest mode."""
     words = max(layout.send_words + layout.recv_words for layout in fabric.layouts)
     return fabric.nodes * fabric.beat * words

@@ -7,11 +7,11 @@ import numpy as np
 
 from .base import Messages
 
-__all__ = ["fields", "from_chunks", "to_chunks"]
+__all__ = ["uint64_fields", "words_from_chunks", "words_to_chunks"]
 
 
-def fields(names: str) -> list[tuple[str, Any]]:
-    """Return the fields of a C structure whose members are all 64 bits wide.
+def uint64_fields(names: str) -> list[tuple[str, Any]]:
+    """Return ``_fields_`` of a `ctypes.Structure` whose members are all 64 bits wide.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def fields(names: str) -> list[tuple[str, Any]]:
     return [(name.rstrip("*"), kinds[name.endswith("*")]) for name in names.split()]
 
 
-def to_chunks(words: Messages, width: int) -> np.ndarray:
+def words_to_chunks(words: Messages, width: int) -> np.ndarray:
     """Convert words to 32-bit chunks, the lowest first.
 
     Parameters
@@ -43,7 +43,7 @@ def to_chunks(words: Messages, width: int) -> np.ndarray:
     return np.frombuffer(raw, "<u4").reshape(*words.shape, chunks).copy()
 
 
-def from_chunks(chunks: np.ndarray, width: int) -> np.ndarray:
+def words_from_chunks(chunks: np.ndarray, width: int) -> np.ndarray:
     """Convert 32-bit chunks to words: uint64, or Python integers if they are wider.
 
     Parameters

@@ -16,11 +16,14 @@ from ...rtl.fabric import Fabric
 from ...topology import IntArray
 from .base import Messages
 
-__all__ = ["Cells", "as_words"]
+__all__ = ["MemoryCells", "as_words"]
 
 
-class Cells(ABC):
-    """The words in the memories of all nodes, as an engine holds them.
+class MemoryCells(ABC):
+    """Access to the words in the memories of all nodes of a simulated fabric.
+
+    The hardware may store a memory in several copies, for example one for each read port. Each
+    engine has a subclass.
 
     Attributes
     ----------
@@ -31,7 +34,8 @@ class Cells(ABC):
 
     Notes
     -----
-    A memory whose rows hold several flits counts once for each flit of a row; see
+    Memory numbers here count flits: if the rows of a memory hold ``beat`` flits, flit k of the rows
+    of memory m is the memory with the number ``beat * m + k``, as in the attribute ``banks`` of
     `torusfabric.rtl.core.store.StoreModule`.
     """
 
@@ -41,14 +45,20 @@ class Cells(ABC):
         self.exists, self.reached = np.zeros(shape, bool), np.zeros(shape, bool)
 
     @abstractmethod
-    def put(
+    def write_words(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Write words into memories, into every copy; all arrays have one dimension."""
+        """Write word k into memory ``memory[k]`` of node ``nodes[k]``, at ``address[k]``.
+
+        All copies of the memory get the word.
+        """
 
     @abstractmethod
-    def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
-        """Return words of memories; all arrays have one dimension."""
+    def read_words(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
+        """Return the words at ``address[k]`` in memory ``memory[k]`` of node ``nodes[k]``.
+
+        The words are those of the first copy of the memory.
+        """
 
 
 def as_words(fabric: Fabric, words: Messages | Sequence[int]) -> NDArray[Any]:

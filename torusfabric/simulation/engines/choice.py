@@ -11,27 +11,28 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from ...rtl.fabric import Fabric
-from ...toolchain.values import no_such
-from .base import SAMPLE, Engine, words_moved
-from .waves import check_wave
+from ...toolchain.values import unknown_name_error
+from .base import PORT_SAMPLE_WORDS, Engine, n_words_moved
+from .waves import check_wave_file
 
-__all__ = ["ENGINES", "Choice", "choose_engine", "estimate"]
+__all__ = ["ENGINES", "EngineChoice", "choose_engine", "estimate_seconds"]
 
 
-def _make(engine: str, *given: Any, **options: Any) -> Engine:
-    """Make an engine, given the name of its class in this package; imports the class first."""
+def _make_engine(engine: str, *given: Any, **options: Any) -> Engine:
+    """Import the class named `engine` from this package and make an instance of it."""
     made: Engine = getattr(import_module(__package__), engine)(*given, **options)
     return made
 
 
 #: All engines by name.
 ENGINES: dict[str, Callable[..., Engine]] = {
-    "amaranth": partial(_make, "AmaranthEngine"),
-    "compiled": partial(_make, "CompiledEngine"),
+    "amaranth": partial(_make_engine, "AmaranthEngine"),
+    "compiled": partial(_make_engine, "CompiledEngine"),
 }
 
-#: Time of Amaranth's simulator, each as (seconds for modules with one input per node, exponent of
-#: the number of inputs per node): per node, per word through the host port, per node and cycle.
+#: Seconds of Amaranth's simulator per node, per word through the host port, and per node and cycle.
+#: They grow with the inputs of a node's modules: (s, e) stands for s times the number of inputs to
+#: the power e.
 PER_NODE, PER_WORD, PER_NODE_CYCLE = (9e-5, 2), (2e-5, 1), (3e-7, 2)
 
 #: Seconds of Amaranth's simulator per directly copied word, and per node and cycle if node ports
@@ -42,14 +43,14 @@ PER_DIRECT_WORD, PER_DRIVEN_CYCLE = 2e-5, 1e-3
 BUILD, PER_MODULE, PER_BUILT_NODE = 1.0, 0.03, 3e-4
 
 
-class Choice(NamedTuple):
+class EngineChoice(NamedTuple):
     """The chosen engine and the reason for the choice."""
 
     engine: Engine
     reason: str
 
 
-def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
+def estimate_seconds(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
     """Estimate the seconds of Amaranth's simulator, and the seconds to build the compiled engine.
 
     Parameters
@@ -70,28 +71,28 @@ def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
     arrays = [array for array in fabric.netlist.arrays if array.nodes is not None]
     pins = sum(len(array) * len(array.inputs) for array in arrays) / fabric.nodes
     node, word, node_cycle = (x * pins**power for x, power in (PER_NODE, PER_WORD, PER_NODE_CYCLE))
-    words = words_moved(fabric)
-    through_port = min(words, 2 * SAMPLE)
+    words = n_words_moved(fabric)
+    through_port = min(words, 2 * PORT_SAMPLE_WORDS)
     run = through_port * word + (words - through_port) * PER_DIRECT_WORD
     run += fabric.nodes * fabric.predicted_cycles * node_cycle
     return fabric.nodes * node + repeat * run, build
 
 
-def _pick(fabric: Fabric, name: str, repeat: int) -> tuple[str, str]:
+def _pick_engine(fabric: Fabric, name: str, repeat: int) -> tuple[str, str]:
     """Return the name of the chosen engine and the reason for the choice."""
     if name != "auto":
         if name not in ENGINES:
-            raise no_such("Engine", name, ["auto", *ENGINES])
+            raise unknown_name_error("Engine", name, ["auto", *ENGINES])
         return name, "as asked"
     if fabric.own_clocks:
         return "amaranth", "nodes have clocks of their own"
-    slow, build = estimate(fabric, repeat)
+    slow, build = estimate_seconds(fabric, repeat)
     if slow <= build:
         return "amaranth", "small enough that nothing need be built"
     from ...toolchain import cxx  # here, since small work needs no compiler
 
-    if not cxx.have_compiler():
-        return "amaranth", f"no C++ compiler for the compiled engine: {cxx.INSTALL}"
+    if not cxx.has_compiler():
+        return "amaranth", f"no C++ compiler for the compiled engine: {cxx.INSTALL_HINT}"
     return "compiled", f"Amaranth's simulator would take some {slow:.0f} s"
 
 
@@ -102,7 +103,7 @@ def choose_engine(
     wave: str | None = None,
     through_port: bool = False,
     repeat: int = 1,
-) -> Choice:
+) -> EngineChoice:
     """Choose and make an engine for a fabric.
 
     Parameters
@@ -125,7 +126,7 @@ def choose_engine(
     MissingTool
         If the engine needs a tool that is not installed.
     """
-    check_wave(wave)
-    picked, reason = _pick(fabric, name, repeat)
+    check_wave_file(wave)
+    picked, reason = _pick_engine(fabric, name, repeat)
     made = ENGINES[picked](fabric, wave=wave, through_port=through_port, repeat=repeat)
-    return Choice(made, reason)
+    return EngineChoice(made, reason)

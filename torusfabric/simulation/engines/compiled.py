@@ -17,10 +17,10 @@ from ...errors import InputError
 from ...rtl.fabric import Fabric
 from .base import Engine, EngineRun, Job, Messages, Progress
 from .compiled_cells import CompiledCells
-from .edges import carry_out
-from .model import HERE, build_model
+from .edges import run_access
+from .model import SOURCE_FOLDER, build_model
 from .session import Session
-from .waves import recording
+from .waves import open_wave_file
 
 __all__ = ["CompiledEngine"]
 
@@ -62,7 +62,7 @@ class CompiledEngine(Engine):
             )
         self._threads = threads
         began = time.perf_counter()
-        source = fabric.interface.kernel or HERE / "model.cc"
+        source = fabric.interface.kernel or SOURCE_FOLDER / "model.cc"
         self.model = build_model(
             fabric.netlist, word=fabric.width, node_cycles=self._work, source=source
         )
@@ -72,21 +72,21 @@ class CompiledEngine(Engine):
         self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
         """Run several collectives one after another; see `Engine.run_many`."""
-        with self._session() as session:
+        with self._open_session() as session:
             cells = CompiledCells(session, self.fabric)
-            access = self.runs(batches, jobs, cells, progress)
-            return carry_out(access, session.play)
+            access = self.port_access(batches, jobs, cells, progress)
+            return run_access(access, session.simulate_edges)
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
         """Drive the node ports; see `Engine.run_traffic`."""
-        with self._session() as session:
+        with self._open_session() as session:
             return traffic.run_compiled(session, progress)
 
     @contextlib.contextmanager
-    def _session(self) -> Iterator[Session]:
+    def _open_session(self) -> Iterator[Session]:
         """Open a session, with a waveform file if one is requested."""
         with (
-            recording(self._wave, self.fabric, "fabric") as vcd,
+            open_wave_file(self._wave, self.fabric, "fabric") as vcd,
             open(vcd, "w", encoding="utf-8") if vcd else contextlib.nullcontext() as file,
             Session(self.model, self.fabric, vcd=file, threads=self._threads) as session,
         ):

@@ -12,62 +12,70 @@ from ...rtl.core.store import CellBits
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Role
 from ...topology import IntArray
-from .cells import Cells, as_words
-from .connections import Member
-from .elaborated import runs_of
+from .cells import MemoryCells, as_words
+from .connections import ModuleInstances
+from .elaborated import adjacent_runs
 from .session import Session
 
 __all__ = ["CompiledCells"]
 
 
-class CompiledCells(Cells):
+class CompiledCells(MemoryCells):
     """The memories of endpoints in a compiled model."""
 
     def __init__(self, session: Session, fabric: Fabric) -> None:
         super().__init__(fabric)
         self._session = session
         #: By module and memory: one list of bit ranges for each copy of the memory.
-        self._copies: dict[tuple[int, int], list[list[_Bits]]] = {}
+        self._copies: dict[tuple[int, int], list[list[_BitRange]]] = {}
         self._member = np.full(fabric.nodes, -1)
         self._instance = np.zeros(fabric.nodes, np.int64)
         model = session.model
         for number, (name, member) in enumerate(model.connections.members.items()):
             if model.netlist.roles.get(name) is not Role.ENDPOINT:
                 continue
-            nodes = member.nodes
+            nodes = member.node_numbers
             self._member[nodes], self._instance[nodes] = number, np.arange(len(nodes))
             for memory, copies in member.module.banks.items():
                 self.exists[nodes, memory] = True
-                found = [_bits_of(session, member, bank, fabric.width) for bank in copies]
+                found = [_bit_ranges(session, member, bank, fabric.width) for bank in copies]
                 if all(found):
                     self.reached[nodes, memory] = True
                     self._copies[number, memory] = found
 
-    def put(
+    def write_words(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Write words into memories, into every copy."""
-        for copies, at in self._groups(nodes, memory):
+        """Write words into memories; see `MemoryCells.write_words`."""
+        for copies, at in self._group_words(nodes, memory):
             for parts in copies:
                 for part in parts:
-                    part.put(self._instance[nodes[at]], address[at], words[at])
-        self._session.refresh()
+                    part.write_bits(self._instance[nodes[at]], address[at], words[at])
+        self._session.recompute_loops()
 
-    def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
-        """Return words of memories, each from the first copy."""
+    def read_words(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
+        """Return words of memories; see `MemoryCells.read_words`."""
         words = as_words(self._fabric, np.zeros(len(nodes), np.uint8))
-        for copies, at in self._groups(nodes, memory):
+        for copies, at in self._group_words(nodes, memory):
             instance, there = self._instance[nodes[at]], address[at]
-            first, *others = (part.take(instance, there, words.dtype) for part in copies[0])
+            first, *others = (part.read_bits(instance, there, words.dtype) for part in copies[0])
             words[at] = first
             for other in others:
                 words[at] |= other
         return words
 
-    def _groups(
+    def _group_words(
         self, nodes: IntArray, memory: IntArray
-    ) -> Iterator[tuple[list[list[_Bits]], IntArray]]:
-        """Yield the copies of each addressed memory, and the indices of the words in it."""
+    ) -> Iterator[tuple[list[list[_BitRange]], IntArray]]:
+        """Group an access by module and memory.
+
+        Yields
+        ------
+        copies : list of (list of _BitRange)
+            The bit ranges of each copy of the memory.
+        at : ndarray of int
+            Indices of the words that the access reads or writes there.
+        """
         member = self._member[nodes]
         key = member * (int(memory.max(initial=0)) + 1) + memory
         for number in np.flatnonzero(np.bincount(key)).tolist():
@@ -75,15 +83,20 @@ class CompiledCells(Cells):
             yield self._copies[int(member[at[0]]), int(memory[at[0]])], at
 
 
-class _Bits(NamedTuple):
-    """A bit range of the words of a bank, within a column of a memory or within a register.
+class _BitRange(NamedTuple):
+    """Bits of the words of one memory copy, and where the model holds them.
+
+    A word of a fabric may be cut into several native words of the model: columns of a memory, or
+    pieces of a register (see `elaborated`). There is one bit range for each of them.
 
     Parameters
     ----------
     words : ndarray, shape (depth, instances)
         Native words that contain the bits; a register has depth 1.
-    low, at : int
-        The lowest bit within the native word, and within the word of the bank.
+    low : int
+        The lowest bit of the range within the native word.
+    at : int
+        The lowest bit of the range within the word of the fabric.
     width : int
         Number of bits.
     """
@@ -93,8 +106,8 @@ class _Bits(NamedTuple):
     at: int
     width: int
 
-    def put(self, instance: IntArray, address: IntArray, words: NDArray[Any]) -> None:
-        """Write this bit range of some words."""
+    def write_bits(self, instance: IntArray, address: IntArray, words: NDArray[Any]) -> None:
+        """Write this bit range of `words`, word k at ``address[k]`` in ``instance[k]``."""
         ones, kind = (1 << self.width) - 1, self.words.dtype.type
         of = int if words.dtype == object else words.dtype.type
         bits = (words >> of(self.at) & of(ones)).astype(kind)
@@ -102,8 +115,8 @@ class _Bits(NamedTuple):
         where = address, instance
         self.words[where] = (self.words[where] & keep) | (bits << kind(self.low))
 
-    def take(self, instance: IntArray, address: IntArray, kind: Any) -> NDArray[Any]:
-        """Return this bit range of some words, at its position within the word."""
+    def read_bits(self, instance: IntArray, address: IntArray, kind: Any) -> NDArray[Any]:
+        """Return words of which only this bit range is set; `kind` is their numpy type."""
         bits = self.words.reshape(-1).take(address * self.words.shape[1] + instance)
         bits = bits.astype(np.uint64)
         if self.width < 8 * self.words.itemsize:
@@ -114,8 +127,20 @@ class _Bits(NamedTuple):
         return bits << (self.at if kind == np.dtype(object) else np.uint64(self.at))
 
 
-def _bits_of(session: Session, member: Member, bank: CellBits, width: int) -> list[_Bits]:
-    """Return the bit ranges of a word of a bank; none if the bank is out of reach."""
+def _bit_ranges(
+    session: Session, member: ModuleInstances, bank: CellBits, width: int
+) -> list[_BitRange]:
+    """Return the bit ranges of one copy of a memory.
+
+    The list is empty if the model holds the copy in a form that this module cannot access.
+
+    Parameters
+    ----------
+    bank : CellBits
+        The memory cell of the copy, and the position of the word in its rows.
+    width : int
+        Bits of a word of the fabric.
+    """
     connections, layout, module = session.model.connections, session.model.layout, member.module
     for store in module.stores.values():
         if (store.name, store.width, store.depth) == (bank.name, bank.width, bank.depth):
@@ -123,19 +148,19 @@ def _bits_of(session: Session, member: Member, bank: CellBits, width: int) -> li
             for k, column in enumerate(store.columns):
                 low = max(bank.low, column.low)
                 size = min(bank.low + width, column.low + column.width) - low
-                words = session.memories[connections.memory(member, store.cell, k)]
-                found.append(_Bits(words, low - column.low, low - bank.low, size))
+                words = session.memories[connections.memory_number(member, store.cell, k)]
+                found.append(_BitRange(words, low - column.low, low - bank.low, size))
             return [bits for bits in found if bits.width > 0]
     nets = module.signals.get(bank.name, ())
     if bank.depth > 1 or len(nets) != bank.width:
         return []
     at, found = 0, []
-    for run in runs_of(nets[bank.low : bank.low + width]):
+    for run in adjacent_runs(nets[bank.low : bank.low + width]):
         if run.cell not in module.pieces_of:
             return []
-        for k, low, size in module.split(run):
+        for k, low, size in module.split_run(run):
             # The layout gives every instance a word of its own for registers of banks.
-            words = layout.words(session.now, member.first_piece + k)[None]
-            found.append(_Bits(words, low, at, size))
+            words = layout.piece_words(session.now, member.first_piece + k)[None]
+            found.append(_BitRange(words, low, at, size))
             at += size
     return found

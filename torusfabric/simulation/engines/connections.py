@@ -1,11 +1,12 @@
 """Connections of all instances: the origin of each input bit in each instance.
 
-The modules are the elaborated modules of the netlist and two kinds of data modules: ROMs, and the
-external inputs of the fabric. All pieces of all modules are numbered in one sequence. An instance
-is a row, so the instances of a module form one array for each piece.
+The modules are the elaborated modules of the netlist and two kinds of modules without logic
+(`ExternalModule`): ROMs, and the external inputs of the fabric. Every piece of a module (see
+`elaborated`) exists once in each instance. The pieces of all modules are numbered in one sequence,
+the *piece number*; the instances of a module are its *rows*.
 
-A *part* (`Sub`) of an input is a bit range that is driven by one piece in every instance. Different
-instances may have different drivers::
+A *part* (`InputPart`) of an input is a bit range that is driven by one piece in every instance.
+Different instances may have different drivers::
 
     input of router       bits 0..31   (part 0)           bits 32..63  (part 1)
     instance 0            piece 7 of instance 12          piece 7 of instance 3
@@ -19,56 +20,58 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...rtl.arrays import Array, Fixed, Numbers, OneOf, Part, Slice, Source
+from ...rtl.arrays import Array, Constant, Constants, Part, Slice, SliceChoice, Source
 from ...rtl.netlist import ROM, Netlist
 from ...topology import IntArray
-from .elaborated import Elaborated, Piece, Store, cut
-from .kernels import Text
+from .elaborated import ElaboratedModule, ModuleMemory, Piece, cut_range
+from .kernels import KernelText
 
-__all__ = ["INPUTS", "RESET", "Connections", "Member", "Rom", "Sub"]
+__all__ = ["INPUTS", "RESET", "Connections", "ModuleInstances", "RomModule", "InputPart"]
 
-#: Name of the data module that holds the external inputs of the fabric.
+#: Name of the `ExternalModule` whose output ports are the external inputs of the fabric.
 INPUTS = "inputs"
 
 #: The external input that resets all modules.
 RESET = "rst"
 
 
-class Data:
-    """A module without logic: its output ports show pieces whose values come from elsewhere.
+class ExternalModule:
+    """A module without logic, whose output ports are pieces with values from elsewhere.
 
     Parameters
     ----------
     cell : int
-        Number that all pieces have as their cell.
+        Value for `Piece.cell` of all pieces: -2 for the external inputs, which no loop computes; 0
+        for ROMs, whose words are computed at each clock edge, as those of registers.
     ports : dict of str to int
-        Output ports and their widths.
+        Output ports and their widths in bits.
 
     Attributes
     ----------
     inputs : dict of str to (int, int)
-        The first bit and the number of bits of each input, as in `Elaborated`.
+        The first bit and the number of bits of each input, as in `ElaboratedModule`.
     pieces : list of Piece
+        Pieces of at most 64 bits, port by port.
     """
 
     def __init__(self, name: str, cell: int, ports: dict[str, int]) -> None:
         self.name = name
         self.inputs: dict[str, tuple[int, int]] = {}
-        self.stores: dict[int, Store] = {}
+        self.stores: dict[int, ModuleMemory] = {}
         self.pieces: list[Piece] = []
         self._shown: dict[str, list[tuple[int, int, int]]] = {}
         for port, width in ports.items():
-            cuts = cut(width, set(), 0)
+            cuts = cut_range(width, set(), 0)
             first = len(self.pieces)
             self._shown[port] = [(first + k, 0, size) for k, (_, size) in enumerate(cuts)]
             self.pieces += [Piece(cell, low, size, 0) for low, size in cuts]
 
-    def shown(self, port: str) -> list[tuple[int, int, int]]:
-        """Return the pieces of a port: piece, lowest bit, and width, as in `Elaborated`."""
+    def output_parts(self, port: str) -> list[tuple[int, int, int]]:
+        """Return the pieces of a port: piece, lowest bit, and width, as in `ElaboratedModule`."""
         return self._shown[port]
 
 
-class Rom(Data):
+class RomModule(ExternalModule):
     """All ROMs of one data width and one address width; each instance has contents of its own."""
 
     def __init__(self, width: int, address: int) -> None:
@@ -77,17 +80,17 @@ class Rom(Data):
         self.address = address
 
 
-class Sub(NamedTuple):
-    """A part of an input: in each instance its bits come from one piece, or are constant.
+class InputPart(NamedTuple):
+    """A bit range of an input that in each instance comes from one piece, or is constant.
 
     Parameters
     ----------
     low, width : int
         The lowest bit within the input, and the number of bits.
     source : ndarray of int, shape (instances,)
-        Number of the driving piece; -1 for a constant.
+        Piece number of the driver; -1 for a constant.
     instance : ndarray of int, shape (instances,)
-        Instance of the driving module.
+        Row of the driver: the number of the driving instance within its module.
     shift : ndarray of int, shape (instances,)
         The lowest bit within the driving piece.
     value : ndarray of uint64, shape (instances,)
@@ -103,21 +106,21 @@ class Sub(NamedTuple):
 
 
 @dataclass
-class Member:
+class ModuleInstances:
     """A module with all of its instances.
 
     Parameters
     ----------
-    module : Elaborated or Data
+    module : ElaboratedModule or ExternalModule
     arrays : list of (int, Array)
-        Arrays of instances, each with the number of its first instance.
+        Arrays of instances, each with the row of its first instance.
     count : int
         Number of instances.
     first_piece : int
         Number of the first piece of the module among all pieces.
     parts : dict of str to (list of int)
         For each input, the indices of its parts in `subs`, the lowest first.
-    subs : list of Sub
+    subs : list of InputPart
         Parts of all inputs.
     roms : ndarray of int, shape (instances,), or None
         For a ROM, the index in `contents` for each instance.
@@ -130,35 +133,38 @@ class Member:
     count: int = 0
     first_piece: int = 0
     parts: dict[str, list[int]] = field(default_factory=dict)
-    subs: list[Sub] = field(default_factory=list)
+    subs: list[InputPart] = field(default_factory=list)
     roms: np.ndarray | None = None
     contents: list[tuple[int, ...]] = field(default_factory=list)
 
-    def add(self, array: Array) -> None:
-        """Append an array of instances."""
+    def append_array(self, array: Array) -> None:
+        """Append an array of instances, which get the next rows."""
         self.arrays.append((self.count, array))
         self.count += len(array)
 
     @property
-    def nodes(self) -> np.ndarray:
+    def node_numbers(self) -> np.ndarray:
         """The node of each instance, for a module whose instances belong to nodes."""
         return np.concatenate([array.nodes for _, array in self.arrays if array.nodes is not None])
 
-    def name(self, number: int) -> str:
-        """Return the name of an instance."""
+    def instance_name(self, number: int) -> str:
+        """Return the name in the netlist of the instance in a row."""
         first, array = next(each for each in reversed(self.arrays) if each[0] <= number)
         return array.name.format(array.index[number - first])
 
 
-class Column(NamedTuple):
-    """A bit range of an input, over the instances of one array.
+class InputColumn(NamedTuple):
+    """The drivers of a bit range of an input, for all instances of one array.
+
+    Only used while inputs are cut into parts. It has nothing to do with `MemoryColumn`.
 
     Parameters
     ----------
     shape : ndarray of int
-        For each instance, the number of the triple (driver, lowest bit, width) in `_shapes`.
+        For each instance, the number that `Connections` gives to the triple (driver, lowest bit,
+        width); see `_number_shape`. A driver is a module and its output port, or None.
     row : ndarray of int
-        For each instance, the instance of the driving module.
+        For each instance, the row of the driving instance within its module.
     value : int or ndarray of int
         The constant, for a range without a driver.
     """
@@ -168,10 +174,10 @@ class Column(NamedTuple):
     value: int | np.ndarray
 
 
-class Family(NamedTuple):
-    """Drivers of the nets that share a name pattern such as ``sent_{}``, by the number in the name.
+class NetFamily(NamedTuple):
+    """Drivers of all nets with one name pattern, such as ``sent_{}`` for ``sent_0``, ``sent_1``.
 
-    A net with a name of its own is a family with the single number 0.
+    A net whose name matches no pattern is a family with the single number 0.
 
     Parameters
     ----------
@@ -180,7 +186,7 @@ class Family(NamedTuple):
     which : ndarray of int
         For each net number, the index in `drivers`; -1 for a missing net.
     row : ndarray of int
-        For each net number, the instance of the driving module.
+        For each net number, the row of the driving instance within its module.
     """
 
     drivers: list[tuple[str, str]]
@@ -198,33 +204,36 @@ class Connections:
 
     Attributes
     ----------
-    members : dict of str to Member
-        Modules with their instances.
-    pieces : list of (Member, int)
+    members : dict of str to ModuleInstances
+        Modules with their instances, by module name.
+    pieces : list of (ModuleInstances, int)
         Module and index within the module, for each piece number.
-    memories : list of (Member, Store, int)
-        Module, memory and index of the column, for each column number.
+    memories : list of (ModuleInstances, ModuleMemory, int)
+        All columns of all memories: module, memory, and index of the column in the memory. The
+        index in this list is the *memory number* of the column.
     """
 
     def __init__(self, netlist: Netlist, word: int) -> None:
         self.netlist = netlist
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ModuleInstances] = {}
         self._shapes: dict[tuple[Any, ...], int] = {}
-        self._families: dict[str, Family] = {}
-        self._gather(word)
+        self._families: dict[str, NetFamily] = {}
+        self._collect_instances(word)
         for name in (*netlist.inputs, RESET):
             self._add_driver(name, (INPUTS, name), np.array([0]), 0)
-        self._number()
+        self._number_pieces()
         for member in self.members.values():
             for port, (_, width) in member.module.inputs.items():
                 if port != "clk":
                     member.parts[port] = []
                     self._connect_port(member, port, width)
-        self._texts: dict[int, Text] = {}
+        self._texts: dict[int, KernelText] = {}
 
-    def _gather(self, word: int) -> None:
+    def _collect_instances(self, word: int) -> None:
         """Collect the modules, the instances of each, and the drivers of all nets."""
-        self.members[INPUTS] = Member(Data(INPUTS, -2, self.netlist.inputs | {RESET: 1}), count=1)
+        self.members[INPUTS] = ModuleInstances(
+            ExternalModule(INPUTS, -2, self.netlist.inputs | {RESET: 1}), count=1
+        )
         for array in self.netlist.arrays:
             name = array.module
             if array.roms is not None:
@@ -234,13 +243,15 @@ class Connections:
                 )
                 name = f"{ROM} {width} {address}"
                 if name not in self.members:
-                    self.members[name] = Member(Rom(width, address))
+                    self.members[name] = ModuleInstances(RomModule(width, address))
             elif name not in self.members:
-                self.members[name] = Member(Elaborated(name, self.netlist.modules[name](), word))
-            self._drive(name, self.members[name].count, array)
-            self.members[name].add(array)
+                self.members[name] = ModuleInstances(
+                    ElaboratedModule(name, self.netlist.modules[name](), word)
+                )
+            self._register_drivers(name, self.members[name].count, array)
+            self.members[name].append_array(array)
         for member in self.members.values():
-            if not isinstance(member.module, Rom):
+            if not isinstance(member.module, RomModule):
                 continue
             known: dict[tuple[int, ...], int] = {}
             found = []
@@ -250,28 +261,48 @@ class Connections:
                 found.append(np.array(numbers)[array.roms.which])
             member.roms, member.contents = np.concatenate(found), [*known]
 
-    def _drive(self, name: str, first: int, array: Array) -> None:
-        """Register the nets that the instances of an array drive."""
+    def _register_drivers(self, name: str, first: int, array: Array) -> None:
+        """Register the instances of an array as the drivers of the nets at their outputs.
+
+        Parameters
+        ----------
+        name : str
+            Module of the array.
+        first : int
+            Row of the first instance of the array.
+        """
         for port, (net, _) in array.outputs.items():
             self._add_driver(
                 net, (name, port), array.index if "{}" in net else np.array([0]), first
             )
 
     def _add_driver(self, net: str, driver: tuple[str, str], index: IntArray, first: int) -> None:
-        """Register a port as the driver of nets `index`; `first` is the first driving row."""
+        """Register rows ``first``, ``first + 1``, .. of a module as drivers of a family of nets.
+
+        Parameters
+        ----------
+        net : str
+            Name of the net, or name pattern of the family.
+        driver : tuple of (str, str)
+            Driving module and its output port.
+        index : ndarray of int
+            For each driving row, the number of the driven net in the family.
+        first : int
+            The first driving row.
+        """
         size = 1 + int(index.max())
-        family = self._families.get(net, Family([], np.zeros(0, int), np.zeros(0, int)))
+        family = self._families.get(net, NetFamily([], np.zeros(0, int), np.zeros(0, int)))
         which, row = (
             np.pad(each, (0, max(size - len(each), 0)), constant_values=-1) for each in family[1:]
         )
         which[index] = len(family.drivers)
         row[index] = first + np.arange(len(index))
-        self._families[net] = Family([*family.drivers, driver], which, row)
+        self._families[net] = NetFamily([*family.drivers, driver], which, row)
 
-    def _family(self, net: str) -> tuple[Family, int]:
+    def _find_family(self, net: str) -> tuple[NetFamily, int]:
         """Return the family of a net and the number of the net within the family."""
         if "{}" in net and net not in self._families:
-            self._families[net] = self._named_alike(net)
+            self._families[net] = self._match_pattern(net)
         if net in self._families:
             return self._families[net], 0
         for found in re.finditer(r"(?<=_)\d+(?=_|$)", net):
@@ -281,27 +312,27 @@ class Connections:
                 return family, number
         raise KeyError(net)
 
-    def _named_alike(self, net: str) -> Family:
-        """Return a family of nets with names of their own that match a pattern with ``{}``."""
+    def _match_pattern(self, net: str) -> NetFamily:
+        """Return the family of a pattern whose nets were registered one by one, by full names."""
         pattern = re.compile(re.escape(net).replace(r"\{\}", r"(\d+)"))
         every = [found for found in map(pattern.fullmatch, self._families) if found]
-        family = Family([], *np.full((2, 1 + max(int(found[1]) for found in every)), -1))
+        family = NetFamily([], *np.full((2, 1 + max(int(found[1]) for found in every)), -1))
         for found in every:
             one, number = self._families[found[0]], int(found[1])
             family.which[number], family.row[number] = len(family.drivers), one.row[0]
             family.drivers.append(one.drivers[one.which[0]])
         return family
 
-    def _number(self) -> None:
+    def _number_pieces(self) -> None:
         """Number all pieces and columns, after every connected output has added its pieces."""
         for family in self._families.values():
             for name, port in family.drivers:
-                self.members[name].module.shown(port)
-        self.pieces: list[tuple[Member, int]] = []
+                self.members[name].module.output_parts(port)
+        self.pieces: list[tuple[ModuleInstances, int]] = []
         for member in self.members.values():
             member.first_piece = len(self.pieces)
             self.pieces += [(member, k) for k in range(len(member.module.pieces))]
-        self.memories: list[tuple[Member, Store, int]] = []
+        self.memories: list[tuple[ModuleInstances, ModuleMemory, int]] = []
         self._memory: dict[tuple[int, int, int], int] = {}
         for member in self.members.values():
             for store in member.module.stores.values():
@@ -310,25 +341,33 @@ class Connections:
                     self._memory[key] = len(self.memories)
                     self.memories.append((member, store, column))
 
-    def piece(self, number: int) -> Piece:
-        """Return a piece, given its number."""
+    def piece_at(self, number: int) -> Piece:
+        """Return the piece with a piece number."""
         member, k = self.pieces[number]
         return member.module.pieces[k]
 
-    def memory(self, member: Member, cell: int, column: int) -> int:
-        """Return the number of a column of a memory."""
+    def memory_number(self, member: ModuleInstances, cell: int, column: int) -> int:
+        """Return the memory number of a column: its index in `memories`.
+
+        Parameters
+        ----------
+        cell : int
+            Cell of the memory in the module.
+        column : int
+            Index of the column in the memory.
+        """
         return self._memory[id(member), cell, column]
 
-    def resolved(self, part: Part | Fixed) -> list[tuple[Any, int, int, int]]:
+    def find_drivers(self, part: Part | Constant) -> list[tuple[Any, int, int, int]]:
         """Return the drivers of a net or constant, the lowest bits first.
 
         Returns
         -------
         list of (driver, int, int, int)
-            Module and port of the driver, lowest bit, width, and instance; for a constant the
-            driver is None and its value stands for the lowest bit.
+            Module and port of the driver, lowest bit in that port, width, and driving row. For a
+            constant the driver is None, and the second entry is the value.
         """
-        if isinstance(part, Fixed):
+        if isinstance(part, Constant):
             return [(None, part.value & (1 << part.width) - 1, part.width, 0)]
         if part.net in self.netlist.wired:
             found, place = [], 0
@@ -339,23 +378,30 @@ class Connections:
                 )
                 if low < high:
                     inner = Part(piece.net, piece.start + low - place, high - low)
-                    found += self.resolved(inner)
+                    found += self.find_drivers(inner)
                 place += piece.width
             return found
-        family, number = self._family(part.net)
+        family, number = self._find_family(part.net)
         driver = family.drivers[family.which[number]]
         return [(driver, part.start, part.width, int(family.row[number]))]
 
-    def parts_of(
+    def pieces_behind(
         self, driver: tuple[str, str], start: int, width: int
     ) -> Iterator[tuple[int | None, int, int]]:
-        """Yield the pieces behind bits of an output: piece number, lowest bit, and width.
+        """Yield the pieces that make up a bit range of an output of a module, the lowest first.
 
-        A constant has None for the piece and its value for the lowest bit.
+        Yields
+        ------
+        number : int or None
+            Piece number; None for constant bits.
+        low : int
+            Lowest bit within the piece; the value, for constant bits.
+        width : int
+            Number of bits.
         """
         name, port = driver
         member, place = self.members[name], 0
-        for number, low, size in member.module.shown(port):
+        for number, low, size in member.module.output_parts(port):
             a, b = max(start, place), min(start + width, place + size)
             if a < b:
                 if number is None:
@@ -364,15 +410,15 @@ class Connections:
                     yield member.first_piece + number, low + a - place, b - a
             place += size
 
-    def _connect_port(self, member: Member, port: str, width: int) -> None:
+    def _connect_port(self, member: ModuleInstances, port: str, width: int) -> None:
         """Find the origin of each bit of an input in each instance, and cut it into parts."""
-        missing: Source = Slice(RESET, None, 0, 1) if port == RESET else Fixed(0, width)
+        missing: Source = Slice(RESET, None, 0, 1) if port == RESET else Constant(0, width)
         # Each entry: lowest bit, width, piece or None, lowest bit in the piece, instances, and the
         # driving rows or constants.
         found: list[tuple[int, int, int | None, int, IntArray, Any]] = []
         for first, array in member.arrays:
             columns = [column for part in array.inputs.get(port, (missing,))
-                       for column in self._columns(part, len(array))]  # fmt: skip
+                       for column in self._source_columns(part, len(array))]  # fmt: skip
             shapes = np.stack([column.shape for column in columns])
             different, alike = np.unique(shapes, axis=1, return_inverse=True)
             every = [*self._shapes]
@@ -386,15 +432,15 @@ class Connections:
                         found.append((at, size, None, 0, there, value))
                         at += size
                         continue
-                    for source, start, bits in self.parts_of(driver, low, size):
+                    for source, start, bits in self.pieces_behind(driver, low, size):
                         what = start if source is None else column.row[rows]
                         found.append(
                             (at, bits, source, 0 if source is None else start, there, what)
                         )
                         at += bits
-        for low, size in cut(width, {at for at, *_ in found}, 0):
+        for low, size in cut_range(width, {at for at, *_ in found}, 0):
             count = member.count
-            sub = Sub(low, size, np.full(count, -1), np.zeros(count, np.int64),
+            sub = InputPart(low, size, np.full(count, -1), np.zeros(count, np.int64),
                       np.zeros(count, np.int64), np.zeros(count, np.uint64))  # fmt: skip
             for at, bits, source, start, here, what in found:
                 if not at <= low < at + bits:
@@ -407,58 +453,58 @@ class Connections:
             member.parts[port].append(len(member.subs))
             member.subs.append(sub)
 
-    def _columns(self, part: Source, count: int) -> list[Column]:
-        """Return the columns of one source of an input, over `count` instances."""
+    def _source_columns(self, part: Source, count: int) -> list[InputColumn]:
+        """Return the drivers of one source of an input, for the `count` instances of an array."""
         none = np.zeros(count, int)
-        if isinstance(part, Fixed):
-            return [self._column(None, 0, part.width, none, part.value)]
-        if isinstance(part, Numbers):
-            return [self._column(None, 0, part.width, none, part.values)]
+        if isinstance(part, Constant):
+            return [self._make_column(None, 0, part.width, none, part.value)]
+        if isinstance(part, Constants):
+            return [self._make_column(None, 0, part.width, none, part.values)]
         if isinstance(part, Slice) and part.number is None and isinstance(part.start, int):
             return [
-                self._column(driver, low if driver else 0, size, np.full(count, instance),
+                self._make_column(driver, low if driver else 0, size, np.full(count, instance),
                              0 if driver else low)
                 for driver, low, size, instance in
-                self.resolved(Part(part.net, part.start, part.width))
+                self.find_drivers(Part(part.net, part.start, part.width))
             ]  # fmt: skip
         shape, row = np.empty(count, int), np.empty(count, int)
-        every = part.each() if isinstance(part, OneOf) else [(np.arange(count), part)]
+        every = part.used_slices() if isinstance(part, SliceChoice) else [(np.arange(count), part)]
         for rows, each in every:
-            family, one = self._family(each.net)
+            family, one = self._find_family(each.net)
             number = np.full(len(rows), one) if each.number is None else each.number
             row[rows] = family.row[number]
             key = family.which[number] * (1 << 32) + each.start
             used, alike = np.unique(key, return_inverse=True)
-            numbers = [self._shape(family.drivers[k >> 32], k & 0xFFFFFFFF, each.width)
+            numbers = [self._number_shape(family.drivers[k >> 32], k & 0xFFFFFFFF, each.width)
                        for k in used.tolist()]  # fmt: skip
             shape[rows] = np.array(numbers)[alike.ravel()]
-        return [Column(shape, row, 0)]
+        return [InputColumn(shape, row, 0)]
 
-    def _shape(self, driver: tuple[str, str] | None, low: int, size: int) -> int:
-        """Return the number of a driver together with its lowest bit and width."""
+    def _number_shape(self, driver: tuple[str, str] | None, low: int, size: int) -> int:
+        """Return the number of the triple (driver, lowest bit, width); a new one gets the next."""
         return self._shapes.setdefault((driver, low, size), len(self._shapes))
 
-    def _column(
+    def _make_column(
         self, driver: tuple[str, str] | None, low: int, size: int, row: IntArray, value: Any
-    ) -> Column:
-        """Return the column of bits that have the same driver in every instance."""
-        return Column(np.full_like(row, self._shape(driver, low, size)), row, value)
+    ) -> InputColumn:
+        """Return the drivers of a bit range that has the same driving port in every instance."""
+        return InputColumn(np.full_like(row, self._number_shape(driver, low, size)), row, value)
 
-    def text(self, number: int) -> Text:
-        """Return the C++ lines for the next value of one piece."""
+    def next_value_lines(self, number: int) -> KernelText:
+        """Return the C++ lines for the next value of the piece `number`; made once, then cached."""
         if number not in self._texts:
             member, k = self.pieces[number]
-            made = self._texts[number] = self.new_text(member)
-            if isinstance(member.module, Elaborated):
-                made.becomes(k)
-            elif isinstance(member.module, Rom):
-                made.value(range(2, 2 + member.module.address))
+            made = self._texts[number] = self.make_kernel_text(member)
+            if isinstance(member.module, ElaboratedModule):
+                made.next_value(k)
+            elif isinstance(member.module, RomModule):
+                made.value_of(range(2, 2 + member.module.address))
         return self._texts[number]
 
-    def new_text(self, member: Member) -> Text:
-        """Return an empty `Text` for a module, which knows how its inputs are cut into parts."""
+    def make_kernel_text(self, member: ModuleInstances) -> KernelText:
+        """Return a `KernelText` for a module, still without lines."""
 
-        def parts(port: str) -> list[tuple[int, int, int]]:
+        def input_parts(port: str) -> list[tuple[int, int, int]]:
             return [(k, member.subs[k].low, member.subs[k].width) for k in member.parts[port]]
 
-        return Text(member.module, parts)
+        return KernelText(member.module, input_parts)

@@ -1,8 +1,9 @@
 """The protocol between an adapter, which drives ports, and an engine, which simulates clock edges.
 
-An adapter writes its work as a generator. The generator yields `Edges`: the number of clock edges
-and the input values at each edge. The engine simulates them and sends back `Passed`: the number of
-edges that passed and the requested output values. The adapter contains no code for one engine.
+An adapter writes its work, such as "write all messages, start, read all words", as a generator (an
+`Access`). The generator yields `EdgeRequest`: the number of clock edges and the input values at
+each edge. The engine simulates them and sends back `EdgeResult`: the number of edges that passed
+and the requested output values. The work is therefore written once for all engines.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-__all__ = ["Access", "Edges", "Passed", "carry_out"]
+__all__ = ["Access", "EdgeRequest", "EdgeResult", "run_access"]
 
 _Result = TypeVar("_Result")
 
 
-class Edges(NamedTuple):
+class EdgeRequest(NamedTuple):
     """A request to simulate clock edges.
 
     Parameters
@@ -29,7 +30,8 @@ class Edges(NamedTuple):
     shows : sequence of str
         Outputs to sample before each edge.
     busy : str
-        An output; the request ends early when this output is low. Empty for none.
+        Name of an output. The request ends before the first edge at which this output is low.
+        Empty to simulate `most` edges in any case.
     report : function of int, optional
         Called from time to time with the number of edges that have passed.
     """
@@ -41,8 +43,8 @@ class Edges(NamedTuple):
     report: Callable[[int], object] | None = None
 
 
-class Passed(NamedTuple):
-    """The answer of an engine to `Edges`.
+class EdgeResult(NamedTuple):
+    """The answer of an engine to `EdgeRequest`.
 
     Parameters
     ----------
@@ -60,11 +62,19 @@ class Passed(NamedTuple):
 
 
 #: The work of an adapter at ports; its return value is the result of the work.
-Access: TypeAlias = Generator[Edges, Passed, _Result]
+Access: TypeAlias = Generator[EdgeRequest, EdgeResult, _Result]
 
 
-def carry_out(access: Access[_Result], play: Callable[[Edges], Passed]) -> _Result:
-    """Run an access: answer each of its requests with `play`, and return its result."""
+def run_access(access: Access[_Result], play: Callable[[EdgeRequest], EdgeResult]) -> _Result:
+    """Execute the work of an adapter and return its result.
+
+    Parameters
+    ----------
+    access : Access
+        The work; it has not begun yet.
+    play : function of EdgeRequest -> EdgeResult
+        Simulates the clock edges of one request.
+    """
     try:
         edges = next(access)
         while True:

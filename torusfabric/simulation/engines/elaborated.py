@@ -1,9 +1,10 @@
 """Modules as the compiled engine steps them: registers cut into pieces, memories cut into columns.
 
-Amaranth elaborates each module into cells. A register is cut into *pieces* of at most 64 bits, at
-flit boundaries and at bits whose values come from different origins. Each piece is one native word
-of the C++ model. A memory is cut into *columns*, one for each write enable. An output whose value
-comes from logic becomes a piece as well, a *combinational* piece.
+Amaranth elaborates each module into *cells*: registers, memories, operators and so on. Cells are
+numbered; cell 0 stands for the ports of the module. A register is cut into *pieces* of at most 64
+bits, at flit boundaries and at bits whose values come from different origins. Each piece is one
+native word of the C++ model. A memory is cut into *columns*, one for each write enable. An output
+whose value comes from logic becomes a piece as well, a *combinational* piece.
 
 ::
 
@@ -24,24 +25,24 @@ from ...errors import WorkFailed
 from ...rtl.amaranth_private import make_netlist, nir
 from ...rtl.core.store import CellBits
 from ...rtl.netlist import Leaf
-from .expressions import NATIVE
+from .expressions import NATIVE_BITS
 
 __all__ = [
-    "Column",
-    "Elaborated",
+    "MemoryColumn",
+    "ElaboratedModule",
     "Nets",
     "Piece",
-    "Run",
-    "Store",
-    "cut",
-    "runs_of",
+    "BitRun",
+    "ModuleMemory",
+    "cut_range",
+    "adjacent_runs",
 ]
 
 #: Bits of a value by Amaranth's numbers: 0 and 1 are constants, others are cell << 16 | output bit.
 Nets = Sequence[int]
 
 
-class Run(NamedTuple):
+class BitRun(NamedTuple):
     """Adjacent output bits of one cell.
 
     Parameters
@@ -65,13 +66,15 @@ class Piece(NamedTuple):
     Parameters
     ----------
     cell : int
-        Cell of the register; -1 for a combinational piece.
+        Cell of the register; -1 for a combinational piece. For pieces of an `ExternalModule` see
+        there.
     low, width : int
-        The lowest bit within the register, and the number of bits.
+        The lowest bit within the register or output port (0 in a combinational piece), and the
+        number of bits.
     init : int
         Value after reset.
     nets : tuple of int
-        Bits of the value of a combinational piece.
+        Bits whose value a combinational piece has, as `Nets`; empty for other pieces.
     """
 
     cell: int
@@ -81,7 +84,7 @@ class Piece(NamedTuple):
     nets: tuple[int, ...] = ()
 
 
-class Column(NamedTuple):
+class MemoryColumn(NamedTuple):
     """A bit range that is cut out of every word of a memory."""
 
     low: int
@@ -89,7 +92,7 @@ class Column(NamedTuple):
 
 
 @dataclass
-class Store:
+class ModuleMemory:
     """A memory of a module.
 
     Parameters
@@ -100,8 +103,8 @@ class Store:
         Bits of a word, and number of words.
     init : tuple of int
         Initial words.
-    columns : list of Column
-        Bit ranges that share a write enable.
+    columns : list of MemoryColumn
+        Bit ranges of the words, each with one write enable, the lowest first.
     writers : list of int
         Cells of the write ports.
     """
@@ -111,12 +114,15 @@ class Store:
     width: int
     depth: int
     init: tuple[int, ...]
-    columns: list[Column] = field(default_factory=list)
+    columns: list[MemoryColumn] = field(default_factory=list)
     writers: list[int] = field(default_factory=list)
 
 
-def runs_of(nets: Nets) -> Iterator[Run]:
-    """Yield the longest runs of adjacent bits; adjacent constant bits are one run."""
+def adjacent_runs(nets: Nets) -> Iterator[BitRun]:
+    """Cut bits into the longest runs of adjacent bits of one cell, and yield the runs in order.
+
+    Neighbouring constant bits form one run.
+    """
     at = 0
     while at < len(nets):
         first, end = nets[at], at + 1
@@ -125,15 +131,15 @@ def runs_of(nets: Nets) -> Iterator[Run]:
             while end < len(nets) and nets[end] < 2:
                 value |= nets[end] << end - at
                 end += 1
-            yield Run(None, value, end - at)
+            yield BitRun(None, value, end - at)
         else:
             while end < len(nets) and nets[end] == first + end - at:
                 end += 1
-            yield Run(first >> 16, first & 0xFFFF, end - at)
+            yield BitRun(first >> 16, first & 0xFFFF, end - at)
         at = end
 
 
-def cut(width: int, cuts: set[int], word: int) -> list[tuple[int, int]]:
+def cut_range(width: int, cuts: set[int], word: int) -> list[tuple[int, int]]:
     """Cut a range of bits into parts of at most 64 bits.
 
     Parameters
@@ -156,13 +162,13 @@ def cut(width: int, cuts: set[int], word: int) -> list[tuple[int, int]]:
     found, low = [], 0
     for end in ends:
         while low < end:
-            size = min(end - low, NATIVE)
+            size = min(end - low, NATIVE_BITS)
             found.append((low, size))
             low += size
     return found
 
 
-class Elaborated:
+class ElaboratedModule:
     """A module of a netlist after elaboration.
 
     Parameters
@@ -179,18 +185,19 @@ class Elaborated:
     outputs : dict of str to tuple of int
         Bits of each output.
     pieces : list of Piece
-        Pieces of registers, followed by the combinational pieces that `shown` adds.
+        Pieces of registers, followed by the combinational pieces that `output_parts` adds.
     pieces_of : dict of int to (list of int)
         Numbers of the pieces of each register, by its cell.
-    stores : dict of int to Store
+    stores : dict of int to ModuleMemory
         Memories by their cells.
     banks : dict of int to (list of CellBits)
-        For each memory number of an endpoint, the bits of cells that hold its words, one entry per
-        copy.
+        For an endpoint: where the words of each of its memories are, one entry per copy of the
+        memory; see `torusfabric.rtl.core.store.StoreModule`. Empty for other modules.
     signals : dict of str to tuple of int
-        Bits of each register that is a bank, by its name.
+        Registers that hold words of `banks`, since a memory of one word is a register: name -> its
+        bits, as `Nets`.
     bank_cells : set of int
-        Cells of the registers that are banks.
+        Cells of these registers.
     """
 
     def __init__(self, name: str, leaf: Leaf, word: int) -> None:
@@ -202,7 +209,7 @@ class Elaborated:
             ports["__".join(map(str, path))] = value
             # With bound inputs a module elaborates as inside a fabric, without synthesis wrappers.
             if ports is inputs and len(path) == 1:
-                leaf.bind(str(path[0]), [value])
+                leaf.bind_input(str(path[0]), [value])
         netlist = make_netlist(leaf, inputs, outputs)
         self.cells: list[Any] = [None, *netlist.cells[1:]]
         self.inputs = dict(netlist.top.ports_i)
@@ -214,7 +221,7 @@ class Elaborated:
         self.bank_cells = {net >> 16 for nets in self.signals.values() for net in nets}
         # Cut each memory where the write enable changes.
         stores = {
-            number: Store(number, cell.name, cell.width, cell.depth, cell.init)
+            number: ModuleMemory(number, cell.name, cell.width, cell.depth, cell.init)
             for number, cell in enumerate(self.cells)
             if isinstance(cell, nir.Memory)
         }
@@ -222,8 +229,10 @@ class Elaborated:
             if isinstance(cell, nir.SyncWritePort):
                 stores[cell.memory].writers.append(number)
         for store in stores.values():
-            cuts = {at for k in store.writers for at in _ends(self.cells[k].en)}
-            store.columns = [Column(*each) for each in cut(store.width, cuts, self._word)]
+            cuts = {at for k in store.writers for at in _run_starts(self.cells[k].en)}
+            store.columns = [
+                MemoryColumn(*each) for each in cut_range(store.width, cuts, self._word)
+            ]
         self.stores = stores
         self.pieces: list[Piece] = []
         self.pieces_of: dict[int, list[int]] = {}
@@ -234,7 +243,7 @@ class Elaborated:
         """Cut registers, and the output registers of memories, into pieces."""
         for number, cell in enumerate(self.cells):
             if isinstance(cell, nir.FlipFlop):
-                found = cut(len(cell.data), self._origins(cell.data), self._word)
+                found = cut_range(len(cell.data), self._origin_changes(cell.data), self._word)
                 init = cell.init
             elif isinstance(cell, nir.SyncReadPort):
                 found, init = list(self.stores[cell.memory].columns), 0
@@ -242,31 +251,35 @@ class Elaborated:
                 continue
             self.pieces_of[number] = []
             for low, width in found:
-                self._add(Piece(number, low, width, init >> low & (1 << width) - 1))
+                self._add_piece(Piece(number, low, width, init >> low & (1 << width) - 1))
 
-    def _add(self, piece: Piece) -> int:
+    def _add_piece(self, piece: Piece) -> int:
         if piece.cell >= 0:
             self.pieces_of[piece.cell].append(len(self.pieces))
         self.pieces.append(piece)
         return len(self.pieces) - 1
 
-    def _origins(self, nets: Nets) -> set[int]:
-        """Return the positions at which the origin of bits changes."""
+    def _origin_changes(self, nets: Nets) -> set[int]:
+        """Return the positions in a value at which a new origin begins.
+
+        A position counts if the bit before comes from another cell, or takes another branch of a
+        multiplexer or assignment.
+        """
         cuts, at = set(), 0
-        for run in runs_of(nets):
+        for run in adjacent_runs(nets):
             cuts.add(at)
             cell = None if run.cell is None else self.cells[run.cell]
             if isinstance(cell, nir.AssignmentList):
                 for each in cell.assignments:
-                    inner = {each.start + end for end in _ends(each.value)}
+                    inner = {each.start + end for end in _run_starts(each.value)}
                     cuts |= {at + end - run.low for end in inner | {each.start}}
             elif isinstance(cell, nir.Operator) and cell.operator == "m":
                 for value in cell.inputs[1:]:
-                    cuts |= {at + end - run.low for end in _ends(value)}
+                    cuts |= {at + end - run.low for end in _run_starts(value)}
             at += run.width
         return cuts
 
-    def shown(self, port: str) -> list[tuple[int | None, int, int]]:
+    def output_parts(self, port: str) -> list[tuple[int | None, int, int]]:
         """Return an output as parts, the lowest first; adds combinational pieces at the first call.
 
         Returns
@@ -276,26 +289,29 @@ class Elaborated:
             width.
         """
         if port not in self._shown:
-            self._shown[port] = [*self._parts(self.outputs[port])]
+            self._shown[port] = [*self._piece_parts(self.outputs[port])]
         return self._shown[port]
 
-    def _parts(self, nets: Nets) -> Iterator[tuple[int | None, int, int]]:
-        """Yield bits as parts of pieces; bits that no register drives become new pieces."""
-        at, nets = 0, self.simple(nets)
-        for run in runs_of(nets):
+    def _piece_parts(self, nets: Nets) -> Iterator[tuple[int | None, int, int]]:
+        """Yield bits as parts of pieces; bits that no register drives become combinational pieces.
+
+        The parts have the form of `output_parts`.
+        """
+        at, nets = 0, self.resolve_assignments(nets)
+        for run in adjacent_runs(nets):
             if run.cell is None:
                 yield None, run.low, run.width
             elif run.cell in self.pieces_of:
-                for number, low, width in self.split(run):
+                for number, low, width in self.split_run(run):
                     yield number, low, width
             else:
                 inner = nets[at : at + run.width]
-                for low, size in cut(run.width, set(), self._word):
+                for low, size in cut_range(run.width, set(), self._word):
                     piece = Piece(-1, 0, size, 0, tuple(inner[low : low + size]))
-                    yield self._add(piece), 0, size
+                    yield self._add_piece(piece), 0, size
             at += run.width
 
-    def split(self, run: Run) -> Iterator[tuple[int, int, int]]:
+    def split_run(self, run: BitRun) -> Iterator[tuple[int, int, int]]:
         """Yield the pieces of a run of register bits: piece, lowest bit within it, and width."""
         assert run.cell is not None
         for number in self.pieces_of[run.cell]:
@@ -305,8 +321,11 @@ class Elaborated:
             if low < high:
                 yield number, low - piece.low, high - low
 
-    def simple(self, nets: Nets) -> tuple[int, ...]:
-        """Return bits with unconditional assignments replaced by the assigned bits."""
+    def resolve_assignments(self, nets: Nets) -> tuple[int, ...]:
+        """Replace bits that are always assigned the same other bits by these, and return all bits.
+
+        Why: an output that is merely a copy of a register then needs no piece of its own.
+        """
         found = []
         for net in nets:
             while net > 1 and isinstance(cell := self.cells[net >> 16], nir.AssignmentList):
@@ -321,7 +340,7 @@ class Elaborated:
             found.append(net)
         return tuple(found)
 
-    def data(self, piece: Piece) -> Nets:
+    def next_bits(self, piece: Piece) -> Nets:
         """Return the bits that a piece of a register takes at the next clock edge."""
         cell = self.cells[piece.cell]
         if not isinstance(cell, nir.FlipFlop):
@@ -329,10 +348,10 @@ class Elaborated:
         return cell.data[piece.low : piece.low + piece.width]
 
 
-def _ends(nets: Nets) -> set[int]:
+def _run_starts(nets: Nets) -> set[int]:
     """Return the positions at which runs of bits begin."""
     found, at = set(), 0
-    for run in runs_of(nets):
+    for run in adjacent_runs(nets):
         found.add(at)
         at += run.width
     # A repeated bit, such as an enable for many bits, counts as one run.

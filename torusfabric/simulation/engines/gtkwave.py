@@ -18,7 +18,7 @@ import numpy as np
 
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Part, Role
-from ...toolchain.quoting import visible
+from ...toolchain.quoting import escape_unprintable
 from ...topology import Topology
 
 __all__ = ["WaveLine", "gtkwave_text", "wave_lines"]
@@ -42,7 +42,7 @@ class WaveLine(NamedTuple):
     part: Part
 
     @property
-    def scope(self) -> str:
+    def vcd_scope(self) -> str:
         """The VCD scope of the node; empty for the whole fabric."""
         return "" if self.node is None else f"node_{self.node}"
 
@@ -57,7 +57,7 @@ def wave_lines(fabric: Fabric) -> list[WaveLine]:
         then its other outputs.
     """
     netlist = fabric.netlist
-    whole = dict.fromkeys([*netlist.inputs, *netlist.nets])
+    whole = dict.fromkeys([*netlist.inputs, *netlist.net_widths])
     ports: dict[int, list[WaveLine]] = {}
     others: dict[int, list[WaveLine]] = {}
     for instance in netlist.instances:
@@ -67,20 +67,25 @@ def wave_lines(fabric: Fabric) -> list[WaveLine]:
         for net in outputs.values():
             whole.pop(net, None)
         if instance.role is Role.ROUTER:
-            sent = netlist.words(outputs.pop("tx"), fabric.width)
+            sent = netlist.split_net(outputs.pop("tx"), fabric.width)
             # A router has inputs only for words that it forwards, so in-ports come from the core.
-            came = [next(each.parts(1)) for each in fabric.core.build.arriving(np.array([node]))]
+            came = [
+                next(each.instance_parts(1))
+                for each in fabric.core.build.arriving_nets(np.array([node]))
+            ]
             ports.setdefault(node, []).extend(
                 WaveLine(node, f"{kind}_{name}", part)
                 for kind, parts in (("out", sent), ("in", came))
                 for name, part in zip(fabric.program.topology.port_names, parts, strict=False)
-                if part.net in netlist.nets
+                if part.net in netlist.net_widths
             )
         others.setdefault(node, []).extend(
-            WaveLine(node, net.removesuffix(f"_{node}"), *netlist.whole(net))
+            WaveLine(node, net.removesuffix(f"_{node}"), *netlist.all_bits(net))
             for net in sorted({*outputs.values()})
         )
-    found = [WaveLine(None, net, *netlist.whole(net)) for net in whole if net not in netlist.wired]
+    found = [
+        WaveLine(None, net, *netlist.all_bits(net)) for net in whole if net not in netlist.wired
+    ]
     for node in sorted(others):
         found += ports.get(node, []) + others[node]
     return found
@@ -106,7 +111,7 @@ def gtkwave_text(wave: Path, scope: str, topology: Topology, lines: Sequence[Wav
     save = GTKWSave(text)
     # With absolute names GTKWave also finds both files after they were moved together. Invalid
     # UTF-8 bytes in the name are kept, or else GTKWave would look for another file.
-    path = visible(str(wave), keep="".join(map(chr, range(0xDC80, 0xDD00))))
+    path = escape_unprintable(str(wave), keep="".join(map(chr, range(0xDC80, 0xDD00))))
     save.dumpfile(path)
     save.savefile(str(Path(path).with_suffix(".gtkw")))
     save.treeopen(prefix)
@@ -115,9 +120,9 @@ def gtkwave_text(wave: Path, scope: str, topology: Topology, lines: Sequence[Wav
         save.trace(prefix + name, alias=name)
     for node, shown in groupby(lines, lambda line: line.node):
         title = "fabric" if node is None else f"node {node} {topology.node_name(node)}"
-        with save.group(visible(title), closed=node is not None):
+        with save.group(escape_unprintable(title), closed=node is not None):
             for line in shown:
-                full = f"{prefix}{line.scope}{'.' * bool(line.scope)}{line.name}"
+                full = f"{prefix}{line.vcd_scope}{'.' * bool(line.vcd_scope)}{line.name}"
                 bits = f"[{line.part.width - 1}:0]" if line.part.width > 1 else ""
                 # Ports are shown as ``out +0`` or ``in +0``, other signals by name.
                 way, _, port = line.name.partition("_")

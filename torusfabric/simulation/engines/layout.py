@@ -16,15 +16,15 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...topology import IntArray
-from .connections import INPUTS, Connections, Member
-from .elaborated import Elaborated
-from .expressions import size_of
-from .kernels import Leaf
+from .connections import INPUTS, Connections, ModuleInstances
+from .elaborated import ElaboratedModule
+from .expressions import native_bytes
+from .kernels import LoopRead
 
-__all__ = ["Layout"]
+__all__ = ["ArenaLayout"]
 
 
-def _mixed(values: np.ndarray) -> np.ndarray:
+def _hash_values(values: np.ndarray) -> np.ndarray:
     """Return a 64-bit hash of each value."""
     values = values.astype(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -32,13 +32,14 @@ def _mixed(values: np.ndarray) -> np.ndarray:
     return values ^ values >> np.uint64(31)
 
 
-class Layout:
+class ArenaLayout:
     """Addresses of the words of all pieces in the arena.
 
     Attributes
     ----------
     slot : list of (ndarray of int, shape (instances,))
-        For each piece, the slot of each instance, that is, the index of its word.
+        For each piece, the slot of each instance, that is, the index of its word among the words of
+        the piece.
     first : list of (ndarray of int, shape (words,))
         For each piece, the first instance of each slot.
     base, size : list of int
@@ -56,17 +57,20 @@ class Layout:
         self.base: list[int] = []
         self.size: list[int] = []
         self.end = 0
-        self._lay_out(self._refine())
+        self._assign_addresses(self._refine_classes())
 
-    def _refine(self) -> list[np.ndarray]:
-        """Return, for each piece, the class of each instance: equal classes hold equal values."""
-        classes = self._begun_alike()
+    def _refine_classes(self) -> list[np.ndarray]:
+        """Return the class of each instance, for each piece.
+
+        Instances with the same class hold equal values in every cycle.
+        """
+        classes = self._initial_classes()
         counts = [len(np.unique(each)) for each in classes]
-        leaves: dict[int, list[Leaf]] = {}
+        leaves: dict[int, list[LoopRead]] = {}
         readers: dict[int, list[int]] = defaultdict(list)
         for number, (member, _) in enumerate(self.connections.pieces):
             if counts[number] < member.count and member.module.name != INPUTS:
-                sources = [*self.sources(number)]
+                sources = [*self.reads_with_drivers(number)]
                 leaves[number] = [leaf for _, leaf in sources]
                 for source in set().union(*(behind for behind, _ in sources)):
                     readers[source].append(number)
@@ -74,10 +78,10 @@ class Layout:
         while waiting:
             number = min(waiting)
             waiting.remove(number)
-            member, mixed = self.connections.pieces[number][0], _mixed(classes[number])
+            member, mixed = self.connections.pieces[number][0], _hash_values(classes[number])
             for k, leaf in enumerate(leaves[number]):
-                of_leaf = self._class_of(member, leaf, classes)
-                mixed = _mixed(mixed + of_leaf * np.uint64(2 * k + 3))
+                of_leaf = self._classes_of_read(member, leaf, classes)
+                mixed = _hash_values(mixed + of_leaf * np.uint64(2 * k + 3))
             kept, found = np.unique(mixed, return_inverse=True)
             if len(kept) != counts[number]:
                 counts[number] = len(kept)
@@ -88,7 +92,7 @@ class Layout:
             waiting &= leaves.keys()
         return classes
 
-    def _begun_alike(self) -> list[np.ndarray]:
+    def _initial_classes(self) -> list[np.ndarray]:
         """Return the initial classes: instances whose initial values are equal, piece by piece."""
         classes: list[np.ndarray] = []
         for number, (member, k) in enumerate(self.connections.pieces):
@@ -96,21 +100,33 @@ class Layout:
             own = np.zeros(total, np.int64)
             if member.roms is not None:
                 own = member.roms
-            elif isinstance(module, Elaborated) and total > 1:
+            elif isinstance(module, ElaboratedModule) and total > 1:
                 held = any(
                     leaf.origin == "memory" and module.stores[leaf.number].writers
-                    for leaf in self.connections.text(number).leaves
+                    for leaf in self.connections.next_value_lines(number).leaves
                 )
-                # `Cells` writes the registers of banks, so each instance needs a word of its own.
+                # `MemoryCells` writes the registers of banks, so each instance needs a word of its
+                # own.
                 if held or module.pieces[k].cell in module.bank_cells:
                     own = np.arange(total)
             classes.append(own | number << 32)
         return classes
 
-    def sources(self, number: int) -> Iterable[tuple[set[int], Leaf]]:
-        """Yield the leaves of a piece, each with the pieces that drive it (-1 for a constant)."""
+    def reads_with_drivers(self, number: int) -> Iterable[tuple[set[int], LoopRead]]:
+        """Yield the reads of a piece, each with the pieces on which its value depends.
+
+        Reads of memories are left out: a piece that reads a writable memory has a word for each
+        instance in any case.
+
+        Yields
+        ------
+        drivers : set of int
+            Piece numbers, with -1 for a constant. For an input part, `number` itself is among them.
+        leaf : LoopRead
+            The read.
+        """
         member, _ = self.connections.pieces[number]
-        for leaf in self.connections.text(number).leaves:
+        for leaf in self.connections.next_value_lines(number).leaves:
             if leaf.origin == "piece":
                 yield {member.first_piece + leaf.number}, leaf
             elif leaf.origin == "input":
@@ -118,15 +134,26 @@ class Layout:
                 if key not in self._behind:
                     found = {*np.unique(member.subs[leaf.number].source).tolist()}
                     self._behind[key] = found
-                # The piece is its own source, so that `_refine` visits it again after a split.
+                # The piece is its own source, so that `_refine_classes` visits it again after a
+                # split.
                 yield self._behind[key] | {number}, leaf
 
-    def _class_of(self, member: Member, leaf: Leaf, classes: list[np.ndarray]) -> np.ndarray:
-        """Return numbers that are equal for two instances if a leaf has equal values there."""
+    def _classes_of_read(
+        self, member: ModuleInstances, leaf: LoopRead, classes: list[np.ndarray]
+    ) -> np.ndarray:
+        """Return a number for each instance, equal where the classes so far say equal values.
+
+        Parameters
+        ----------
+        member : ModuleInstances
+            Module whose instances read the value.
+        classes : list of ndarray
+            For each piece, the class of each instance so far.
+        """
         if leaf.origin == "piece":
             return classes[member.first_piece + leaf.number].astype(np.uint64)
         sub = member.subs[leaf.number]
-        found = _mixed(sub.value) | np.uint64(1 << 63)
+        found = _hash_values(sub.value) | np.uint64(1 << 63)
         for source in self._behind[id(member), leaf.number]:
             if source >= 0:
                 at = sub.source == source
@@ -134,7 +161,7 @@ class Layout:
                 found[at] = classes[source][sub.instance[at]].astype(np.uint64) ^ shifted
         return found
 
-    def _lay_out(self, classes_of: list[np.ndarray]) -> None:
+    def _assign_addresses(self, classes_of: list[np.ndarray]) -> None:
         """Assign addresses: one word for each class of each piece."""
         for number, classes in enumerate(classes_of):
             _, first, found = np.unique(classes, return_index=True, return_inverse=True)
@@ -143,18 +170,18 @@ class Layout:
             rank[order] = np.arange(len(order))
             self.slot.append(rank[found.reshape(-1)])
             self.first.append(first[order])
-            size = size_of(self.connections.piece(number).width)
+            size = native_bytes(self.connections.piece_at(number).width)
             self.base.append(self.end)
             self.size.append(size)
             self.end = -(-(self.end + size * len(order)) // 64) * 64
 
-    def words(self, arena: np.ndarray, number: int) -> np.ndarray:
+    def piece_words(self, arena: np.ndarray, number: int) -> np.ndarray:
         """Return the words of a piece as an array that shares memory with the arena."""
         size, base = self.size[number], self.base[number]
         end = base + size * len(self.first[number])
         return arena[base:end].view(f"u{size}")
 
-    def addresses(self, number: int, instances: IntArray) -> IntArray:
+    def piece_addresses(self, number: int, instances: IntArray) -> IntArray:
         """Return the byte offsets of a piece in some instances."""
         found: IntArray = self.base[number] + self.size[number] * self.slot[number][instances]
         return found

@@ -17,12 +17,12 @@ import numpy as np
 
 from ...errors import WorkFailed
 from ...topology import IntArray
-from .connections import Member, Rom, Sub
-from .elaborated import Store
-from .expressions import size_of, type_of
-from .kernels import Text
-from .layout import Layout
-from .reads import Frame, Loop, Reads, Span
+from .connections import InputPart, ModuleInstances, RomModule
+from .elaborated import ModuleMemory
+from .expressions import cpp_type, native_bytes
+from .kernels import KernelText
+from .layout import ArenaLayout
+from .reads import Loop, LoopHead, ReadDeclarations, Span
 
 __all__ = ["Loops"]
 
@@ -45,10 +45,10 @@ class Loops:
         If a combinational piece depends on itself.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: ArenaLayout) -> None:
         self.layout, self._connections = layout, layout.connections
         self.loops: list[Loop] = []
-        self._reads = Reads(layout, self.loops)
+        self._reads = ReadDeclarations(layout, self.loops)
         self.functions = self._reads.functions
         groups: dict[Any, list[int]] = defaultdict(list)
         waiting: list[int] = []
@@ -61,33 +61,33 @@ class Loops:
                 continue
             # Registers with equal sources share a loop, because they need recomputing together.
             # Single-word pieces of a module share one loop: a test costs more than their words.
-            reads = {p for pieces, _ in self.layout.sources(number) for p in pieces}
+            reads = {p for pieces, _ in self.layout.reads_with_drivers(number) for p in pieces}
             alike = frozenset(reads - {number, -1} if len(self.layout.first[number]) > 1 else ())
             groups[id(member), self.layout.slot[number].tobytes(), alike].append(number)
-        for rows, numbers in self._levels(waiting):
-            self.loops.append(self._loop(numbers, rows))
-        registers = [self._loop(some, self.layout.first[some[0]]) for some in groups.values()]
-        writes = [self._writes(member, store) for member in self._connections.members.values()
+        for rows, numbers in self._loops_by_level(waiting):
+            self.loops.append(self._make_loop(numbers, rows))
+        registers = [self._make_loop(some, self.layout.first[some[0]]) for some in groups.values()]
+        writes = [self._write_loop(member, store) for member in self._connections.members.values()
                   for store in member.module.stores.values() if store.writers]  # fmt: skip
         self.combinational = len(self.loops)
         self.registered = self.combinational + len(registers)
         self.loops += registers + writes
 
     @property
-    def bytes(self) -> int:
+    def arena_bytes(self) -> int:
         """Bytes of the arena, with padding for 64-bit reads at its end."""
         return self._reads.end + 64
 
-    def initial(self) -> np.ndarray:
+    def initial_arena(self) -> np.ndarray:
         """Return the initial arena: all pieces after reset, and all constants."""
-        arena = np.zeros(self.bytes, np.uint8)
+        arena = np.zeros(self.arena_bytes, np.uint8)
         for number in range(len(self._connections.pieces)):
-            self.layout.words(arena, number)[:] = self._connections.piece(number).init
+            self.layout.piece_words(arena, number)[:] = self._connections.piece_at(number).init
         for (value, size), at in self._reads.constants.items():
             arena[at : at + size].view(f"u{size}")[:] = value
         return arena
 
-    def _levels(self, waiting: list[int]) -> Iterable[tuple[np.ndarray, list[int]]]:
+    def _loops_by_level(self, waiting: list[int]) -> Iterable[tuple[np.ndarray, list[int]]]:
         """Yield instances and piece numbers of combinational loops, level by level.
 
         A word has a level above the levels of all combinational words that it reads.
@@ -97,12 +97,12 @@ class Loops:
         while changed:
             changed = False
             for number in waiting:
-                found = self._level(number, levels)
+                found = self._levels_of_piece(number, levels)
                 changed |= bool((found != levels[number]).any())
                 levels[number] = found
                 if found.max() > sum(map(len, levels.values())):
                     member, _ = self._connections.pieces[number]
-                    name = member.name(int(self.layout.first[number][found.argmax()]))
+                    name = member.instance_name(int(self.layout.first[number][found.argmax()]))
                     raise WorkFailed(
                         f"Instance {name} must not depend on itself without a register"
                     )
@@ -113,11 +113,11 @@ class Loops:
                     if len(adjacent):
                         yield self.layout.first[number][adjacent], [number]
 
-    def _level(self, number: int, levels: dict[int, IntArray]) -> IntArray:
+    def _levels_of_piece(self, number: int, levels: dict[int, IntArray]) -> IntArray:
         """Return the level of each word of a combinational piece, given the levels so far."""
         member, rows = self._connections.pieces[number][0], self.layout.first[number]
         found = np.zeros(len(rows), int)
-        for behind, leaf in self.layout.sources(number):
+        for behind, leaf in self.layout.reads_with_drivers(number):
             for source in behind & levels.keys():
                 there, instance = np.ones(len(rows), bool), rows
                 if leaf.origin == "input":
@@ -127,30 +127,38 @@ class Loops:
                 found[there] = np.maximum(found[there], above)
         return found
 
-    def _loop(self, numbers: list[int], rows: np.ndarray) -> Loop:
+    def _make_loop(self, numbers: list[int], rows: np.ndarray) -> Loop:
         """Return the loop that computes pieces for the instances `rows`."""
         member = self._connections.pieces[numbers[0]][0]
-        text, frame, ends = self._connections.new_text(member), Frame(), []
+        text, frame, ends = self._connections.make_kernel_text(member), LoopHead(), []
         for number in numbers:
             k = self._connections.pieces[number][1]
-            kind = type_of(self._connections.piece(number).width)
-            of_rom = isinstance(member.module, Rom)
-            word = self._row(member, k, rows, text, frame) if of_rom else text.becomes(k)
-            frame.add_pointer(kind, f"o{k}", self._start(number, rows), "next + ")
+            kind = cpp_type(self._connections.piece_at(number).width)
+            of_rom = isinstance(member.module, RomModule)
+            word = self._rom_row(member, k, rows, text, frame) if of_rom else text.next_value(k)
+            frame.declare_pointer(kind, f"o{k}", self._start_offset(number, rows), "next + ")
             ends.append(f"o{k}[k] = ({kind}){word};")
         reads = self._add_reads(member, text, rows, frame)
-        function = self._reads.function(frame.text(text.lines + ends, "0", len(rows)))
-        spans = [Span(number, self._start(number, rows), self.layout.size[number])
+        function = self._reads.function_index(
+            frame.function_text(text.lines + ends, "0", len(rows))
+        )
+        spans = [Span(number, self._start_offset(number, rows), self.layout.size[number])
                  for number in numbers]  # fmt: skip
         return Loop(function, len(rows), spans, reads, frame.data)
 
-    def _start(self, number: int, rows: np.ndarray) -> int:
+    def _start_offset(self, number: int, rows: np.ndarray) -> int:
+        """Return the byte offset of the first word of a piece that a loop over `rows` computes."""
         slots = self.layout.slot[number][rows]
         assert (np.diff(slots) == 1).all(), "slots must be adjacent"
         return self.layout.base[number] + self.layout.size[number] * int(slots[0])
 
-    def _row(self, member: Member, k: int, rows: IntArray, text: Text, frame: Frame) -> str:
-        """Return the expression of a ROM row; declares the contents of all instances."""
+    def _rom_row(
+        self, member: ModuleInstances, k: int, rows: IntArray, text: KernelText, frame: LoopHead
+    ) -> str:
+        """Return the C++ expression for the next value of piece k of a ROM: its addressed row.
+
+        The contents of the ROMs of all `rows` are declared in `frame`.
+        """
         assert member.roms is not None
         piece = member.module.pieces[k]
         words: list[int] = []
@@ -159,47 +167,61 @@ class Loops:
         for number in np.unique(numbers).tolist():
             starts[number], depths[number] = len(words), len(member.contents[number])
             words += [row >> piece.low & ones for row in member.contents[number]]
-        address = text.value(range(2, 2 + member.module.address))
-        frame.add_pointer("const u32", f"start{k}", starts[numbers])
-        frame.add_pointer("const u32", f"depth{k}", depths[numbers])
-        kind = f"const {type_of(piece.width)}"
-        frame.add_pointer(kind, f"rows{k}", np.array(words, f"u{size_of(piece.width)}"))
+        address = text.value_of(range(2, 2 + member.module.address))
+        frame.declare_pointer("const u32", f"start{k}", starts[numbers])
+        frame.declare_pointer("const u32", f"depth{k}", depths[numbers])
+        kind = f"const {cpp_type(piece.width)}"
+        frame.declare_pointer(kind, f"rows{k}", np.array(words, f"u{native_bytes(piece.width)}"))
         row = f"({address} < depth{k}[k] ? {address} : depth{k}[k] - 1)"
         return f"rows{k}[start{k}[k] + {row}]"
 
-    def _writes(self, member: Member, store: Store) -> Loop:
-        """Return the loop that writes a memory."""
-        text, frame, rows = self._connections.new_text(member), Frame(), np.arange(member.count)
-        ends = text.write(store)
+    def _write_loop(self, member: ModuleInstances, store: ModuleMemory) -> Loop:
+        """Return the loop that executes the write ports of a memory, in all instances."""
+        text, frame, rows = (
+            self._connections.make_kernel_text(member),
+            LoopHead(),
+            np.arange(member.count),
+        )
+        ends = text.write_statements(store)
         reads = self._add_reads(member, text, rows, frame)
-        function = self._reads.function(frame.text(text.lines + ends, "any", len(rows)))
-        number = self._connections.memory(member, store.cell, 0)
+        function = self._reads.function_index(
+            frame.function_text(text.lines + ends, "any", len(rows))
+        )
+        number = self._connections.memory_number(member, store.cell, 0)
         return Loop(function, len(rows), [], reads, frame.data, memory=number)
 
-    def _add_reads(self, member: Member, text: Text, rows: IntArray, frame: Frame) -> set[int]:
-        """Declare all leaves that a text reads, and return the numbers of their spans."""
+    def _add_reads(
+        self, member: ModuleInstances, text: KernelText, rows: IntArray, frame: LoopHead
+    ) -> set[int]:
+        """Declare all reads of a text in the head of its loop.
+
+        Returns
+        -------
+        set of int
+            Numbers of the spans and memories that the loop reads, as in `Loop.reads`.
+        """
         reads: set[int] = set()
         loads = []
         for leaf, width in text.leaves.items():
             if leaf.origin == "memory":
-                number = self._connections.memory(member, leaf.number, leaf.part)
+                number = self._connections.memory_number(member, leaf.number, leaf.part)
                 name = f"memory_{leaf.number}_{leaf.part}"
-                frame.add_pointer(type_of(width), name, ("memory", number))
+                frame.declare_pointer(cpp_type(width), name, ("memory", number))
                 if member.module.stores[leaf.number].writers:
-                    reads.add(-1 - self._connections.memory(member, leaf.number, 0))
+                    reads.add(-1 - self._connections.memory_number(member, leaf.number, 0))
                 continue
             if leaf.origin == "piece":
                 none = np.zeros(len(rows), np.int64)
                 source = np.full(len(rows), member.first_piece + leaf.number)
-                sub = Sub(0, width, source, rows, none, none)
+                sub = InputPart(0, width, source, rows, none, none)
             else:
                 low, width, *each = member.subs[leaf.number]
-                sub = Sub(low, width, *(every[rows] for every in each))
+                sub = InputPart(low, width, *(every[rows] for every in each))
             name = f"{leaf.origin}_{leaf.number}_{leaf.part}"
-            load, behind = self._reads.read(name, sub, frame)
+            load, behind = self._reads.declare_read(name, sub, frame)
             loads.append(load)
             reads |= behind
         if any(leaf.origin == "memory" for leaf in text.leaves):
-            frame.add("const size_t memory_step = $, memory_own = 1;", member.count)
+            frame.declare("const size_t memory_step = $, memory_own = 1;", member.count)
         text.lines[:0] = [load for load in loads if load]
         return reads

@@ -12,12 +12,12 @@ from typing import NamedTuple
 from ...rtl.netlist import Netlist
 from ...toolchain import cxx, processes
 from .connections import Connections
-from .layout import Layout
+from .layout import ArenaLayout
 from .loops import Loops
 
 __all__ = ["Model", "build_model"]
 
-HERE = Path(__file__).parent
+SOURCE_FOLDER = Path(__file__).parent
 
 #: Node cycles below which compiler optimization costs more time than it saves, and node cycles
 #: below which vectorization does.
@@ -42,12 +42,12 @@ class Model(NamedTuple):
     loops: Path
     netlist: Netlist
     connections: Connections
-    layout: Layout
+    layout: ArenaLayout
     stepped: Loops
 
 
 def build_model(
-    netlist: Netlist, *, word: int, node_cycles: float, source: Path = HERE / "model.cc"
+    netlist: Netlist, *, word: int, node_cycles: float, source: Path = SOURCE_FOLDER / "model.cc"
 ) -> Model:
     """Build the model of a netlist.
 
@@ -67,10 +67,13 @@ def build_model(
         If instances form a combinational loop.
     """
     # The task library is compiled in parallel with the work below, unless it is in the cache.
-    with processes.beside(partial(_build, "model.so", {source.name: source.read_text()},
-                                  ("-O2", "-pthread"))) as library:  # fmt: skip
+    with processes.run_in_background(
+        partial(
+            _compile_library, "model.so", {source.name: source.read_text()}, ("-O2", "-pthread")
+        )
+    ) as library:
         connections = Connections(netlist, word)
-        layout = Layout(connections)
+        layout = ArenaLayout(connections)
         stepped = Loops(layout)
         # -march=native is safe, because a library runs on the machine that builds it.
         tuned: tuple[str, ...] = ("-O2", "-ftree-vectorize", "-funswitch-loops", "-march=native")
@@ -82,19 +85,19 @@ def build_model(
         text = [f"static int loop_{k}{text}" for k, text in enumerate(stepped.functions)]
         names = ", ".join(f"loop_{k}" for k in range(len(text)))
         table = f"EXPORT const Function loops[] = {{{names}}};\n"
-        loops = _build(
+        loops = _compile_library(
             "loops.so", {"loops.cc": "\n".join(['#include "model.h"', *text, table])}, tuned
         )
         return Model(library(), loops, netlist, connections, layout, stepped)
 
 
-def _build(name: str, sources: dict[str, str], flags: tuple[str, ...]) -> Path:
+def _compile_library(name: str, sources: dict[str, str], flags: tuple[str, ...]) -> Path:
     """Compile a shared library, or take it from the cache."""
     included = {"model.h", "crew.h", "model.cc"} - sources.keys()
-    return cxx.build(
+    return cxx.compile_and_link(
         name,
         sources,
-        headers={file: (HERE / file).read_text() for file in sorted(included)},
+        headers={file: (SOURCE_FOLDER / file).read_text() for file in sorted(included)},
         flags=("-std=c++14", "-fPIC", "-DNDEBUG", "-fvisibility=hidden", "-w", *flags),
         link=("-shared",),
         what="the simulator",

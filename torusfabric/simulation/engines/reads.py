@@ -12,19 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...topology import IntArray
-from .connections import Sub
-from .expressions import mask, size_of, type_of
-from .layout import Layout
+from .connections import InputPart
+from .expressions import cpp_type, mask, native_bytes
+from .layout import ArenaLayout
 
-__all__ = ["Frame", "Loop", "Reads", "Span"]
+__all__ = ["LoopHead", "Loop", "ReadDeclarations", "Span"]
 
 #: Names that depend on the module. They are renumbered within each function, so that equal
 #: functions of different modules become one.
-NAME = re.compile(r"\b(?:x?(?:piece|input|memory)_\d+_\d+|(?:[otv]|start|depth|rows)\d+)\b")
+VARIABLE_NAME = re.compile(
+    r"\b(?:x?(?:piece|input|memory)_\d+_\d+|(?:[otv]|start|depth|rows)\d+)\b"
+)
 
 
 class Span(NamedTuple):
-    """Adjacent words of the arena that a loop computes.
+    """Adjacent words of the arena that a loop computes: one word of a piece for each instance.
 
     Parameters
     ----------
@@ -54,7 +56,8 @@ class Loop:
     reads : set of int
         Numbers of the spans that the loop reads; memory k has the number ``-1 - k``.
     data : list
-        Values for the declarations: byte offsets, arrays, or ``("memory", number)``.
+        Values for the declarations of the function, see `LoopHead`: byte offsets in the arena,
+        arrays of numbers, or ``("memory", number)`` for a column of a memory.
     memory : int
         Number of the written memory; -1 for none.
     """
@@ -67,7 +70,7 @@ class Loop:
     memory: int = -1
 
 
-class Frame:
+class LoopHead:
     """The declarations at the head of a loop function, and the data that they refer to.
 
     Why: the function text holds only indices into the data, so that it is the same for any number
@@ -85,17 +88,30 @@ class Frame:
         self.heads: list[str] = []
         self.data: list[Any] = []
 
-    def add(self, declaration: str, value: Any) -> None:
-        """Add a declaration; ``$`` stands for the value, which is passed as data."""
+    def declare(self, declaration: str, value: Any) -> None:
+        """Add a C++ declaration, in which ``$`` becomes the entry of ``T`` that holds `value`.
+
+        ``T`` is the array `data` in C++.
+        """
         self.heads.append(declaration.replace("$", f"T[{len(self.data)}]"))
         self.data.append(value)
 
-    def add_pointer(self, kind: str, name: str, value: Any, base: str = "") -> None:
+    def declare_pointer(self, kind: str, name: str, value: Any, base: str = "") -> None:
         """Declare a pointer to data, or to the byte offset `value` from a base pointer."""
-        self.add(f"{kind} *__restrict {name} = ({kind} *)({base}$);", value)
+        self.declare(f"{kind} *__restrict {name} = ({kind} *)({base}$);", value)
 
-    def text(self, lines: list[str], outcome: str, count: int) -> str:
-        """Return the function text of a loop; for a single instance the body has no loop."""
+    def function_text(self, lines: list[str], outcome: str, count: int) -> str:
+        """Return the C++ text of a loop function, from its argument list on.
+
+        Parameters
+        ----------
+        lines : list of str
+            Body of the loop, for instance ``k``.
+        outcome : str
+            C++ expression to return: ``any`` if the lines set this variable, otherwise ``0``.
+        count : int
+            Number of instances. For one instance, the body is executed once, without a loop.
+        """
         loop = "const size_t k = 0; {" if count == 1 else "for (size_t k = first; k < end; k++) {"
         return "\n".join([
             "(LOOP_ARGUMENTS) {",
@@ -109,7 +125,7 @@ class Frame:
         ])  # fmt: skip
 
 
-class Reads:
+class ReadDeclarations:
     """The declarations of reads, the gather loops, and the constants of a model.
 
     Parameters
@@ -127,7 +143,7 @@ class Reads:
         Byte offset of each constant, by its value and its bytes.
     """
 
-    def __init__(self, layout: Layout, loops: list[Loop]) -> None:
+    def __init__(self, layout: ArenaLayout, loops: list[Loop]) -> None:
         self._layout, self._loops = layout, loops
         self.end = layout.end
         self.constants: dict[tuple[int, int], int] = {}
@@ -135,17 +151,17 @@ class Reads:
         self._functions: dict[str, int] = {}
         self._gathered: dict[tuple[Any, ...], Span] = {}
 
-    def function(self, text: str) -> int:
+    def function_index(self, text: str) -> int:
         """Return the index of a function; functions that differ only in names share an index."""
         names: dict[str, str] = {}
-        text = NAME.sub(lambda found: names.setdefault(found[0], f"n{len(names)}"), text)
+        text = VARIABLE_NAME.sub(lambda found: names.setdefault(found[0], f"n{len(names)}"), text)
         if text not in self._functions:
             self._functions[text] = len(self.functions)
             self.functions.append(text)
         return self._functions[text]
 
-    def _constant(self, value: int, size: int) -> int:
-        """Return the byte offset of a constant."""
+    def _constant_offset(self, value: int, size: int) -> int:
+        """Return the byte offset of a constant of `size` bytes; a new one is added to the arena."""
         key = value, size
         if key not in self.constants:
             at = -(-self.end // size) * size
@@ -153,16 +169,16 @@ class Reads:
             self.end = at + size
         return self.constants[key]
 
-    def read(self, name: str, sub: Sub, frame: Frame) -> tuple[str, set[int]]:
-        """Declare the read of a leaf.
+    def declare_read(self, name: str, sub: InputPart, frame: LoopHead) -> tuple[str, set[int]]:
+        """Declare a read, through a gather loop if its words are scattered.
 
         Parameters
         ----------
         name : str
-            Variable for the value.
-        sub : Sub
-            Origin of the leaf in each instance of the loop.
-        frame : Frame
+            C++ variable for the value.
+        sub : InputPart
+            Driver of the value in each instance of the loop.
+        frame : LoopHead
             Receives the declarations.
 
         Returns
@@ -174,32 +190,34 @@ class Reads:
         _, width, source, instance, shift, value = sub
         numbers = {*np.unique(source).tolist()}
         behind = numbers - {-1}
-        size = max([self._layout.size[k] for k in behind], default=size_of(width))
+        size = max([self._layout.size[k] for k in behind], default=native_bytes(width))
         at = np.empty(len(source), np.int64)
         for k in numbers:
             here = source == k
             if k >= 0:
-                at[here] = self._layout.addresses(k, instance[here])
+                at[here] = self._layout.piece_addresses(k, instance[here])
             else:
                 values, back = np.unique(value[here], return_inverse=True)
-                at[here] = np.array([self._constant(int(v), size) for v in values])[back.ravel()]
-        of = max((self._layout.connections.piece(k).width for k in behind), default=width)
+                at[here] = np.array([self._constant_offset(int(v), size) for v in values])[
+                    back.ravel()
+                ]
+        of = max((self._layout.connections.piece_at(k).width for k in behind), default=width)
         low, step = int(shift[0]), int(at[-1] - at[-2]) if len(at) > 1 else 0
         start = int(at[0])
         if step not in (0, size) or (np.diff(at) != step).any() or (shift != low).any():
-            made = self._gather(at, shift, (width, of, size), behind)
+            made = self._add_gather_loop(at, shift, (width, of, size), behind)
             start, low, size, of, step, behind = made.start, 0, made.size, width, 1, {made.number}
-        kind, from_kind, cut = type_of(width), f"const u{8 * size}", _cut(low, width, of)
+        kind, from_kind, cut = cpp_type(width), f"const u{8 * size}", _bit_suffix(low, width, of)
         if not step:
-            frame.add(f"const {kind} {name} = ({kind})(*({from_kind} *)(now + $){cut});", start)
+            frame.declare(f"const {kind} {name} = ({kind})(*({from_kind} *)(now + $){cut});", start)
             return "", behind
-        frame.add_pointer(from_kind, f"x{name}", start, "now + ")
+        frame.declare_pointer(from_kind, f"x{name}", start, "now + ")
         return f"const {kind} {name} = ({kind})(x{name}[k]{cut});", behind
 
-    def _gather(
+    def _add_gather_loop(
         self, at: IntArray, shift: IntArray, form: tuple[int, int, int], behind: set[int]
     ) -> Span:
-        """Add a gather loop for bits at any byte offsets.
+        """Return the span with the results of a gather loop; add the loop if there is none yet.
 
         Parameters
         ----------
@@ -214,25 +232,25 @@ class Reads:
         key = at.tobytes(), shift.tobytes(), form
         if key in self._gathered:
             return self._gathered[key]
-        kind, frame = type_of(width), Frame()
+        kind, frame = cpp_type(width), LoopHead()
         start = -(-self.end // 64) * 64
-        self.end = start + len(at) * size_of(width)
-        frame.add_pointer(kind, "o", start, "next + ")
+        self.end = start + len(at) * native_bytes(width)
+        frame.declare_pointer(kind, "o", start, "next + ")
         if (at % size == 0).all() and (shift == shift[0]).all():
             frame.heads.append(f"const u{8 * size} *x = (const u{8 * size} *)now;")
-            frame.add_pointer("const u32", "i", (at // size).astype(np.uint32))
-            word = f"x[i[k]]{_cut(int(shift[0]), width, of)}"
+            frame.declare_pointer("const u32", "i", (at // size).astype(np.uint32))
+            word = f"x[i[k]]{_bit_suffix(int(shift[0]), width, of)}"
         else:
-            frame.add_pointer("const u32", "i", at.astype(np.uint32))
-            frame.add_pointer("const u8", "s", shift.astype(np.uint8))
+            frame.declare_pointer("const u32", "i", at.astype(np.uint32))
+            frame.declare_pointer("const u8", "s", shift.astype(np.uint8))
             word = f"any_word(now + i[k]) >> s[k] & {mask(width):#x}ull"
-        text = frame.text([f"o[k] = ({kind})({word});"], "0", len(at))
+        text = frame.function_text([f"o[k] = ({kind})({word});"], "0", len(at))
         number = len(self._layout.connections.pieces) + len(self._gathered)
-        made = self._gathered[key] = Span(number, start, size_of(width))
-        self._loops.append(Loop(self.function(text), len(at), [made], behind, frame.data))
+        made = self._gathered[key] = Span(number, start, native_bytes(width))
+        self._loops.append(Loop(self.function_index(text), len(at), [made], behind, frame.data))
         return made
 
 
-def _cut(low: int, width: int, of: int) -> str:
-    """Return the C++ suffix that selects bits `low` to `low + width` of a word of `of` bits."""
+def _bit_suffix(low: int, width: int, of: int) -> str:
+    """Return a C++ suffix to a word of `of` bits that selects `width` bits, from bit `low` on."""
     return (f" >> {low}" if low else "") + (f" & {mask(width):#x}ull" if low + width < of else "")

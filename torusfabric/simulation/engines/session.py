@@ -1,8 +1,10 @@
 """A session: the state of a compiled model after reset, and the calls that simulate clock edges.
 
 The state is the *arena*, a byte array with all pieces, and the columns of all memories. The C++
-library in ``model.cc`` works on both. Values at the ports of the fabric are passed as chunks of 32
-bits, the lowest first. A *tap* connects bits of the arena to such a value.
+library in ``model.cc`` works on both. The value of a net of the fabric, such as an input or output,
+is passed as an array of 32-bit chunks, the lowest first. A *tap* makes the library copy bits
+between the arena and such an array in every cycle: from the array for an input, into it for other
+nets.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from numpy.typing import NDArray
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Part
 from .base import Job
-from .calls import fields, from_chunks, to_chunks
+from .calls import uint64_fields, words_from_chunks, words_to_chunks
 from .connections import RESET
-from .edges import Edges, Passed
-from .expressions import size_of
+from .edges import EdgeRequest, EdgeResult
+from .expressions import native_bytes
 from .gtkwave import wave_lines
 from .model import Model
 from .reads import Loop
@@ -33,19 +35,20 @@ from .waves import WaveRecorder
 __all__ = ["Session"]
 
 #: Words to compute in a cycle from which on threads share the work.
-MANY = 1 << 16
+MIN_WORDS_FOR_THREADS = 1 << 16
 
 #: Instances of a loop that a thread computes at a time.
-BLOCK = 1 << 13
+INSTANCES_PER_BLOCK = 1 << 13
 
-#: Bytes of the arena times edges in the first turn, and seconds after which turns become shorter.
+#: Bytes of the arena times edges in the first turn of `Session.simulate_in_turns`, and seconds
+#: above which the next turn has fewer edges.
 FIRST_TURN, TURN = 1 << 28, 0.1
 
 #: Largest default number of threads; more spend most of their time waiting for each other.
 MOST_THREADS = 8
 
 
-def _threads() -> int:
+def _thread_count() -> int:
     """Return the number of idle processors, from 1 to `MOST_THREADS`.
 
     Why: a thread without a processor of its own delays all others at the end of each cycle.
@@ -59,7 +62,7 @@ def _threads() -> int:
 class CDesign(ctypes.Structure):
     """The struct `Design` of ``model.cc``."""
 
-    _fields_ = fields(
+    _fields_ = uint64_fields(
         "now* next* loops* at_once registered loop_count spans* readers* inputs* input_count "
         "reset* threads many block record*"
     )
@@ -68,7 +71,7 @@ class CDesign(ctypes.Structure):
 class CTask(ctypes.Structure):
     """The struct `Task` of ``model.cc``."""
 
-    _fields_ = fields("rows inputs* input_count given* outputs* output_count shown* busy*")
+    _fields_ = uint64_fields("rows inputs* input_count given* outputs* output_count shown* busy*")
 
 
 #: Callback that records waveforms before and after each edge, with the edge number and 1 if the
@@ -109,42 +112,45 @@ class Session:
         self.model = model
         self.library, self._loops = ctypes.CDLL(str(model.library)), ctypes.CDLL(str(model.loops))
         self._kept: list[Any] = []
-        self._widths = model.netlist.nets | {RESET: 1}
+        self._widths = model.netlist.net_widths | {RESET: 1}
         lines = [] if vcd is None else wave_lines(fabric)
         # One array holds the values of all inputs and of all nets in waveforms.
         names = [*model.netlist.inputs, RESET]
         nets = dict.fromkeys([*names, *(line.part.net for line in lines)])
-        ends = np.cumsum([self._chunks(net) + 1 for net in nets]).tolist()
+        ends = np.cumsum([self._chunk_count(net) + 1 for net in nets]).tolist()
         first = dict(zip(nets, [0, *ends], strict=False))
         values = np.zeros(ends[-1], np.uint32)
         self._values = dict(zip(nets, np.split(values, ends[:-1]), strict=True))
         self.inputs = {name: self._values[name] for name in names}
-        self.memories = [self._memory(number) for number in range(len(model.connections.memories))]
-        self.now = model.stepped.initial()
+        self.memories = [
+            self._memory_column(number) for number in range(len(model.connections.memories))
+        ]
+        self.now = model.stepped.initial_arena()
         self.next = self.now.copy()
         self._taps: list[tuple[int, ...]] = []
         for net in nets:
             if net not in self.inputs:
-                self._tap(net)
+                self._add_taps(net)
         self._recorder: WaveRecorder | None = None
         if vcd is not None:
             self._recorder = WaveRecorder(vcd, lines, values, first, RESET)
-        self._record = RECORD(self._recorder.record) if self._recorder else RECORD()
-        self._design = self._laid_out(_threads() if threads is None else threads)
+        self._record = RECORD(self._recorder.record_edge) if self._recorder else RECORD()
+        self._design = self._make_design(_thread_count() if threads is None else threads)
         for name, arguments in ARGUMENTS.items():
             getattr(self.library, name).argtypes = arguments
         self.library.model_open.restype = ctypes.c_void_p
         self.handle = int(self.library.model_open(self._design))
-        self._watch()
+        self._pass_taps()
         self.library.model_begin(self.handle)
         if self._recorder:
-            self._recorder.check()
+            self._recorder.flush_or_raise()
 
-    def _memory(self, number: int) -> np.ndarray:
+    def _memory_column(self, number: int) -> np.ndarray:
+        """Return the words of a column after reset, by its memory number; see `memories`."""
         member, store, k = self.model.connections.memories[number]
         column = store.columns[k]
         ones = (1 << column.width) - 1
-        kind = f"u{size_of(column.width)}"
+        kind = f"u{native_bytes(column.width)}"
         if not any(store.init):
             rows = np.zeros(store.depth, kind)
         else:
@@ -154,8 +160,8 @@ class Session:
             return np.zeros((store.depth, count), kind)
         return np.ascontiguousarray(np.repeat(rows[:, None], count, axis=1))
 
-    def _laid_out(self, threads: int) -> CDesign:
-        """Return the design for the C++ library, as tables of 64-bit numbers."""
+    def _make_design(self, threads: int) -> CDesign:
+        """Return the description of the model for the C++ library, as tables of 64-bit numbers."""
         layout, stepped = self.model.layout, self.model.stepped
         loops = stepped.loops
         readers: dict[int, list[int]] = defaultdict(list)
@@ -178,96 +184,120 @@ class Session:
             if loop.memory >= 0:
                 add_span(0, 0, -1 - loop.memory)
             function = functions[loop.function] or 0
-            c_loops.append((function, self._data(loop), loop.count, first, len(c_spans)))
+            c_loops.append((function, self._loop_data(loop), loop.count, first, len(c_spans)))
         taps = []
         for name, value in self.inputs.items():
-            for source, low, width, at, _ in self._parts(name):
+            for source, low, width, at, _ in self._net_parts(name):
                 assert source is not None
                 place, size = layout.base[source], layout.size[source]
                 taps.append((place, size, low, width, at, value.ctypes.data, len(c_spans)))
                 add_span(place, size, source)
         return CDesign(
-            now=self.now.ctypes.data, next=self.next.ctypes.data, loops=self._numbers(c_loops),
-            at_once=stepped.combinational, registered=stepped.registered, loop_count=len(loops),
-            spans=self._numbers(c_spans), readers=self._numbers(order),
-            inputs=self._numbers(taps), input_count=len(taps),
-            reset=self.inputs[RESET].ctypes.data, threads=threads, many=MANY, block=BLOCK,
+            now=self.now.ctypes.data,
+            next=self.next.ctypes.data,
+            loops=self._keep_numbers(c_loops),
+            at_once=stepped.combinational,
+            registered=stepped.registered,
+            loop_count=len(loops),
+            spans=self._keep_numbers(c_spans),
+            readers=self._keep_numbers(order),
+            inputs=self._keep_numbers(taps),
+            input_count=len(taps),
+            reset=self.inputs[RESET].ctypes.data,
+            threads=threads,
+            many=MIN_WORDS_FOR_THREADS,
+            block=INSTANCES_PER_BLOCK,
             record=ctypes.cast(self._record, ctypes.c_void_p),
-        )  # fmt: skip
+        )
 
-    def _numbers(self, numbers: Sequence[Any]) -> int:
+    def _keep_numbers(self, numbers: Sequence[Any]) -> int:
         """Keep 64-bit numbers for the lifetime of the session; returns their address."""
-        return self.keep(np.array(numbers, np.uint64))
+        return self.keep_alive(np.array(numbers, np.uint64))
 
-    def _data(self, loop: Loop) -> int:
-        """Return the address of the data of a loop."""
+    def _loop_data(self, loop: Loop) -> int:
+        """Return the address of an array with `Loop.data`, in which arrays are their addresses."""
         found = []
         for each in loop.data:
             if isinstance(each, np.ndarray):
-                found.append(self.keep(each))
+                found.append(self.keep_alive(each))
             elif isinstance(each, tuple):
                 found.append(self.memories[each[1]].ctypes.data)
             else:
                 found.append(each)
-        return self._numbers(found)
+        return self._keep_numbers(found)
 
-    def _parts(self, net: str) -> Iterator[tuple[int | None, int, int, int, int]]:
-        """Yield the parts of a net, each with the piece and the instance that drive it.
+    def _net_parts(self, net: str) -> Iterator[tuple[int | None, int, int, int, int]]:
+        """Yield the parts of a net, each driven by one piece of one instance.
 
-        A part has five numbers: the piece, its lowest bit within the piece, its width, its lowest
-        bit within the net, and the instance. A constant has None for the piece, and its value for
-        the bit in the piece.
+        Yields
+        ------
+        source : int or None
+            Number of the driving piece; None for a constant.
+        shift : int
+            Lowest bit of the part within the piece; the value, for a constant.
+        bits : int
+            Number of bits.
+        at : int
+            Lowest bit of the part within the net.
+        instance : int
+            Row of the driving instance.
         """
         connections, at = self.model.connections, 0
-        for driver, low, size, instance in connections.resolved(Part(net, 0, self._widths[net])):
+        for driver, low, size, instance in connections.find_drivers(
+            Part(net, 0, self._widths[net])
+        ):
             inner = at
-            for source, shift, bits in connections.parts_of(driver, low, size) if driver else ():
+            for source, shift, bits in (
+                connections.pieces_behind(driver, low, size) if driver else ()
+            ):
                 yield source, shift, bits, inner, instance
                 inner += bits
             at += size
 
-    def _chunks(self, net: str) -> int:
+    def _chunk_count(self, net: str) -> int:
         """Return the number of 32-bit chunks of a net."""
         return -(-self._widths[net] // 32)
 
-    def _tap(self, net: str) -> None:
-        """Add taps that copy a net from the arena into its value."""
+    def _add_taps(self, net: str) -> None:
+        """Add taps that copy a net from the arena into its array; constant bits are set here."""
         layout, value = self.model.layout, self._values[net]
-        for source, shift, bits, at, instance in self._parts(net):
+        for source, shift, bits, at, instance in self._net_parts(net):
             if source is None:
                 fixed = shift << at % 32
                 for k in range(0, at % 32 + bits, 32):
                     value[at // 32 + k // 32] |= fixed >> k & 0xFFFFFFFF
             else:
-                where = int(layout.addresses(source, np.array(instance)))
+                where = int(layout.piece_addresses(source, np.array(instance)))
                 self._taps.append((where, layout.size[source], shift, bits, at,
                                    value.ctypes.data, 0))  # fmt: skip
 
-    def keep(self, array: np.ndarray) -> int:
+    def keep_alive(self, array: np.ndarray) -> int:
         """Keep an array for the lifetime of the session; returns its address."""
         array = np.ascontiguousarray(array)
         self._kept.append(array)
         return int(array.ctypes.data)
 
-    def _watch(self) -> None:
-        """Pass the new taps to the library."""
-        self.library.model_watch(self.handle, self._numbers(self._taps), len(self._taps))
+    def _pass_taps(self) -> None:
+        """Pass the taps that were added since the last call to the library."""
+        self.library.model_watch(self.handle, self._keep_numbers(self._taps), len(self._taps))
         self._taps = []
 
-    def choose(self, job: Job) -> None:
+    def set_choices(self, job: Job) -> None:
         """Set the choices of mode, length, root and operator for the following runs."""
         for name, value in job.inputs.items():
             self.inputs[name][0] = value
 
-    def play(self, edges: Edges, name: str = "model_play", *models: Any) -> Passed:
+    def simulate_edges(
+        self, edges: EdgeRequest, name: str = "model_play", *models: Any
+    ) -> EdgeResult:
         """Simulate the requested clock edges.
 
         Parameters
         ----------
         name : str
-            Library function that simulates the edges.
+            C function that simulates the edges. Adapters give one of their own library.
         *models
-            Arguments of the function before the task; by default the model of this session.
+            Arguments of that function before the `CTask`; by default the handle of this session.
 
         Raises
         ------
@@ -277,29 +307,29 @@ class Session:
         rows = max([len(values) for values in edges.inputs.values()], default=0)
         columns = [np.zeros((rows, 0), np.uint32)]
         for net, values in edges.inputs.items():
-            chunks = to_chunks(values, self._widths[net])
+            chunks = words_to_chunks(values, self._widths[net])
             columns.append(np.pad(chunks, ((0, rows - len(chunks)), (0, 0)), "edge"))
         places = [(self.inputs[net].ctypes.data, part.shape[1])
                   for net, part in zip(edges.inputs, columns[1:], strict=True)]  # fmt: skip
-        outputs = [(self.address(net), self._chunks(net)) for net in edges.shows]
+        outputs = [(self.net_address(net), self._chunk_count(net)) for net in edges.shows]
         ends = np.cumsum([0, *(chunks for _, chunks in outputs)])
         given, shown = np.hstack(columns), np.zeros((edges.most, ends[-1]), np.uint32)
         tables = [np.array(each, np.uint64) for each in (places, outputs)]
         task = CTask(
             rows=rows, inputs=tables[0].ctypes.data, input_count=len(places),
             given=given.ctypes.data, outputs=tables[1].ctypes.data, output_count=len(outputs),
-            shown=shown.ctypes.data, busy=self.address(edges.busy) if edges.busy else None,
+            shown=shown.ctypes.data, busy=self.net_address(edges.busy) if edges.busy else None,
         )  # fmt: skip
         which = models or (ctypes.c_void_p(self.handle),)
         play = partial(getattr(self.library, name), *which, ctypes.byref(task))
         began = time.thread_time()
-        passed = self.pass_edges(play, edges.most, report=edges.report)
+        passed = self.simulate_in_turns(play, edges.most, report=edges.report)
         seconds = time.thread_time() - began
-        found = {net: from_chunks(shown[:passed, first:end], self._widths[net])
+        found = {net: words_from_chunks(shown[:passed, first:end], self._widths[net])
                  for net, first, end in zip(edges.shows, ends, ends[1:], strict=False)}  # fmt: skip
-        return Passed(passed, found, seconds)
+        return EdgeResult(passed, found, seconds)
 
-    def pass_edges(
+    def simulate_in_turns(
         self,
         call: Callable[[ctypes.c_uint64], int],
         most: int | None = None,
@@ -329,27 +359,34 @@ class Session:
             done = call(ctypes.c_uint64(asked))
             passed += done
             if self._recorder:
-                self._recorder.check()
+                self._recorder.flush_or_raise()
             if report:
                 report(passed)
             if done < asked or passed == most:
                 return passed
             some = max(some // 2, 1) if time.perf_counter() - began > TURN else 2 * some
 
-    def refresh(self) -> None:
-        """Recompute all loops in the next cycle; needed after memories were written directly."""
+    def recompute_loops(self) -> None:
+        """Make the library recompute all loops in the next cycle; call after direct writes.
+
+        Why: the library computes only loops whose inputs have changed, and does not see direct
+        writes into memories.
+        """
         self.library.model_refresh(self.handle)
 
-    def address(self, net: str) -> int:
-        """Return the address of the value of a net; see `shown`."""
-        return int(self.shown(net).ctypes.data)
+    def net_address(self, net: str) -> int:
+        """Return the memory address of the array that `watch_net` returns, for C functions."""
+        return int(self.watch_net(net).ctypes.data)
 
-    def shown(self, net: str) -> NDArray[np.uint32]:
-        """Return the value of a net in 32-bit chunks; the array follows the net from now on."""
+    def watch_net(self, net: str) -> NDArray[np.uint32]:
+        """Return the array with the value of a net, in 32-bit chunks, the lowest first.
+
+        From now on the library updates the array in every cycle.
+        """
         if net not in self._values:
-            self._values[net] = np.zeros(self._chunks(net) + 1, np.uint32)
-            self._tap(net)
-        self._watch()
+            self._values[net] = np.zeros(self._chunk_count(net) + 1, np.uint32)
+            self._add_taps(net)
+        self._pass_taps()
         return self._values[net]
 
     def __enter__(self) -> Session:

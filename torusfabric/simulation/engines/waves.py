@@ -1,7 +1,7 @@
 """Waveform files: VCD, FST, and a GTKWave save file beside either.
 
-Engines write VCD within `recording`, which converts the file to FST if the name asks for it, and
-handles errors. The compiled engine writes its VCD with `WaveRecorder`.
+Engines write VCD within `open_wave_file`, which converts the file to FST if the name asks for it,
+and handles errors. The compiled engine writes its VCD with `WaveRecorder`.
 """
 
 import contextlib
@@ -17,17 +17,24 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, MissingTool, WorkFailed
 from ...rtl.fabric import Fabric
-from ...toolchain.files import finished, writing
-from ...toolchain.owned import is_like
+from ...toolchain.files import copy_when_finished, open_for_writing
+from ...toolchain.owned import is_replaceable
 from .gtkwave import WaveLine, gtkwave_text, wave_lines
 
-__all__ = ["FORMATS", "WaveRecorder", "check_wave", "convert", "is_whole", "recording"]
+__all__ = [
+    "FORMATS",
+    "WaveRecorder",
+    "check_wave_file",
+    "convert_to_fst",
+    "is_complete_fst",
+    "open_wave_file",
+]
 
 #: Endings of file names, one for each format.
 FORMATS = (".vcd", ".fst")
 
 
-def check_wave(wave: str | Path | None) -> None:
+def check_wave_file(wave: str | Path | None) -> None:
     """Check the name of a waveform file, and that the tool for its format is installed.
 
     Raises
@@ -52,11 +59,12 @@ def check_wave(wave: str | Path | None) -> None:
 
 
 @contextlib.contextmanager
-def recording(wave: str | Path | None, fabric: Fabric, scope: str) -> Iterator[str | None]:
+def open_wave_file(wave: str | Path | None, fabric: Fabric, scope: str) -> Iterator[str | None]:
     """Provide a temporary VCD file, which becomes the waveform file at the end.
 
-    A GTKWave save file is written beside it, with the ending ``.gtkw``. If a run does not finish
-    (`WorkFailed`), the waveforms are kept, because they show why. Any other failure leaves no file.
+    A GTKWave save file is written beside it, with the ending ``.gtkw``, unless the user has saved
+    another one there. If a run does not finish (`WorkFailed`), the waveforms are kept, because they
+    show why. Any other failure leaves no file.
 
     Parameters
     ----------
@@ -78,20 +86,20 @@ def recording(wave: str | Path | None, fabric: Fabric, scope: str) -> Iterator[s
     if wave is None:
         yield None
         return
-    check_wave(wave)
+    check_wave_file(wave)
     wave, failure = Path(wave), None
     try:
-        with finished(wave) as written:
+        with copy_when_finished(wave) as written:
             try:
                 yield str(written)
             except WorkFailed as error:
                 failure = error
             shown = gtkwave_text(wave, scope, fabric.program.topology, wave_lines(fabric))
             if wave.suffix == ".fst":
-                convert(written)
+                convert_to_fst(written)
             # Keep a save file that the user has since overwritten from GTKWave.
-            if is_like(wave.with_suffix(".gtkw"), "[dumpfile]"):
-                with writing(wave.with_suffix(".gtkw")) as file:
+            if is_replaceable(wave.with_suffix(".gtkw"), "[dumpfile]"):
+                with open_for_writing(wave.with_suffix(".gtkw")) as file:
                     # A file name may contain bytes that are invalid UTF-8.
                     file.write(shown.encode("utf-8", "surrogateescape"))
     except OSError as error:
@@ -108,6 +116,8 @@ class WaveRecorder:
 
     Parameters
     ----------
+    lines : sequence of WaveLine
+        Signals to write.
     values : ndarray of uint32
         Values of all nets, side by side, in chunks of 32 bits; the session updates them in place.
     first : dict of str to int
@@ -136,7 +146,7 @@ class WaveRecorder:
         self._lines: list[tuple[Any, slice, int, int]] = []
         self._having = defaultdict[int, list[int]](list)
         for number, line in enumerate(lines):
-            scope, part = ".".join(filter(None, ("fabric", line.scope))), line.part
+            scope, part = ".".join(filter(None, ("fabric", line.vcd_scope))), line.part
             variable = self._writer.register_var(scope, line.name, "wire", size=part.width, init=0)
             start = first[part.net] + part.start // 32
             chunks = range(start, start + -(-(part.start % 32 + part.width) // 32))
@@ -146,7 +156,7 @@ class WaveRecorder:
                 self._having[chunk].append(number)
         self._failure: BaseException | None = None
 
-    def record(self, clocks: int, high: int) -> int:
+    def record_edge(self, clocks: int, high: int) -> int:
         """Record the values before (`high` 0) or after (`high` 1) an edge; returns 1 on failure."""
         try:
             time = 10 * clocks + 5 * high
@@ -162,7 +172,7 @@ class WaveRecorder:
             self._failure = error
         return int(self._failure is not None)
 
-    def check(self) -> None:
+    def flush_or_raise(self) -> None:
         """Flush the file, or raise the error that ended the recording, such as an `OSError`."""
         if self._failure is None:
             self._file.flush()
@@ -174,7 +184,7 @@ class WaveRecorder:
 _HEADER, _GEOMETRY, _HIERARCHY = 0, 3, {4, 6, 7}
 
 
-def convert(path: Path) -> None:
+def convert_to_fst(path: Path) -> None:
     """Convert a VCD file to FST, in place.
 
     Raises
@@ -189,7 +199,7 @@ def convert(path: Path) -> None:
         args = [str(path.absolute()), "waves.fst"]
         tools.run("vcd2fst", args, folder=folder, log="log", what="the waves",
                   makes=["waves.fst"])  # fmt: skip
-        if not is_whole(folder / "waves.fst"):
+        if not is_complete_fst(folder / "waves.fst"):
             raise WorkFailed(
                 f"vcd2fst failed on the waves: it could not write all to {folder.parent} (is that "
                 "disk full? TMPDIR names another folder)"
@@ -197,7 +207,7 @@ def convert(path: Path) -> None:
         shutil.copyfile(folder / "waves.fst", path)
 
 
-def is_whole(path: Path) -> bool:
+def is_complete_fst(path: Path) -> bool:
     """Return True if an FST file has all of its blocks.
 
     Why: vcd2fst reports success even if the disk is full. A block is one byte for its type, eight

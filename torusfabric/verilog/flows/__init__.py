@@ -1,7 +1,7 @@
 """Project files for vendor tools: Vivado, and Quartus.
 
-The user is `files_beside`, with the option ``--flow``. Each flow has a project, constraints and a
-form in which other designs can include the fabric.
+The user is `companion_files`, with the option ``--flow``. Each flow has a project, constraints and
+a form in which other designs can include the fabric.
 
 Constraints are in two files. One has the periods of clocks, for a fabric that is compiled by
 itself. The other has the clock crossings. Crossing constraints name registers and take periods from

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..design import TEXT
+from ..design import VERILOG_FILE
 from ..lut6 import LUT6
 
 __all__ = ["quartus_files"]
@@ -108,7 +108,7 @@ def quartus_files(manifest: Mapping[str, Any], *, period: str, crossings: bool) 
     files = {
         "quartus/project.tcl": PROJECT.format(part=PART, top=manifest["top"], virtual=virtual),
         "quartus/fabric.qip": FILES.format(
-            text=TEXT, define=LUT6, crossings=QIP_CROSSINGS if crossings else ""
+            text=VERILOG_FILE, define=LUT6, crossings=QIP_CROSSINGS if crossings else ""
         ),
         "quartus/fabric.sdc": CLOCKS.format(clocks=periods),
     }

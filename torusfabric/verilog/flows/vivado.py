@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...toolchain.quoting import tcl_text
-from ..design import TEXT
+from ..design import VERILOG_FILE
 from ..lut6 import LUT6
 
 __all__ = ["vivado_files"]
@@ -168,8 +168,14 @@ def vivado_files(
         CONSTRAIN.format(file=place(*folder), modules=modules) if modules else ""
     )
     facts = {
-        "part": PART, "top": manifest["top"], "text": TEXT, "define": LUT6, "modules": modules,
-        "digest": f"{digest:08x}", "version": f"1.{digest}", "title": tcl_text(title),
+        "part": PART,
+        "top": manifest["top"],
+        "text": VERILOG_FILE,
+        "define": LUT6,
+        "modules": modules,
+        "digest": f"{digest:08x}",
+        "version": f"1.{digest}",
+        "title": tcl_text(title),
         "clocks": "\n".join(
             f"  {clock} {_reset_of(clock, ports)} {{{' '.join(_interfaces_of(clock, ports))}}}"
             for clock in clocks
@@ -179,7 +185,7 @@ def vivado_files(
             f"read_xdc -ref {module} [list {place('$here')}]\n" for module in modules.split()
         ),
         "copy": COPY if modules else "",
-    }  # fmt: skip
+    }
     periods = "\n".join(
         f"create_clock -name {name} -period {period} [get_ports {name}]" for name in clocks
     )

@@ -13,7 +13,7 @@ class Bus:
     def __init__(self, dut, stalls):
         self.dut, self.stalls = dut, stalls
 
-    def rest(self):
+    def end_cycle(self):
         """End what is under way."""
         self.dut.psel.value = self.dut.penable.value = 0
 
@@ -27,8 +27,8 @@ class Bus:
 
     async def _access(self, address, word, *, write):
         dut = self.dut
-        while self.stalls.due():
-            self.stalls.scramble("pwrite", "paddr", "pwdata")
+        while self.stalls.needs_pause():
+            self.stalls.randomize_inputs("pwrite", "paddr", "pwdata")
             await RisingEdge(dut.clk)
         dut.psel.value, dut.pwrite.value = 1, write
         dut.paddr.value, dut.pwdata.value = address, word
@@ -38,5 +38,5 @@ class Bus:
         while not dut.pready.value:
             await RisingEdge(dut.clk)
         assert dut.pslverr.value == 0, f"the access to {address:#x} must not be refused"
-        self.rest()
+        self.end_cycle()
         return int(dut.prdata.value)

@@ -6,23 +6,25 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ....contract.claims import Claim
-from ....proof.accesses import Access
-from ....proof.lemmas import wired
+from ....proof.accesses import NodeAccess
+from ....proof.lemmas import wiring_claim
 from ....proof.memory_runs import MemoryRuns
 from .direct_runs import DirectRuns
-from .memory_ports import CoreAccess, core_ports
+from .memory_ports import NodePortAccess, node_port_wires
 
 if TYPE_CHECKING:
     from ....proof.gates import GateText
-    from ....proof.machine import Machine
+    from ....proof.machine import SymbolicMachine
     from ....proof.runs import Runs
     from ....rtl import Fabric
 
-__all__ = ["port_claims", "port_runs"]
+__all__ = ["node_port_claims", "node_port_runs"]
 
 
-def port_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """Yield the claim that the memory ports of the top lead to their nodes; none without memories.
+def node_port_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
+    """Yield the claim that the memory ports of the top lead to their nodes.
+
+    A direct core has no memory ports, and no such claim.
 
     Parameters
     ----------
@@ -33,19 +35,19 @@ def port_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     """
     if not fabric.streaming:
         says = "the ports of each node are wired to that node"
-        yield wired("node ports", says, text, core_ports(fabric, text))
+        yield wiring_claim("node ports", says, text, node_port_wires(fabric, text))
 
 
-def port_runs(fabric: Fabric, machine: Machine) -> Runs:
+def node_port_runs(fabric: Fabric, machine: SymbolicMachine) -> Runs:
     """Return the proof of whole runs whose words pass through the ports of nodes.
 
     Parameters
     ----------
     fabric : Fabric
         The fabric, with the top ``core``.
-    machine : Machine
+    machine : SymbolicMachine
         Symbolic simulation of the fabric.
     """
     if fabric.streaming:
-        return DirectRuns(fabric, Access(fabric, machine))
-    return MemoryRuns(CoreAccess(fabric, machine))
+        return DirectRuns(fabric, NodeAccess(fabric, machine))
+    return MemoryRuns(NodePortAccess(fabric, machine))

@@ -1,6 +1,6 @@
 """`DirectRuns`: the proof of whole runs of a core without memories.
 
-Symbolic words are injected, and taken, in the cycles that the manifest states.
+The proof injects symbolic words, and takes received words, in the cycles that the manifest states.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....proof.messages import Run, expected_bits, sent_words
-from ....proof.runs import Meanwhile, Runs, run_refuted
-from ....proof.snapshot import Snapshot, of_all, spread
-from ....proof.symbols import UNKNOWN, named, one_word
+from ....proof.runs import Environment, Runs, make_run_refutation
+from ....proof.snapshot import Snapshot, copy_to_runs, cover_runs
+from ....proof.symbols import UNKNOWN, bit_of_word, bit_text
 from ....topology import IntArray
 
 if TYPE_CHECKING:
-    from ....proof.accesses import Access
+    from ....proof.accesses import NodeAccess
     from ....rtl import Fabric
 
 __all__ = ["DirectRuns"]
@@ -27,15 +27,15 @@ __all__ = ["DirectRuns"]
 class DirectRuns(Runs):
     """Proof of runs of a core whose nodes inject and receive words in fixed cycles.
 
-    An injected word is defined in its own cycle only, and unknown in all others. So a core that
-    samples it earlier or later is refuted.
+    An input carries an injected word in one cycle only, and is unknown in all others. So a core
+    that samples the word earlier or later is refuted.
     """
 
-    def __init__(self, fabric: Fabric, access: Access) -> None:
+    def __init__(self, fabric: Fabric, access: NodeAccess) -> None:
         super().__init__(access)
         self._width, self._nodes = fabric.width, fabric.nodes
         self._arrivals = fabric.address_map()["arrivals"]
-        facts = fabric.interface.facts()["streams"]
+        facts = fabric.interface.manifest_entries()["streams"]
         self._steps, self._flits = facts["steps"], facts["block_flits"]
         self._shows = facts["tx_address_cycle"]
         self._injects, self._receives = facts["inject_cycle"], facts["receive_cycle"]
@@ -63,39 +63,45 @@ class DirectRuns(Runs):
             State after the runs, with unknown values where they differ.
         """
         del variant, compares
-        cycles = self.prepare(runs)
+        cycles = self.prepare_machine(runs)
         for run in runs:
             program = self.program
             found = np.full((self._nodes, self._layout.recv_words(run.length)), UNKNOWN)
-            sent, position = sent_words(program, run), program.groups.position
+            sent, position = sent_words(program, run), program.groups.position_of_node
             for node in range(self._nodes):
                 part = int(position[node]) if self._layout.recv_parts > 1 else 0
                 found[node, part * sent.shape[1] : (part + 1) * sent.shape[1]] = sent[node]
-            meanwhile = Meanwhile(
-                driven=partial(self._injected, run), look=partial(self._look, run, found)
+            meanwhile = Environment(
+                driven=partial(self._injected_values, run),
+                look=partial(self._check_cycle, run, found),
             )
-            _, left = self.carry_out(runs, cycles, spread(rest, len(runs)), meanwhile)
-            self._compare(run, found, int(cycles[0]))
-        return of_all(left, len(runs))
+            _, left = self.execute_runs(runs, cycles, copy_to_runs(rest, len(runs)), meanwhile)
+            self._compare_words(run, found, int(cycles[0]))
+        return cover_runs(left, len(runs))
 
-    def _flit_of(self, cycle: int, first: int, *, every: int) -> int | None:
-        """Return the flit whose cycle it is, or None.
+    def _flit_in_cycle(self, cycle: int, first: int, *, every: int) -> int | None:
+        """Return the number of the flit to which a cycle belongs, or None.
 
-        Flit 0 has the `every` cycles from `first` on; each further flit has those one period of
-        `steps` cycles later.
+        To flit k belong `every` cycles, the first of which is ``first + k * steps``.
         """
         flit, rest = divmod(cycle - first, self._steps)
         return flit if 0 <= flit < self._flits and rest < every else None
 
-    def _index(self, part: int, chunk: int, flit: int) -> int | None:
-        """Return the index of a word among the words of a node; None beyond the end of its part."""
+    def _word_index(self, part: int, chunk: int, flit: int) -> int | None:
+        """Return the index of a word among the words of a node; None for a padding flit.
+
+        The last chunk of a part may be shorter than the others, and is then padded.
+        """
         length = self._layout.part_flits(self.program.flits)
         word = chunk * self._flits + flit
         return part * length + word if word < length else None
 
-    def _injected(self, run: Run, cycle: int) -> dict[str, IntArray]:
-        """Return the values of the nets `inject_<node>` in a cycle."""
-        flit = self._flit_of(cycle, self._injects, every=1)
+    def _injected_values(self, run: Run, cycle: int) -> dict[str, IntArray]:
+        """Return the values of the nets `inject_<node>` in a cycle, side by side for all chunks.
+
+        The mapping is empty in cycles without an injected flit: the nets are then unknown.
+        """
+        flit = self._flit_in_cycle(cycle, self._injects, every=1)
         if flit is None:
             return {}
         sent, given = sent_words(self.program, run), {}
@@ -103,40 +109,47 @@ class DirectRuns(Runs):
             name = f"inject_{node}"
             bits = np.full((len(self.machine.text.nets[name]), 1), UNKNOWN)
             for chunk in range(len(bits) // self._width):
-                index = self._index(0, chunk, flit)
+                index = self._word_index(0, chunk, flit)
                 if index is not None:
                     for position in self.machine.positions:
                         bits[chunk * self._width + position] = sent[node, index]
             given[name] = bits
         return given
 
-    def _look(self, run: Run, found: IntArray, cycle: int) -> None:
-        """Check `tx_address`, `rx_enable` and `rx_address` in a cycle, and take arriving words."""
-        shown = self._flit_of(cycle, self._shows, every=self._steps)
+    def _check_cycle(self, run: Run, found: IntArray, cycle: int) -> None:
+        """Check `tx_address`, `rx_enable` and `rx_address`, and enter arriving words into `found`.
+
+        The address map says which block arrives at each in-port in each step.
+        """
+        shown = self._flit_in_cycle(cycle, self._shows, every=self._steps)
         if shown is not None:
-            self.check([run], cycle, "tx_address", shown)
+            self.check_output([run], cycle, "tx_address", shown)
         at = cycle - self._receives
         here = 0 <= at < self._steps * self._flits
-        self.check([run], cycle, "rx_enable", int(here))
+        self.check_output([run], cycle, "rx_enable", int(here))
         if not here:
             return
-        self.check([run], cycle, "rx_address", at)
+        self.check_output([run], cycle, "rx_address", at)
         flit, step = divmod(at, self._steps)
         for node, ports in enumerate(self._arrivals):
-            bits = self.machine.shown(f"receive_{node}")[:, 0].reshape(-1, self._width)
-            words = one_word(bits[:, self.machine.positions].T)
+            bits = self.machine.net_values(f"receive_{node}")[:, 0].reshape(-1, self._width)
+            words = bit_of_word(bits[:, self.machine.positions].T)
             for port, names in enumerate(ports):
                 if names[step] is not None:
                     origin, chunk = names[step]
-                    index = self._index(origin if self._layout.recv_parts > 1 else 0, chunk, flit)
+                    index = self._word_index(
+                        origin if self._layout.recv_parts > 1 else 0, chunk, flit
+                    )
                     if index is not None:
                         found[node, index] = words[port]
 
-    def _compare(self, run: Run, found: IntArray, cycle: int) -> None:
+    def _compare_words(self, run: Run, found: IntArray, cycle: int) -> None:
         """Compare the received words with the expected ones."""
         words, receives = expected_bits(self.program, run, self.machine.sums)
         wrong = (found != words) & receives
         if wrong.any():
             node, at = (int(index[0]) for index in np.nonzero(wrong))
-            message = f"must be {named(int(words[node, at]))}, not {named(int(found[node, at]))}"
-            raise run_refuted(run, cycle, f"received word {at}", message, node)
+            message = (
+                f"must be {bit_text(int(words[node, at]))}, not {bit_text(int(found[node, at]))}"
+            )
+            raise make_run_refutation(run, cycle, f"received word {at}", message, node)

@@ -1,4 +1,8 @@
-"""Memory ports of each node in the proof: their wires, and `CoreAccess`, which drives them."""
+"""Memory ports of the nodes of a bare core, in the proof.
+
+`node_port_wires` is for the claim about their wires. `NodePortAccess` drives the ports in the proof
+of whole runs.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ....proof.accesses import Access, Steps
+from ....proof.accesses import AccessSteps, NodeAccess
 from ....proof.gates import GateText
 from ....proof.messages import Locations, Run
 from ....proof.wiring import Wires
@@ -16,49 +20,63 @@ from ....rtl.netlist import Role
 from ....topology import IntArray
 
 if TYPE_CHECKING:
-    from ....proof.machine import Machine
+    from ....proof.machine import SymbolicMachine
     from ....rtl import Fabric
 
-__all__ = ["CoreAccess", "core_ports"]
+__all__ = ["NodePortAccess", "node_port_wires"]
 
 #: For each node and block, the memory and first address in the written address map, or None.
 Listed: TypeAlias = list[list[list[int] | None]]
 
 #: Ports of a node with memories, without the suffix for the node.
-PORTS = ("write_bank", "write_address", "write_data", "write_enable", "read_bank", "read_address",
-         "read_data")  # fmt: skip
+NODE_PORTS = (
+    "write_bank",
+    "write_address",
+    "write_data",
+    "write_enable",
+    "read_bank",
+    "read_address",
+    "read_data",
+)
 
 
-def core_ports(fabric: Fabric, text: GateText) -> Wires:
+def node_port_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield the wires between the memory ports of the top and the nodes.
 
     Each wire is (instance, pin, found bits, expected bits).
     """
-    for endpoint in fabric.netlist.having(Role.ENDPOINT):
+    for endpoint in fabric.netlist.instances_with_role(Role.ENDPOINT):
         pins = text.instances[endpoint.name].pins
-        for port in PORTS:
+        for port in NODE_PORTS:
             name = f"{port}_{endpoint.node}"
             if name in text.nets and port in pins:
                 yield endpoint.name, port, [*pins[port]], text.nets[name][: len(pins[port])]
 
 
-class CoreAccess(Access):
-    """Accesses through a memory port at each node, at the addresses of the written address map."""
+class NodePortAccess(NodeAccess):
+    """Accesses through a memory port at each node.
 
-    def __init__(self, fabric: Fabric, machine: Machine) -> None:
+    Memories and addresses come from the address map that is written for the user, so the proof
+    covers this file, too.
+    """
+
+    def __init__(self, fabric: Fabric, machine: SymbolicMachine) -> None:
         super().__init__(fabric, machine)
         self.answer = fabric.read_latency
         self._map = fabric.address_map()
 
-    def idle(self) -> dict[str, IntArray]:
+    def idle_access_nets(self) -> dict[str, IntArray]:
         """Return the values of the write enables in cycles without a write."""
         return {name: np.array([[0]]) for name in self.machine.text.inputs
                 if name.startswith("write_enable_")}  # fmt: skip
 
-    def _listed(self, run: Run, *, sent: bool) -> Locations:
-        """Return the locations of words by the address map. Words of a block are consecutive."""
+    def _word_locations(self, run: Run, *, sent: bool) -> Locations:
+        """Return the locations of the words to send, or of the received words, by the address map.
+
+        The map has the first address of each block. Words of a block are consecutive.
+        """
         listed = self._map["sent" if sent else "received"]
-        layout = self.program.part(run.form(self.program)).layout
+        layout = self.program.part(run.form_number(self.program)).layout
         words = layout.send_words(run.length) if sent else layout.recv_words(run.length)
         part, within = np.divmod(np.arange(words), layout.part_flits(run.length))
         chunk, flit = np.divmod(within, layout.block_flits(run.length))
@@ -67,15 +85,17 @@ class CoreAccess(Access):
         base = first[..., 1]
         return Locations(first[..., 0], np.where(base >= 0, base + flit, -1))
 
-    def writes(self, runs: Sequence[Run]) -> Steps:
+    def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
         """Return the steps that write the messages of some runs."""
-        memory, address = self.located(runs, partial(self._listed, sent=True), ends_at_once=True)
+        memory, address = self.locate_beats(
+            runs, partial(self._word_locations, sent=True), ends_at_once=True
+        )
         there = (address >= 0).astype(int)
         numbers = {"write_enable": there, "write_bank": memory, "write_address": address}
-        return Steps(len(address), numbers, {"write_data": self.sent(runs)},
+        return AccessSteps(len(address), numbers, {"write_data": self.message_bits(runs)},
                      otherwise={"write_enable": 0})  # fmt: skip
 
-    def reads(self, runs: Sequence[Run]) -> Steps:
+    def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
         """Return the steps that read the received words of some runs."""
-        memory, address = self.located(runs, partial(self._listed, sent=False))
-        return Steps(len(address), {"read_bank": memory, "read_address": address})
+        memory, address = self.locate_beats(runs, partial(self._word_locations, sent=False))
+        return AccessSteps(len(address), {"read_bank": memory, "read_address": address})

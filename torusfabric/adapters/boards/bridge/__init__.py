@@ -1,7 +1,8 @@
-"""Boards behind bridges: one block that runs alone, or all boards run together.
+"""Boards reached over bridges: one block that runs alone, or all boards together.
 
-These functions are the adapter's part of the commands ``build``, ``flash``, ``monitor`` and
-``run``. The modules `connected` and `linked` run real boards, and simulate linked boards.
+A bridge connects a computer to the bus of one board. These functions are the adapter's part of the
+commands ``build``, ``flash``, ``monitor`` and ``run``. The module `connected` runs all boards, and
+`linked` simulates them.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def place_fabric(system: BoardSystem, choices: Mapping[str, Any], platform: Any 
     Raises
     ------
     InputError
-        If no existing block is chosen, or its physical layer does not allow a single block.
+        If no existing block is chosen, or if the chosen physical layer excludes a single block.
     """
     phy = choices["phy"]
     if choices["block"] is None:
@@ -58,7 +59,7 @@ def place_fabric(system: BoardSystem, choices: Mapping[str, Any], platform: Any 
             f"{choices['command']} with --boards needs --block, for example --block 0,1, because "
             "a board holds one block"
         )
-    number = system.boards.block(choices["block"])
+    number = system.boards.parse_block(choices["block"])
     if phy is None:
         return Block(system, number)
     if phy not in LAYERS:
@@ -86,8 +87,8 @@ def choose_fabrics(
     choices : mapping
         Choices of the command, by option name.
     built : bool
-        True if the choices come from a build. A block with links on pins then stands for all
-        boards, because it runs only together with the others.
+        True if the choices are those with which a bitstream was built. A block with links on pins
+        then stands for all boards, because it runs only together with the others.
     """
     if choices["block"] is not None and not (built and choices["phy"]):
         return place_fabric(system, choices)

@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ....errors import InputError, WorkFailed
-from ....fpga.bridge.board import ConnectedBoard, taken
+from ....fpga.bridge.board import ConnectedBoard, job_for_words
 from ....fpga.bridge.bus_access import BusAccess
 from ....simulation.engines import EngineRun, Job
 from ....simulation.engines.base import Messages
 from ....simulation.engines.cells import as_words
-from ..drive import Outcome, SystemReport, jobs_of, run_jobs
+from ..drive import RunOutcome, SystemReport, make_jobs, run_jobs
 from ..hardware import Block
 
-__all__ = ["WITHDRAW", "ConnectedBoards"]
+__all__ = ["WITHDRAW_BIT", "ConnectedBoards"]
 
 #: Bit of the register `abort` that withdraws a start.
-WITHDRAW = 1 << 1
+WITHDRAW_BIT = 1 << 1
 
 #: Default number of random runs.
-JOBS = 4
+DEFAULT_JOBS = 4
 
 
 class ConnectedBoards:
@@ -74,7 +74,10 @@ class ConnectedBoards:
 
     @property
     def loaded(self) -> int | None:
-        """First 32 bits of the digest of the program loaded in all boards; 0 if boards differ."""
+        """First 32 bits of the digest of the program that all boards have loaded.
+
+        The result is 0 if boards differ, and None if their tables are fixed.
+        """
         found = {board.loaded for board in self.boards}
         return found.pop() if len(found) == 1 else 0
 
@@ -141,8 +144,8 @@ class ConnectedBoards:
         >>> report.passed, report.words_checked, len(set(report.jobs[0].cycles))
         (True, 32, 1)
         """
-        drawn = jobs_of(self.system, jobs or JOBS, seed)
-        return run_jobs(self.system, self._carry_out, drawn, seed=seed, progress=progress)
+        drawn = make_jobs(self.system, jobs or DEFAULT_JOBS, seed)
+        return run_jobs(self.system, self._execute, drawn, seed=seed, progress=progress)
 
     def carry(self, words: ArrayLike, job: Job | None = None) -> tuple[NDArray[Any], SystemReport]:
         """Execute one run on given words of all nodes, and return the received words and a report.
@@ -154,31 +157,32 @@ class ConnectedBoards:
         job : Job, optional
             Choices of the run.
         """
-        job, own = taken(self.fabric, np.asarray(words), job or Job())
-        report = run_jobs(self.system, self._carry_out, [job], messages=own)
+        job, own = job_for_words(self.fabric, np.asarray(words), job or Job())
+        report = run_jobs(self.system, self._execute, [job], messages=own)
         return self._words, report
 
-    def _carry_out(self, messages: Messages, job: Job) -> Outcome:
+    def _execute(self, messages: Messages, job: Job) -> RunOutcome:
         """Start all boards, one after another, and wait until all are done."""
         engines = [board.engine for board in self.boards]
         sent = as_words(self.fabric, messages)
         for engine in engines:
-            engine.send(sent, job)
+            engine.write_messages(sent, job)
         for engine in engines:
             engine.start(job)
         try:
-            errors = [engine.wait(job) for engine in engines]
+            errors = [engine.wait_for_end(job) for engine in engines]
         except WorkFailed:
             # A board that still waits would refuse the next start: withdraw this one.
             for engine in engines:
-                engine.write("abort", WITHDRAW)
+                engine.write_register("abort", WITHDRAW_BIT)
             raise
         cycles, failed, status = (
-            [engine.shown(name) for engine in engines] for name in ("cycles", "failed", "status")
+            [engine.read_register(name) for engine in engines]
+            for name in ("cycles", "failed", "status")
         )
-        self._words = np.bitwise_or.reduce([engine.received(job) for engine in engines])
+        self._words = np.bitwise_or.reduce([engine.read_messages(job) for engine in engines])
         run = EngineRun(self._words, cycles[0], cycles[0], cycles[0], 0.0)
-        return Outcome(
+        return RunOutcome(
             "bridge", run, cycles, errors, failed, [value >> 8 & 0xFF for value in status]
         )
 

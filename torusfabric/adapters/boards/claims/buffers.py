@@ -1,10 +1,11 @@
 """Proof of elastic buffers: each word of a run is taken in its cycle, for all admissible clocks.
 
 The write side and the read side have different clocks, so each side is proved in its own clock.
-The model of the read side represents the sender's clock by a free input `more`: the number of words
-written in a cycle of the receiver, 0 to 2. An assumption bounds `apart`, the words written minus
-the cycles passed: it may vary by the skew and the drift of the link plan, and no more. The model
-contains only such differences, so the proof holds for runs of any length.
+The model of the read side represents the sender's clock by a free input ``more``: the number of
+words written in a cycle of the receiver, 0 to 2. The register ``apart`` is the number of words of
+the run that have been written, minus the cycles of the run that have passed at the receiver. An
+assumption bounds ``apart`` by the skew and the drift of the link plan. The model contains only such
+differences, so the proof holds for runs of any length.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ....proof.model import Model
+from ....proof.model import HarnessBuilder
 from ....rtl.memories import address_width
-from ..hardware.link_plan import CABLE, SPARE
-from ..hardware.links import TOO_MANY, Frame
+from ..hardware.link_plan import CABLE_CYCLES, SPARE_WORDS
+from ..hardware.links import SKIP_LEVEL, WordType
 
 if TYPE_CHECKING:
     from ....proof.solver import Harness
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["buffer_harness", "receiver_harness"]
 
 #: Cycles after which the initial contents of the synchronizer have no effect any more.
-SETTLED = 7
+SETTLE_CYCLES = 7
 
 #: Least cycles from a word at an out-port to its write into the buffer at the other end.
-WRITTEN = 1.5
+LEAST_WRITE_CYCLES = 1.5
 
 
 def buffer_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
@@ -44,17 +45,17 @@ def buffer_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     design : Design
         Verilog of all boards.
     """
-    model = Model(design, f"buffer_{latency}", resets=False)
-    bits = address_width(plan.depth(latency))
+    model = HarnessBuilder(design, f"buffer_{latency}", resets=False)
+    bits = address_width(plan.buffer_depth(latency))
     resets, there = "rst || $past(rst)", f"$past(written[{bits - 1}:0])"
-    model.claims({
+    model.claim_all({
         "one_more_in_each_cycle": f"{resets} || written == {bits + 1}'($past(written) + 1)",
         "count_is_its_gray_code": f"{resets} || count == (written ^ (written >> 1))",
         "the_word_is_where_it_was_counted":
             f"{resets} || at != {there} || head == $past({{rx_frame, rx_word}})",
         "others_stay": f"{resets} || at != $past(at) || at == {there} || head == $past(head)",
     })  # fmt: skip
-    return model.harness(
+    return model.make_harness(
         "the elastic buffer writes every arriving word behind the one before, and counts it"
     )
 
@@ -71,35 +72,35 @@ def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     design : Design
         Verilog of all boards.
     """
-    model = Model(design, f"receiver_{latency}")
-    bits, depth = address_width(plan.depth(latency)) + 1, plan.depth(latency)
-    apart = plan.skew + plan.drift
-    least = 1 - (math.ceil(WRITTEN + CABLE + plan.phy.most + apart) - 1)
-    most = 1 + math.ceil(apart - WRITTEN - plan.phy.least)
-    far = 1 << max(plan.settle_time + 2, depth + latency).bit_length()
-    _clocks(model, bits, least, most, far)
-    frozen = f"(cycle >= {-plan.settle_time})"
+    model = HarnessBuilder(design, f"receiver_{latency}")
+    bits, depth = address_width(plan.buffer_depth(latency)) + 1, plan.buffer_depth(latency)
+    apart = plan.start_skew + plan.drift_words
+    least = 1 - (math.ceil(LEAST_WRITE_CYCLES + CABLE_CYCLES + plan.phy.most + apart) - 1)
+    most = 1 + math.ceil(apart - LEAST_WRITE_CYCLES - plan.phy.least)
+    far = 1 << max(plan.settle_cycles + 2, depth + latency).bit_length()
+    _add_clocks(model, bits, least, most, far)
+    frozen = f"(cycle >= {-plan.settle_cycles})"
     model.assume(f"!{frozen} || frozen")
     model.assume("!(steady && $past(frozen) && !$past(ends)) || frozen")
-    model.assume(f"frozen == 0 || (cycle != {-far} && settled == {SETTLED})")
+    model.assume(f"frozen == 0 || (cycle != {-far} && settled == {SETTLE_CYCLES})")
     model.assume(f"!ends || cycle == {far}")
     due = f"(cycle >= {latency - 2})"
-    model.drive("due", due)
-    model.drive("check_due", "1'b0")
+    model.drive_input("due", due)
+    model.drive_input("check_due", "1'b0")
     # `held`: words in the buffer. `next`: index in the run of the next word, negative before it.
-    held = model.wire("held", f"{bits}'(written - taken)", bits)
-    model.wire("ahead", f"apart - $signed({{1'b0, {held}}})", NUMBER, signed=True)
-    model.wire("next", "cycle + ahead", NUMBER, signed=True)
-    run = f"(next >= 0 ? {int(Frame.RUN)} : {int(Frame.MESSAGE)})"
-    model.drive("head", f"{{2'({run}), word}}")
-    model.free("word", plan.width)
-    known = f"settled != {SETTLED} || "
-    model.claims(
+    held = model.add_wire("held", f"{bits}'(written - taken)", bits)
+    model.add_wire("ahead", f"apart - $signed({{1'b0, {held}}})", NUMBER_BITS, signed=True)
+    model.add_wire("next", "cycle + ahead", NUMBER_BITS, signed=True)
+    run = f"(next >= 0 ? {int(WordType.RUN)} : {int(WordType.MESSAGE)})"
+    model.drive_input("head", f"{{2'({run}), word}}")
+    model.add_free_value("word", plan.width)
+    known = f"settled != {SETTLE_CYCLES} || "
+    model.claim_all(
         {
             "cycles_are_counted_that_far": f"since <= {2 * far}",
             "never_more_than_its_room": f"{known} held <= {depth}",
-            "never_too_full": f"{known} fill <= {depth - SPARE}",
-            "few_between_runs": f"{known} frozen || fill <= {TOO_MANY}",
+            "never_too_full": f"{known} fill <= {depth - SPARE_WORDS}",
+            "few_between_runs": f"{known} frozen || fill <= {SKIP_LEVEL}",
             "not_late": f"{known} {due} || next >= 0 || ahead >= {least - 4}",
             "no_other_word_waits": f"{known} next >= 0 || take == (fill != 0)",
             "a_word_of_a_run_waits": f"{known} !frozen || {due} || next <= 0",
@@ -108,35 +109,42 @@ def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
             "nothing_is_lost": f"{known} !frozen || !lost_now",
         }
     )
-    was_due = f"$past(!rst && settled == {SETTLED} && {due})"
-    model.claim("what_is_taken_is_of_the_run", f"!{was_due} || frame == {int(Frame.RUN)}")
+    was_due = f"$past(!rst && settled == {SETTLE_CYCLES} && {due})"
+    model.claim("what_is_taken_is_of_the_run", f"!{was_due} || frame == {int(WordType.RUN)}")
     says = (
         f"for clocks within {plan.ppm:g} ppm the elastic buffer never runs empty or full, and "
         f"each word of a run is read in its cycle ({least} to {most} words ahead of the run)"
     )
-    return replace(model.harness(says, cycles=5), name=f"elastic buffer of {latency} cycles")
+    return replace(model.make_harness(says, cycles=5), name=f"elastic buffer of {latency} cycles")
 
 
 #: Bits of numbers in the model.
-NUMBER = 12
+NUMBER_BITS = 12
 
 
-def _clocks(model: Model, bits: int, least: int, most: int, far: int) -> None:
-    """Add the sender's clock, and a counter of cycles from long before a run to long after."""
-    more = model.free("more", 2)
-    begins, ends = model.free("begins_soon"), model.free("ends")
-    model.free("anew", NUMBER)
+def _add_clocks(model: HarnessBuilder, bits: int, least: int, most: int, far: int) -> None:
+    """Add the sender's clock, and a counter of cycles from long before a run to long after.
+
+    The wire ``cycle`` counts from -`far` to `far`; a run begins at 0. The register ``apart`` lies
+    between `least` and `most`. When the solver ends a run by ``ends``, ``apart`` gets any new
+    value. `bits` is the width of the count of written words.
+    """
+    more = model.add_free_value("more", 2)
+    begins, ends = model.add_free_value("begins_soon"), model.add_free_value("ends")
+    model.add_free_value("anew", NUMBER_BITS)
     model.assume(f"{more} != 3")
-    model.register("written", f"written + {more}", bits)
-    model.wire("gray", "written ^ (written >> 1)", bits)
-    model.drive("count", "gray")
-    model.register(
+    model.add_register("written", f"written + {more}", bits)
+    model.add_wire("gray", "written ^ (written >> 1)", bits)
+    model.drive_input("count", "gray")
+    model.add_register(
         "since",
         f"{ends} || (since == 0 && !{begins}) ? 0 : since == {2 * far} ? since : since + 1",
-        NUMBER,
+        NUMBER_BITS,
     )
-    model.wire("cycle", f"$signed(since) - {far}", NUMBER, signed=True)
-    model.register("apart", f"{ends} ? $signed(anew) : apart + $signed({{1'b0, {more}}}) - 1",
-                   NUMBER, signed=True)  # fmt: skip
+    model.add_wire("cycle", f"$signed(since) - {far}", NUMBER_BITS, signed=True)
+    model.add_register("apart", f"{ends} ? $signed(anew) : apart + $signed({{1'b0, {more}}}) - 1",
+                   NUMBER_BITS, signed=True)  # fmt: skip
     model.assume(f"apart >= {least} && apart <= {most}")
-    model.register("settled", f"{ends} ? 0 : settled == {SETTLED} ? settled : settled + 1", 3)
+    model.add_register(
+        "settled", f"{ends} ? 0 : settled == {SETTLE_CYCLES} ? settled : settled + 1", 3
+    )

@@ -1,10 +1,9 @@
 """The wires of a board, and all boards joined by cables to one fabric.
 
-`board_wires` lists the wires that only boards have, for a check of the Verilog. `united` returns
-all boards as one fabric, in which a cable is a link of fixed latency. Whole runs are executed on
-this fabric.
-The module `buffers` proves that a cable takes its fixed latency, and `control` proves that the
-sequencers start together.
+`board_wires` lists the wires that only boards have, for a check of the Verilog. `join_boards`
+returns all boards as one fabric, in which a cable is a link of fixed latency. Whole runs are
+executed on this fabric. The module `buffers` proves that a cable takes its fixed latency, and
+`control` proves that the sequencers start together.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from ....proof.wiring import Wires
 from ....rtl.links import Link
 from ....rtl.netlist import ROM, Instance, Leaf, Role
 from ...host.claims import HostPorts
-from ..hardware.system import OF_LINKS, RUN, link_port
+from ..hardware.system import RECEIVER_OUTPUTS, RUN_PREFIX, link_port_name
 
 if TYPE_CHECKING:
     from ....rtl import Fabric
     from ..files import BoardKind
     from ..hardware import BoardSystem
 
-__all__ = ["Subject", "board_wires", "on_board", "united"]
+__all__ = ["ProofSubject", "board_wires", "board_subject", "join_boards"]
 
 #: Outputs of the board control that are inputs of every transmitter.
-SENT = ("message", "running", "begins", "checking")
+TRANSMITTER_INPUTS = ("message", "running", "begins", "checking")
 
 
 def board_wires(system: BoardSystem, text: GateText) -> Wires:
@@ -41,38 +40,48 @@ def board_wires(system: BoardSystem, text: GateText) -> Wires:
     starts, sequencer = (text.instances[f"the_{name}"].pins for name in ("requests", "sequencer"))
     for name in system.fabric.front.agreed:
         yield "the_board_control", name, [*control[name]], text.nets[name]
-    for name in ("start", *system.fabric.front.choices):
+    for name in ("start", *system.fabric.front.sampled_inputs):
         yield "the_board_control", name, [*control[name]], text.inputs[name]
-        yield "the_requests", name, [*starts[name]], control[RUN + name][: len(starts[name])]
-    yield "the_board_control", RUN + "busy", [*control[RUN + "busy"]], sequencer["busy"]
+        yield "the_requests", name, [*starts[name]], control[RUN_PREFIX + name][: len(starts[name])]
+    yield (
+        "the_board_control",
+        RUN_PREFIX + "busy",
+        [*control[RUN_PREFIX + "busy"]],
+        sequencer["busy"],
+    )
     if "run_error" in control:
-        yield "the_board_control", RUN + "error", [*control[RUN + "error"]], starts["error"]
+        yield (
+            "the_board_control",
+            RUN_PREFIX + "error",
+            [*control[RUN_PREFIX + "error"]],
+            starts["error"],
+        )
     yield "the_board_control", "board", [*control["board"]], text.inputs["board"]
     yield "the_host", "block", [*text.instances["the_host"].pins["block"]], text.inputs["board"]
     for name in ("busy", "done", "cycles", "error", "failed", "attempts"):
         yield "the top", name, [*text.outputs[name]], control[name]
-    for link in range(system.plan.links):
-        yield from _of_link(system, text, link)
+    for link in range(system.link_plan.n_links):
+        yield from _link_wires(system, text, link)
 
 
-def _of_link(system: BoardSystem, text: GateText, link: int) -> Wires:
+def _link_wires(system: BoardSystem, text: GateText, link: int) -> Wires:
     """Yield the wires of a link port."""
     sends, holds, takes = f"transmitter_{link}", f"buffer_at_{link}", f"receiver_at_{link}"
     transmitter, buffer, receiver = (text.instances[n].pins for n in (sends, holds, takes))
     control = text.instances["the_board_control"].pins
-    (node, port), latency = system.boards.links[link], system.boards.latency[link]
+    (node, port), latency = system.boards.link_ports[link], system.boards.latency_cycles[link]
     sent = text.instances[f"router_at_{node}"].pins["tx"]
     width = system.fabric.width
     yield sends, "sent", [*transmitter["sent"]], sent[port * width :][:width]
     number: list[Bit] = [str(link >> k & 1) for k in range(len(transmitter["link"]))]
     yield sends, "link", [*transmitter["link"]], number
-    for name in SENT:
+    for name in TRANSMITTER_INPUTS:
         yield sends, name, [*transmitter[name]], control[name]
     for name in ("tx_word", "tx_frame"):
-        out = link_port(link, name)
+        out = link_port_name(link, name)
         yield "the top", out, [*text.outputs[out]], transmitter[name]
     for name in ("rx_clk", "rx_word", "rx_frame"):
-        yield holds, name, [*buffer[name]], text.inputs[link_port(link, name)]
+        yield holds, name, [*buffer[name]], text.inputs[link_port_name(link, name)]
     yield holds, "at", [*buffer["at"]], receiver["at"]
     for name in ("head", "count"):
         yield takes, name, [*receiver[name]], buffer[name]
@@ -81,7 +90,7 @@ def _of_link(system: BoardSystem, text: GateText, link: int) -> Wires:
         yield takes, name, [*receiver[name]], control[net]
     bits = len(receiver["peer"])
     yield takes, "peer", [*receiver["peer"]], control["peers"][link * bits :][:bits]
-    for name in OF_LINKS:
+    for name in RECEIVER_OUTPUTS:
         bits = len(receiver[name])
         heard = control[name][link * bits :][:bits]
         yield "the_board_control", f"{name}[{link}]", [*heard], receiver[name]
@@ -91,13 +100,13 @@ def _of_link(system: BoardSystem, text: GateText, link: int) -> Wires:
 NET_BITS = 40
 
 #: Function from a board and its nets to the same nets with numbers unique among all boards.
-Placing: TypeAlias = Callable[[int, Mapping[str, list[Bit]]], dict[str, list[Bit]]]
+NetRenumbering: TypeAlias = Callable[[int, Mapping[str, list[Bit]]], dict[str, list[Bit]]]
 
-#: Roles of modules that links or the board control consist of; `united` leaves them out.
-BETWEEN = (Role.FAR_LINK, Role.BUFFER)
+#: Roles of modules that links or the board control consist of; `join_boards` leaves them out.
+LINK_ROLES = (Role.FAR_LINK, Role.BUFFER)
 
 
-class Subject(NamedTuple):
+class ProofSubject(NamedTuple):
     """A fabric, its gates, and the host ports of its nodes: the subject of a proof."""
 
     fabric: Fabric
@@ -105,7 +114,7 @@ class Subject(NamedTuple):
     ports: list[HostPorts]
 
 
-def on_board(system: BoardSystem, kind: BoardKind, text: GateText) -> Subject:
+def board_subject(system: BoardSystem, kind: BoardKind, text: GateText) -> ProofSubject:
     """Return the fabric on one board of a kind, with nodes numbered as on the board.
 
     Parameters
@@ -122,28 +131,28 @@ def on_board(system: BoardSystem, kind: BoardKind, text: GateText) -> Subject:
     roles = {name: role for name, role in kind.netlist.roles.items() if name in used}
     seen.netlist = replace(kind.netlist, roles=roles)
     seen.read_latency = system.read_latency
-    seen.nodes = system.boards.nodes.shape[1]
+    seen.nodes = system.boards.nodes_by_board.shape[1]
     ports = [
-        HostPorts(system.boards.nodes[board], np.arange(seen.nodes), board, holds=False)
+        HostPorts(system.boards.nodes_by_board[board], np.arange(seen.nodes), board, holds=False)
         for board in kind.boards
     ]
-    return Subject(seen, text, ports)
+    return ProofSubject(seen, text, ports)
 
 
-def united(system: BoardSystem, parts: Sequence[Subject]) -> Subject:
+def join_boards(system: BoardSystem, parts: Sequence[ProofSubject]) -> ProofSubject:
     """Return all boards as one fabric, joined by cables, with nodes numbered as in the torus.
 
     Parameters
     ----------
     system : BoardSystem
         The fabric on several boards.
-    parts : sequence of Subject
-        The fabric on each board, from `on_board`.
+    parts : sequence of ProofSubject
+        The fabric on each board, from `board_subject`.
     """
     boards, width, prefix = system.boards, system.fabric.width, system.fabric.prefix
-    place, instances, listed = _placing(system, parts), TopInstances(), list[Instance]()
+    place, instances, listed = _make_net_unique(system, parts), TopInstances(), list[Instance]()
     modules, makes = dict[str, GateModule](), dict[str, Callable[[], Leaf]]()
-    for latency in boards.latency:
+    for latency in boards.latency_cycles:
         name, makes[name] = f"cable_{latency}", partial(Link, latency, width)
         ends = {"sent": [*range(2, 2 + width)]}, {"arrived": [*range(2 + width, 2 + 2 * width)]}
         modules[prefix + name] = GateModule(prefix + name, *ends)
@@ -151,14 +160,14 @@ def united(system: BoardSystem, parts: Sequence[Subject]) -> Subject:
         makes |= fabric.netlist.modules
         modules |= text.modules
         for each in fabric.netlist.instances:
-            if each.role not in BETWEEN:
-                one = _on_torus(each, board, boards.nodes[board].tolist())
+            if each.role not in LINK_ROLES:
+                one = _instance_on_torus(each, board, boards.nodes_by_board[board].tolist())
                 listed.append(one)
                 if each.name in text.instances:
                     module, pins, rom = text.instances[each.name]
                     instances[one.name] = TopInstance(module, place(board, pins), rom)
-        for link, (there, port) in enumerate(boards.ends[board]):
-            name, cable = f"cable_from_{board}_{link}", f"cable_{boards.latency[link]}"
+        for link, (there, port) in enumerate(boards.far_ends[board]):
+            name, cable = f"cable_from_{board}_{link}", f"cable_{boards.latency_cycles[link]}"
             listed.append(Instance(name, cable, Role.LINK, {}, {}, None))
             sent = place(board, text.instances[f"transmitter_{link}"].pins)["sent"]
             receiver = parts[there].text.instances[f"receiver_at_{port}"]
@@ -168,14 +177,14 @@ def united(system: BoardSystem, parts: Sequence[Subject]) -> Subject:
     roles.pop(ROM, None)
     netlist = replace(parts[0].fabric.netlist, modules=makes, roles=roles)
     seen.netlist = netlist.with_instances(listed)
-    text = GateText(modules, {}, {}, instances, _nets(system, parts, place))
-    names = tuple(f"@{board}" for board in range(boards.number))
+    text = GateText(modules, {}, {}, instances, _joined_nets(system, parts, place))
+    names = tuple(f"@{board}" for board in range(boards.n_boards))
     # No word is still in flight to a memory when a run begins: the countdown is longer.
-    ports = HostPorts(boards.nodes[0], boards.located[1], names=names, holds=False)
-    return Subject(seen, text, [ports])
+    ports = HostPorts(boards.nodes_by_board[0], boards.node_locations[1], names=names, holds=False)
+    return ProofSubject(seen, text, [ports])
 
 
-def _on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> Instance:
+def _instance_on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> Instance:
     """Return an instance of a board with its name and node number in the whole fabric."""
     name, node = instance.name, instance.node
     if node is not None:
@@ -186,38 +195,41 @@ def _on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> Instance:
 def _common_nets(system: BoardSystem) -> dict[str, str]:
     """Return the nets that all boards have in common, by their names in the whole fabric."""
     return {"clk": "clk", "rst": "rst"} | {
-        name: RUN + name for name in ("start", *system.fabric.front.choices)
+        name: RUN_PREFIX + name for name in ("start", *system.fabric.front.sampled_inputs)
     }
 
 
-def _placing(system: BoardSystem, parts: Sequence[Subject]) -> Placing:
+def _make_net_unique(system: BoardSystem, parts: Sequence[ProofSubject]) -> NetRenumbering:
     """Return a function that makes the net numbers of a board unique among all boards.
 
-    Clock, reset, start and choices are exceptions: all boards share the nets of board 0.
+    It takes the number of a board, and nets by name. Nets for clock, reset, start and choices are
+    exceptions: all boards get those of board 0.
     """
     same = dict[Bit, Bit]()
 
-    def place(board: int, nets: Mapping[str, list[Bit]]) -> dict[str, list[Bit]]:
+    def renumber_nets(board: int, nets: Mapping[str, list[Bit]]) -> dict[str, list[Bit]]:
         apart = lambda bit: bit if isinstance(bit, str) else bit | board + 1 << NET_BITS
         return {
             name: [same.get(apart(bit), apart(bit)) for bit in bits] for name, bits in nets.items()
         }
 
-    first = place(0, parts[0].text.nets)
+    first = renumber_nets(0, parts[0].text.nets)
     for board, part in enumerate(parts[1:], 1):
-        nets = place(board, part.text.nets)
+        nets = renumber_nets(board, part.text.nets)
         for name in _common_nets(system).values():
             same |= zip(nets.get(name, []), first.get(name, []), strict=True)
-    return place
+    return renumber_nets
 
 
-def _nets(system: BoardSystem, parts: Sequence[Subject], place: Placing) -> dict[str, list[Bit]]:
+def _joined_nets(
+    system: BoardSystem, parts: Sequence[ProofSubject], place: NetRenumbering
+) -> dict[str, list[Bit]]:
     """Return the nets of all boards, named ``net@board``, and the nets of the whole fabric."""
     each = [place(board, part.text.nets) for board, part in enumerate(parts)]
     nets = {name: each[0][own] for name, own in _common_nets(system).items() if own in each[0]}
     for board, own in enumerate(each):
         nets |= {f"{name}@{board}": bits for name, bits in own.items()}
     for name in ("busy", "done", "error"):
-        nets[name] = [bit for own in each for bit in own.get(RUN + name, [])]
+        nets[name] = [bit for own in each for bit in own.get(RUN_PREFIX + name, [])]
     # No net counts cycles here: the counters are in the board controls, which are left out.
     return nets | {"cycles": []}

@@ -1,7 +1,8 @@
 """The complete proof of a fabric on several boards.
 
-`prove_boards` combines wiring, CRC, elastic buffers, barrier and agreement with whole runs on all
-boards. *Known* parts are checked without the solver; *solved* parts are proved by induction.
+`prove_boards` combines the proofs of wiring, CRCs, elastic buffers, barrier and agreement with
+whole runs on all boards. *Claims* are checked without a solver. *Harnesses* are proved by a solver,
+by induction.
 """
 
 from __future__ import annotations
@@ -14,27 +15,27 @@ from typing import TYPE_CHECKING
 from ....contract.claims import Claim
 from ....proof.gates import GateText, read_gates
 from ....proof.lemmas import (
-    STRUCTURE,
-    Steps,
-    of_modules,
-    of_words,
-    whole_runs,
-    wired,
+    STRUCTURE_METHOD,
+    ClaimProver,
+    module_claims,
+    whole_runs_claim,
+    wiring_claim,
+    word_claim,
 )
-from ....proof.prove import ASSUMPTIONS, as_far_as_it_holds, check_provable
+from ....proof.prove import ASSUMPTIONS, check_provable, collect_proofs
 from ....proof.report import ModuleProof, Proof
 from ....proof.solver import Harness
-from ....proof.units import link_harnesses, operator_harnesses, operators_of
-from ....proof.whole import Whole
+from ....proof.units import find_operators, link_harnesses, operator_harnesses
+from ....proof.whole import AllRunsProof
 from ....toolchain.cache import Cache
 from ....verilog.module_text import MemoryRule
-from ...host.claims import host_claims, host_runs
+from ...host.claims import host_claims, host_port_runs
 from ..files import board_kinds, emit_boards
-from ..hardware.link_plan import CABLE
+from ..hardware.link_plan import CABLE_CYCLES
 from .buffers import buffer_harness, receiver_harness
-from .cables import Subject, board_wires, on_board, united
+from .cables import ProofSubject, board_subject, board_wires, join_boards
 from .control import agreement_harness, barrier_harness
-from .sums import check_received_sums, check_sent_sums, received_sum_harness, sent_sum_harness
+from .crcs import check_received_crc, check_sent_crc, received_crc_harness, sent_crc_harness
 
 if TYPE_CHECKING:
     from ....toolchain.progress import Progress
@@ -42,17 +43,17 @@ if TYPE_CHECKING:
     from ..files import BoardKind
     from ..hardware import BoardSystem, LinkPlan
 
-__all__ = ["between_boards", "prove_boards"]
+__all__ = ["board_link_harnesses", "prove_boards"]
 
 
 #: Statement about the wires of boards, for the report.
-CABLES = (
+WIRES_CLAIM = (
     "transmitters, buffers, receivers, the control of the board and its sequencer are wired to "
     "each other and to ports"
 )
 
 #: Method and statement of the proof of CRCs, for the report.
-SUMS = (
+CRC_CLAIM = (
     "comparison of CRC bits",
     "the CRC of a packet, computed a word at a time, is that of the definition, a bit at a time",
 )
@@ -88,12 +89,12 @@ def prove_boards(
         Result of each part, assumptions and conclusion.
     """
     check_provable(system.fabric)
-    held = system.held()
-    proved = _steps(held, design or emit_boards(held), cache, progress, written=system)
-    return as_far_as_it_holds(proved, _assumptions(system), _conclusion(system))
+    held = system.with_constant_tables()
+    proved = _prove_steps(held, design or emit_boards(held), cache, progress, written=system)
+    return collect_proofs(proved, _list_assumptions(system), _conclusion_text(system))
 
 
-def _steps(
+def _prove_steps(
     system: BoardSystem,
     design: Design,
     cache: Cache | None,
@@ -101,55 +102,69 @@ def _steps(
     *,
     written: BoardSystem,
 ) -> Iterator[ModuleProof]:
-    """Yield all parts of the proof, whole runs last."""
+    """Yield the result of each part of the proof, whole runs last.
+
+    `system` has constant tables. `written` has the tables of the fabric, which may be writable.
+    """
     fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
-    steps = Steps(fabric, design, cache, progress)
-    parts = [on_board(system, kind, _text(system, kind, design, cache)) for kind in kinds]
-    whole = united(system, [parts[kind] for kind in system.kind_of])
-    yield steps.known(of_words(whole.fabric, whole.text))
+    steps = ClaimProver(fabric, design, cache, progress)
+    parts = [
+        board_subject(system, kind, _read_kind_gates(system, kind, design, cache)) for kind in kinds
+    ]
+    whole = join_boards(system, [parts[kind] for kind in system.kinds_of_boards])
+    yield steps.prove_claim(word_claim(whole.fabric, whole.text))
     if fabric.tables:
-        yield from map(steps.known, _of_tables(written, design, parts))
-    yield from map(steps.known, _of_boards(system, kinds, parts))
-    solved = [*_by_induction(system, parts, design)]
+        yield from map(steps.prove_claim, _table_claims(written, design, parts))
+    yield from map(steps.prove_claim, _board_claims(system, kinds, parts))
+    solved = [*_induction_harnesses(system, parts, design)]
     if fabric.tables:
-        solved += {harness.name: harness for harness in _writing(written)}.values()
-    yield from steps.solved(solved)
+        solved += {harness.name: harness for harness in _writing_harnesses(written)}.values()
+    yield from steps.prove_harnesses(solved)
     (ports,) = whole.ports
-    runs = partial(host_runs, ports=ports)
-    yield steps.known(whole_runs(Whole(whole.fabric, whole.text, runs), progress))
+    runs = partial(host_port_runs, ports=ports)
+    yield steps.prove_claim(
+        whole_runs_claim(AllRunsProof(whole.fabric, whole.text, runs), progress)
+    )
 
 
-def _text(system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | None) -> GateText:
+def _read_kind_gates(
+    system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | None
+) -> GateText:
     """Return the gates of a kind of board."""
     roles = {system.fabric.prefix + name: role for name, role in kind.netlist.roles.items()}
-    operators = operators_of(system.fabric, design)
+    operators = find_operators(system.fabric, design)
     names, nets = kind.text.instance_names, kind.text.net_names
     of_kind = replace(design, top=kind.top, instance_names=names, net_names=nets)
     return read_gates(of_kind, roles, cache, operators=operators)
 
 
-def _of_boards(
-    system: BoardSystem, kinds: Sequence[BoardKind], parts: Sequence[Subject]
+def _board_claims(
+    system: BoardSystem, kinds: Sequence[BoardKind], parts: Sequence[ProofSubject]
 ) -> Iterator[Claim]:
-    """Yield the claims about boards that need no solver; equal modules appear once."""
+    """Yield the claims about each kind of board.
+
+    A claim about a module that several kinds share appears once.
+    """
     known: set[str] = set()
     for kind, (fabric, text, ports) in zip(kinds, parts, strict=True):
         of_kind = f" of {kind.top}" * (len(kinds) > 1)
-        yield wired("link ports" + of_kind, CABLES, text, board_wires(system, text))
-        for lemma in (*host_claims(fabric, text, ports), *of_modules(fabric, text)):
-            if lemma.method != STRUCTURE:
+        yield wiring_claim("link ports" + of_kind, WIRES_CLAIM, text, board_wires(system, text))
+        for lemma in (*host_claims(fabric, text, ports), *module_claims(fabric, text)):
+            if lemma.method != STRUCTURE_METHOD:
                 yield lemma._replace(name=lemma.name + of_kind)
             elif lemma.name not in known:
                 known.add(lemma.name)
                 yield lemma
-    yield Claim("CRC-32", *SUMS, partial(_sums, system, parts[0].text))
+    yield Claim("CRC-32", *CRC_CLAIM, partial(_check_crcs, system, parts[0].text))
 
 
-def _of_tables(written: BoardSystem, design: Design, parts: Sequence[Subject]) -> Iterator[Claim]:
-    """Yield the claims about writable tables that need no solver."""
+def _table_claims(
+    written: BoardSystem, design: Design, parts: Sequence[ProofSubject]
+) -> Iterator[Claim]:
+    """Yield the claims about writable tables."""
     proofs, kinds = written.fabric.tables.proofs, board_kinds(written, MemoryRule.parse("auto"))
     netlists = [kind.netlist for kind in kinds]
-    yield proofs.same_texts(partial(emit_boards, written), design, netlists)
+    yield proofs.equal_texts_claim(partial(emit_boards, written), design, netlists)
     for kind, part in zip(kinds, parts, strict=True):
         of_kind = f" of {kind.top}" * (len(kinds) > 1)
         claim = proofs.loading_claim(part.fabric, part.text)
@@ -157,33 +172,33 @@ def _of_tables(written: BoardSystem, design: Design, parts: Sequence[Subject]) -
     yield proofs.image_claim(written.fabric.tables.image)
 
 
-def _writing(written: BoardSystem) -> Iterator[Harness]:
-    """Yield the proofs of writable tables and their loader that need the solver."""
+def _writing_harnesses(written: BoardSystem) -> Iterator[Harness]:
+    """Yield the harnesses of writable tables and their loader."""
     fabric, design = written.fabric, emit_boards(written)
     for kind in board_kinds(written, MemoryRule.parse("auto")):
         yield from fabric.tables.proofs.writing_harnesses(kind.netlist, design, fabric.digest)
 
 
-def _sums(system: BoardSystem, text: GateText) -> int:
+def _check_crcs(system: BoardSystem, text: GateText) -> int:
     """Check the CRCs of transmitter and receivers; return the number of compared bits."""
     prefix, width = system.fabric.prefix, system.fabric.width
-    receivers = [text.modules[f"{prefix}receiver_{each}"] for each in system.plan.latencies]
-    sent = check_sent_sums(text.modules[f"{prefix}transmitter"], width)
-    return sent + sum(check_received_sums(each, width) for each in receivers)
+    receivers = [text.modules[f"{prefix}receiver_{each}"] for each in system.link_plan.latencies]
+    sent = check_sent_crc(text.modules[f"{prefix}transmitter"], width)
+    return sent + sum(check_received_crc(each, width) for each in receivers)
 
 
-def _by_induction(
-    system: BoardSystem, parts: Sequence[Subject], design: Design
+def _induction_harnesses(
+    system: BoardSystem, parts: Sequence[ProofSubject], design: Design
 ) -> Iterator[Harness]:
-    """Yield the proofs that need the solver, except those of writable tables."""
+    """Yield all harnesses except those of writable tables."""
     yield from operator_harnesses(system.fabric, design)
     each = (harness for part in parts for harness in link_harnesses(part.fabric, design))
     yield from {harness.name: harness for harness in each}.values()
-    yield from between_boards(system.plan, design)
+    yield from board_link_harnesses(system.link_plan, design)
 
 
-def between_boards(plan: LinkPlan, design: Design) -> Iterator[Harness]:
-    """Yield the proofs of links and of the board control, which need the solver.
+def board_link_harnesses(plan: LinkPlan, design: Design) -> Iterator[Harness]:
+    """Yield the harnesses of links and of the board control.
 
     Parameters
     ----------
@@ -192,29 +207,32 @@ def between_boards(plan: LinkPlan, design: Design) -> Iterator[Harness]:
     design : Design
         Verilog of all boards.
     """
-    yield sent_sum_harness(plan, design)
+    yield sent_crc_harness(plan, design)
     for latency in plan.latencies:
         yield buffer_harness(plan, latency, design)
         yield receiver_harness(plan, latency, design)
-        yield received_sum_harness(plan, latency, design)
+        yield received_crc_harness(plan, latency, design)
     yield barrier_harness(plan, design)
     yield agreement_harness(plan, design)
 
 
-def _assumptions(system: BoardSystem) -> Iterator[str]:
+def _list_assumptions(system: BoardSystem) -> Iterator[str]:
     """Yield the assumptions of the proof, as sentences."""
-    plan, phy = system.plan, system.phy
+    plan, phy = system.link_plan, system.phy
     yield from ASSUMPTIONS
     if system.fabric.tables:
         yield from system.fabric.tables.proofs.assumptions(system.fabric)
     more = f", beyond {phy.least:g} to {phy.most:g} of {phy.name}" * (phy.most > 0)
     yield (
-        f"Oscillators are within {plan.ppm:g} ppm, and the delay of a cable is within {CABLE:g} "
-        f"cycles of that of its clock{more}; a register that another clock reads while it changes "
+        f"Oscillators are within {plan.ppm:g} ppm, and the delay of a cable is within "
+        f"{CABLE_CYCLES:g} "
+        f"cycles of that of its clock{more}; a register that another clock "
+        "reads while it changes "
         "shows its old or its new value."
     )
     yield (
-        f"Boards start within {plan.skew:g} cycles of each other; this follows from the proved "
+        f"Boards start within {plan.start_skew:g} cycles of each other; this follows from the "
+        "proved "
         "delay of a message, with the delays of cables and the phases of clocks added."
     )
     yield "CRC-32 detects every change of a word on its way."
@@ -224,7 +242,7 @@ def _assumptions(system: BoardSystem) -> Iterator[str]:
     )
 
 
-def _conclusion(system: BoardSystem) -> str:
+def _conclusion_text(system: BoardSystem) -> str:
     """Return the conclusion of the proof, as a sentence."""
     chosen = ", whichever mode, length, root and operator it is with,"
     chosen *= system.fabric.program.any_length

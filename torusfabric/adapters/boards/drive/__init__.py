@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..hardware.system import BoardSystem
-from .compiled import Outcome
-from .simulate import BoardRun, SystemReport, jobs_of, run_jobs, simulate_boards
+from .compiled import RunOutcome
+from .simulate import BoardRun, SystemReport, make_jobs, run_jobs, simulate_boards
 
-__all__ = ["BoardRun", "Outcome", "SystemReport", "jobs_of", "run_jobs", "simulate",
+__all__ = ["BoardRun", "RunOutcome", "SystemReport", "make_jobs", "run_jobs", "simulate",
            "simulate_boards"]  # fmt: skip
 
 

@@ -1,25 +1,28 @@
-// Several boards, each a model with a clock of its own, and the cables between them.
+// Simulation of several boards, each a model with a clock of its own, and of the cables between
+// the boards.
 //
-// A cable ends at an elastic buffer, which is written at falling edges of the clock of the board that
-// sends, and read at rising edges of the other. It is not part of the models, but is carried out here.
+// A cable ends at an elastic buffer. The sending board writes the buffer at falling edges of its
+// clock; the receiving board reads it at rising edges of its own clock. Buffers belong to two
+// clocks, so they are not part of the models, but are implemented here. The structs are laid out
+// by compiled.py.
 
 #include "model.cc"
 
 namespace {
 
 struct Cable {
-    uint64_t from, to;               // boards
-    const uint32_t *word, *frame;    // what is sent
-    const uint32_t *at;              // the address that is read
-    uint32_t *head, *count;          // what lies there, and the Gray code of how many words have come
-    uint32_t *memory;
-    uint64_t depth, written;
-    uint64_t late;                   // words that are on the way behind the falling edge
+    uint64_t from, to;               // numbers of the sending and of the receiving board
+    const uint32_t *word, *frame;    // outputs of the sending board
+    const uint32_t *at;              // output of the receiving board: address to read
+    uint32_t *head, *count;          // its inputs: word at the address; Gray code of words written
+    uint32_t *memory;                // words of the buffer, each with its frame
+    uint64_t depth, written;         // words of the buffer; words written, modulo 2 * depth
+    uint64_t late;                   // delay of a word, in words, beyond the falling edge
 };
 
 struct BoardClock {
-    uint64_t period, next;           // time to the next rising edge, and when it is
-    uint64_t falling;                // whether the falling edge comes before it
+    uint64_t period, next;           // femtoseconds: period, and time of the next rising edge
+    uint64_t falling;                // 1 if the falling edge before it is still to come
 };
 
 struct System {
@@ -28,20 +31,20 @@ struct System {
     uint64_t boards;
     Cable *cables;
     uint64_t cable_count;
-    uint64_t width;                  // bits of a word, without the two of its frame
+    uint64_t width;                  // bits of a word, without the two bits of its frame
     uint64_t threshold;              // a word is changed if a random number of 63 bits is below
-    uint64_t random;                 // the state of the generator
-    uint64_t changed;                // words that were
+    uint64_t random;                 // state of the random generator
+    uint64_t changed;                // number of words that cables have changed
 };
 
-// A run on all boards: how many edges each waits until its start, and what came of it.
+// Parameters and results of a run on all boards. Arrays have one entry for each board.
 struct BoardsRun {
-    const uint64_t *waits;
-    uint64_t patience;
-    uint32_t *const *start;          // inputs and outputs of each
-    const uint32_t *const *busy, *const *counts;
-    uint32_t *cycles;
-    uint64_t edges;                  // of all boards
+    const uint64_t *waits;           // clock edges before the start of each board
+    uint64_t patience;               // limit of the edges of each board
+    uint32_t *const *start;          // inputs of the boards
+    const uint32_t *const *busy, *const *counts;  // outputs: run under way, cycles of the run
+    uint32_t *cycles;                // result: cycles that each board counted
+    uint64_t edges;                  // result: clock edges of all boards together
 };
 
 class Boards {
@@ -50,7 +53,7 @@ public:
 
     Model &model(uint64_t board) { return *static_cast<Model *>(system_.models[board]); }
 
-    // Let time pass up to and with the next rising edge; returns whose it was.
+    // Simulate up to the next rising edge of any clock, inclusive; return the number of its board.
     uint64_t edge() {
         for (;;) {
             uint64_t first = 0, when = ~(uint64_t)0;
@@ -117,7 +120,7 @@ private:
     System &system_;
 };
 
-// A board that is driven while time passes for all of them.
+// One selected board, whose tick lets all boards run up to the next rising edge of this board.
 class BoardMachine {
 public:
     BoardMachine(Boards &boards, uint64_t board) : boards_(boards), board_(board) {}
@@ -134,7 +137,7 @@ private:
     uint64_t board_;
 };
 
-// Start all boards, and wait until none is busy; returns 0 if that comes.
+// Start all boards, and wait until none is busy; return 0 if all are done, 1 after too many edges.
 int run_boards(Boards &boards, uint64_t count, BoardsRun &run) {
     std::vector<uint64_t> edges(count, 0), ended(count, 0);
     uint64_t left = count;

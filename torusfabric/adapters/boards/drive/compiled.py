@@ -1,8 +1,9 @@
 """Compiled simulation of all boards, each with its own clock, and of the cables between them.
 
-Each kind of board is compiled to a model (`build_model`) without its elastic buffers. ``boards.cc``
-advances the models in the order of their clock edges. It also implements cables and elastic
-buffers, because these belong to two clocks. `CompiledBoards` drives the host ports of all boards.
+Each kind of board is compiled to a model (`build_model`) without its elastic buffers. The C++
+source ``boards.cc`` advances the models in the order of their clock edges. It also implements
+cables and elastic buffers, because these belong to two clocks. `CompiledBoards` drives the host
+ports of all boards.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ from ....errors import WorkFailed
 from ....rtl.netlist import Netlist, Part, Role
 from ....simulation.engines import Job
 from ....simulation.engines.base import EngineRun, Messages, Progress, node_cycles
-from ....simulation.engines.calls import fields
-from ....simulation.engines.cells import Cells, as_words
+from ....simulation.engines.calls import uint64_fields
+from ....simulation.engines.cells import MemoryCells, as_words
 from ....simulation.engines.compiled_cells import CompiledCells
-from ....simulation.engines.edges import Access, Edges, Passed, carry_out
+from ....simulation.engines.edges import Access, EdgeRequest, EdgeResult, run_access
 from ....simulation.engines.model import build_model
 from ....simulation.engines.session import Session
 from ....topology import IntArray
-from ...host.drive import HostPort, PortWords, Words
+from ...host.drive import HostPortDriver, PortAccesses, RunWords
 from ..hardware import BoardSystem
-from ..hardware.link_plan import SILENCE
+from ..hardware.link_plan import SILENCE_CYCLES
 from ..hardware.links import FRAME_BITS
-from ..hardware.system import link_port
+from ..hardware.system import link_port_name
 
-__all__ = ["CompiledBoards", "Outcome"]
+__all__ = ["CompiledBoards", "RunOutcome"]
 
 #: C++ source that runs several models together.
 SOURCE = Path(__file__).with_name("boards.cc")
@@ -45,49 +46,55 @@ SOURCE = Path(__file__).with_name("boards.cc")
 PERIOD = 10_000_000
 
 #: Exclusive limit of the random delay before the start of a board, in edges.
-APART = 100
+START_SPREAD = 100
 
 
 class CCable(ctypes.Structure):
-    """A cable with its elastic buffer: `Cable` in ``boards.cc``."""
+    """A cable with its elastic buffer: the struct ``Cable`` of ``boards.cc``."""
 
-    _fields_ = fields("sender receiver word* frame* at* head* count* memory* depth written late")
+    _fields_ = uint64_fields(
+        "sender receiver word* frame* at* head* count* memory* depth written late"
+    )
 
 
 class CClock(ctypes.Structure):
-    """The clock of a board: `BoardClock` in ``boards.cc``."""
+    """The clock of a board: the struct ``BoardClock`` of ``boards.cc``."""
 
-    _fields_ = fields("period next falling")
+    _fields_ = uint64_fields("period next falling")
 
 
 class CSystem(ctypes.Structure):
-    """All models, clocks and cables: `System` in ``boards.cc``."""
+    """All models, clocks and cables: the struct ``System`` of ``boards.cc``."""
 
-    _fields_ = fields("models* clocks* boards cables* cable_count width threshold random changed")
+    _fields_ = uint64_fields(
+        "models* clocks* boards cables* cable_count width threshold random changed"
+    )
 
 
 class CBoardsRun(ctypes.Structure):
-    """Parameters and results of one run: `BoardsRun` in ``boards.cc``."""
+    """Parameters and results of one run: the struct ``BoardsRun`` of ``boards.cc``."""
 
-    _fields_ = fields("waits* patience start* busy* counts* cycles* edges")
+    _fields_ = uint64_fields("waits* patience start* busy* counts* cycles* edges")
 
 
-def _cables(system: BoardSystem, sessions: Sequence[Session], random: np.random.Generator) -> Any:
+def _make_cables(
+    system: BoardSystem, sessions: Sequence[Session], random: np.random.Generator
+) -> Any:
     """Return the cables with their elastic buffers, and a random delay for each cable."""
-    plan = system.plan
+    plan = system.link_plan
     chunks = -(-(plan.width + FRAME_BITS) // 32)
-    ends = [(board, link, *end) for board, each in enumerate(system.boards.ends)
+    ends = [(board, link, *end) for board, each in enumerate(system.boards.far_ends)
             for link, end in enumerate(each)]  # fmt: skip
     cables = (CCable * len(ends))()
     for k, (board, link, there, port) in enumerate(ends):
         here, other = sessions[board], sessions[there]
-        depth = plan.depth(system.boards.latency[link])
-        memory = here.keep(np.zeros((depth, chunks), np.uint32))
+        depth = plan.buffer_depth(system.boards.latency_cycles[link])
+        memory = here.keep_alive(np.zeros((depth, chunks), np.uint32))
         cables[k] = CCable(
             there, board,
-            other.address(link_port(port, "tx_word")),
-            other.address(link_port(port, "tx_frame")),
-            here.address(f"at_{link}"),
+            other.net_address(link_port_name(port, "tx_word")),
+            other.net_address(link_port_name(port, "tx_frame")),
+            here.net_address(f"at_{link}"),
             here.inputs[f"head_{link}"].ctypes.data,
             here.inputs[f"count_{link}"].ctypes.data,
             memory, depth, 0,
@@ -96,62 +103,65 @@ def _cables(system: BoardSystem, sessions: Sequence[Session], random: np.random.
     return cables
 
 
-def without_buffers(netlist: Netlist) -> Netlist:
-    """Return the netlist of a board without elastic buffers, whose outputs become inputs."""
-    buffers = [*netlist.having(Role.BUFFER)]
+def remove_buffers(netlist: Netlist) -> Netlist:
+    """Return the netlist of a board without its elastic buffers.
+
+    The outputs of the buffers become inputs of the board.
+    """
+    buffers = [*netlist.instances_with_role(Role.BUFFER)]
     given = {net for buffer in buffers for net in buffer.outputs.values()}
     every = (part for buffer in buffers for parts in buffer.inputs.values() for part in parts)
     gone = {part.net for part in every if isinstance(part, Part)}
     inputs = {name: bits for name, bits in netlist.inputs.items() if name not in gone}
     return replace(
         netlist,
-        inputs=inputs | {net: netlist.nets[net] for net in sorted(given)},
+        inputs=inputs | {net: netlist.net_widths[net] for net in sorted(given)},
         arrays=tuple(array for array in netlist.arrays if array.role is not Role.BUFFER),
         modules={n: make for n, make in netlist.modules.items()
                  if netlist.roles[n] is not Role.BUFFER},
     )  # fmt: skip
 
 
-def _clocks(system: BoardSystem, random: np.random.Generator) -> Any:
+def _random_clocks(system: BoardSystem, random: np.random.Generator) -> Any:
     """Return the clocks of boards with random phases and frequency errors from -ppm to +ppm.
 
     The clock of the first board is slowest, that of the last board fastest.
     """
-    number = system.boards.number
+    number = system.boards.n_boards
     off = system.ppm * 1e-6 * np.linspace(1, -1, number)
     periods = np.rint(PERIOD * (1 + off)).astype(int)
     clocks = (CClock(int(p), int(p) + int(random.integers(p)), 0) for p in periods)
     return (CClock * number)(*clocks)
 
 
-class SystemCells(Cells):
-    """Access to the memories of all boards, with nodes numbered as in the torus."""
+class SystemCells(MemoryCells):
+    """Direct access to the memories of all boards, with nodes numbered as in the torus."""
 
-    def __init__(self, system: BoardSystem, boards: Sequence[Cells]) -> None:
+    def __init__(self, system: BoardSystem, boards: Sequence[MemoryCells]) -> None:
         super().__init__(system.fabric)
-        self._boards, (self._board, self._number) = boards, system.boards.located
-        for nodes, cells in zip(system.boards.nodes, boards, strict=True):
+        self._boards, (self._board, self._number) = boards, system.boards.node_locations
+        for nodes, cells in zip(system.boards.nodes_by_board, boards, strict=True):
             self.exists[nodes] = cells.exists[: len(nodes)]
             self.reached[nodes] = cells.reached[: len(nodes)]
 
-    def put(
+    def write_words(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Put words into memories."""
+        """Write one word for each entry of the arrays: into node, memory and address."""
         for board, cells in enumerate(self._boards):
             at = self._board[nodes] == board
-            cells.put(self._number[nodes[at]], memory[at], address[at], words[at])
+            cells.write_words(self._number[nodes[at]], memory[at], address[at], words[at])
 
-    def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
-        """Take words from memories."""
+    def read_words(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
+        """Read one word for each entry of the arrays: from node, memory and address."""
         found = as_words(self._fabric, np.zeros(len(nodes), np.uint64).tolist())
         for board, cells in enumerate(self._boards):
             at = self._board[nodes] == board
-            found[at] = cells.take(self._number[nodes[at]], memory[at], address[at])
+            found[at] = cells.read_words(self._number[nodes[at]], memory[at], address[at])
         return found
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """The result of a run on all boards.
 
     Parameters
@@ -175,7 +185,7 @@ class Outcome(NamedTuple):
     changed: int = 0
 
 
-class CompiledBoards(HostPort):
+class CompiledBoards(HostPortDriver):
     """Compiled models of all boards, with access to their host ports.
 
     Parameters
@@ -198,7 +208,9 @@ class CompiledBoards(HostPort):
     sessions : list of Session
         The model of each board.
     cables : array of CCable
+        All cables with their elastic buffers.
     system : CSystem
+        The struct with which ``boards.cc`` finds models, clocks and cables.
     """
 
     def __init__(
@@ -212,15 +224,15 @@ class CompiledBoards(HostPort):
     ) -> None:
         self._boards, self._board = system, 0
         self._stack = contextlib.ExitStack()
-        self.sessions = self._opened(runs)
+        self.sessions = self._open_sessions(runs)
         cells = SystemCells(
             system, [CompiledCells(session, system.fabric) for session in self.sessions]
         )
         super().__init__(system.fabric, cells, progress=progress, runs=runs)
         self._read_latency = system.read_latency
         self._random = np.random.default_rng(seed)
-        self.cables = _cables(system, self.sessions, self._random)
-        clocks = _clocks(system, self._random)
+        self.cables = _make_cables(system, self.sessions, self._random)
+        clocks = _random_clocks(system, self._random)
         handles = (ctypes.c_void_p * len(self.sessions))(*(s.handle for s in self.sessions))
         self._kept = clocks, handles
         self.system = CSystem(
@@ -241,12 +253,15 @@ class CompiledBoards(HostPort):
     def load_board(self, board: int, image: Any = None) -> None:
         """Load an image into a board, by default the image of the fabric."""
         self._board = board
-        carry_out(self._fabric.tables.load(image), self.play)
+        run_access(self._fabric.tables.load(image), self.simulate_edges)
 
-    def play(self, edges: Edges) -> Passed:
-        """Play edges on the selected board; the clocks of all other boards run meanwhile."""
+    def simulate_edges(self, edges: EdgeRequest) -> EdgeResult:
+        """Drive the inputs of the selected board for some edges of its clock.
+
+        The clocks of all other boards run meanwhile.
+        """
         system, board = ctypes.byref(self.system), ctypes.c_uint64(self._board)
-        return self.sessions[self._board].play(edges, "model_play_board", system, board)
+        return self.sessions[self._board].simulate_edges(edges, "model_play_board", system, board)
 
     def run_boards(
         self, waits: NDArray[np.uint64], patience: int, cycles: NDArray[np.uint32]
@@ -267,10 +282,10 @@ class CompiledBoards(HostPort):
         failed : int
             0 if all boards are done.
         edges : int
-            Clock edges of all boards.
+            Clock edges of all boards together.
         """
         starts = [session.inputs["start"].ctypes.data for session in self.sessions]
-        busy, counts = ([s.address(name) for s in self.sessions] for name in ("busy", "cycles"))
+        busy, counts = ([s.net_address(name) for s in self.sessions] for name in ("busy", "cycles"))
         places = [np.array(each, np.uint64) for each in (starts, busy, counts)]
         addresses = (each.ctypes.data for each in places)
         run = CBoardsRun(waits.ctypes.data, patience, *addresses, cycles.ctypes.data)
@@ -279,12 +294,12 @@ class CompiledBoards(HostPort):
             library.model_run_boards(ctypes.byref(self.system), ctypes.byref(run))
         ), run.edges
 
-    def _opened(self, runs: int) -> list[Session]:
+    def _open_sessions(self, runs: int) -> list[Session]:
         """Return a session for each board; boards of one kind share a compiled model."""
         system, work = self._boards, node_cycles(self._boards.fabric, runs)
         models = {
             id(netlist): build_model(
-                without_buffers(netlist), word=system.fabric.width, node_cycles=work, source=SOURCE
+                remove_buffers(netlist), word=system.fabric.width, node_cycles=work, source=SOURCE
             )
             for netlist in system.netlists
         }
@@ -296,12 +311,12 @@ class CompiledBoards(HostPort):
             session.inputs["board"][0] = board
         return sessions
 
-    def carry_out(self, messages: Messages, job: Job) -> Outcome:
+    def execute(self, messages: Messages, job: Job) -> RunOutcome:
         """Execute a run on the messages of all nodes and return its result."""
-        run = carry_out(self.run(Words(self._fabric, messages, job), job), self.play)
-        errors, failed, attempts = map(self.said, ("error", "failed", "attempts"))
+        run = run_access(self.run(RunWords(self._fabric, messages, job), job), self.simulate_edges)
+        errors, failed, attempts = map(self.output_values, ("error", "failed", "attempts"))
         changed = int(self.system.changed)
-        return Outcome("compiled", run, self.cycles, errors, failed, attempts, changed)
+        return RunOutcome("compiled", run, self.cycles, errors, failed, attempts, changed)
 
     def __enter__(self) -> CompiledBoards:
         return self
@@ -309,38 +324,51 @@ class CompiledBoards(HostPort):
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def said(self, name: str) -> list[int]:
+    def output_values(self, name: str) -> list[int]:
         """Return the value of an output of each board."""
-        return [int(session.shown(name)[0]) for session in self.sessions]
+        return [int(session.watch_net(name)[0]) for session in self.sessions]
 
-    def write(self, which: PortWords, words: NDArray[Any]) -> Access[None]:
+    def write(self, which: PortAccesses, words: NDArray[Any]) -> Access[None]:
         """Write words through the host ports of all boards, one board after another."""
-        for mine, own in self._by_board(which):
+        for mine, own in self._split_by_board(which):
             yield from super().write(own, words[mine])
 
-    def read(self, which: PortWords) -> Access[NDArray[Any]]:
+    def read(self, which: PortAccesses) -> Access[NDArray[Any]]:
         """Read words through the host ports of all boards, one board after another."""
-        found = np.zeros(which.number, object)
-        for mine, own in self._by_board(which):
+        found = np.zeros(which.n_accesses, object)
+        for mine, own in self._split_by_board(which):
             found[mine] = yield from super().read(own)
         return found
 
-    def _by_board(self, which: PortWords) -> Iterator[tuple[NDArray[np.bool_], PortWords]]:
-        """Select one board after another; yield its share of the words, by its own node numbers."""
-        at, number = self._boards.boards.located
-        for board in range(self._boards.boards.number):
+    def _split_by_board(
+        self, which: PortAccesses
+    ) -> Iterator[tuple[NDArray[np.bool_], PortAccesses]]:
+        """Select one board after another, and yield its share of some accesses.
+
+        Yields
+        ------
+        mine : ndarray of bool, shape (accesses,)
+            True for the accesses to nodes of the board.
+        own : PortAccesses
+            These accesses, with nodes numbered as on the board.
+        """
+        at, number = self._boards.boards.node_locations
+        for board in range(self._boards.boards.n_boards):
             self._board, mine = board, at[which.nodes] == board
-            own = PortWords(*(each[mine] for each in which))
+            own = PortAccesses(*(each[mine] for each in which))
             yield mine, own._replace(nodes=number[own.nodes])
 
-    def collect(self, job: Job) -> Access[tuple[int, int, float]]:
+    def start_and_wait(self, job: Job) -> Access[tuple[int, int, float]]:
         """Start all boards after random delays, and wait until all are done."""
         yield from ()
-        number, patience = len(self.sessions), 4 * SILENCE + 2 * self._boards.plan.window
-        waits = self._random.integers(APART, size=number).astype(np.uint64)
+        number, patience = (
+            len(self.sessions),
+            4 * SILENCE_CYCLES + 2 * self._boards.link_plan.drift_window,
+        )
+        waits = self._random.integers(START_SPREAD, size=number).astype(np.uint64)
         cycles = np.zeros(number, np.uint32)
         for session in self.sessions:
-            session.choose(job)
+            session.set_choices(job)
         began, (failed, edges) = time.thread_time(), self.run_boards(waits, patience, cycles)
         if failed:
             raise WorkFailed(f"The boards were still busy {patience} clock edges after their start")

@@ -14,17 +14,17 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ....errors import InputError
-from ....simulation.comparison import Comparison, WrongWord, compare_run, totals
+from ....simulation.comparison import Comparison, WrongWord, compare_run, total_words
 from ....simulation.engines import Job
 from ....simulation.engines.base import Messages, Progress
-from ....simulation.jobs import drawn_words, given_jobs, random_jobs, ready_jobs
-from ....simulation.report import JobChoice, Subject, choice_of, facts_of
+from ....simulation.jobs import checked_jobs, parse_jobs, random_job_messages, random_jobs
+from ....simulation.report import JobChoice, SimulationSummary, job_choices, program_facts
 from ....toolchain.public import public
-from ....toolchain.values import natural, real
+from ....toolchain.values import parse_non_negative_int, parse_number
 from ..hardware import BoardSystem
-from .compiled import CompiledBoards, Outcome
+from .compiled import CompiledBoards, RunOutcome
 
-__all__ = ["BoardRun", "SystemReport", "jobs_of", "run_jobs", "simulate_boards"]
+__all__ = ["BoardRun", "SystemReport", "make_jobs", "run_jobs", "simulate_boards"]
 
 
 @public
@@ -77,26 +77,29 @@ def simulate_boards(
     >>> simulate_boards(system, jobs=1).passed
     True
     """
-    link_errors, seed = real("Link errors", link_errors), natural("Seed", seed)
+    link_errors, seed = (
+        parse_number("Link errors", link_errors),
+        parse_non_negative_int("Seed", seed),
+    )
     if not 0 <= link_errors <= 0.1:
         raise InputError(
             f"Link errors must be a probability from 0 to 0.1 for each word, not {link_errors:g}"
         )
-    drawn = jobs_of(system, jobs, seed)
+    drawn = make_jobs(system, jobs, seed)
     how: dict[str, Any] = {"seed": seed, "link_errors": link_errors}
     with CompiledBoards(system, progress=progress, runs=len(drawn), **how) as boards:
-        return run_jobs(system, boards.carry_out, drawn, **how)
+        return run_jobs(system, boards.execute, drawn, **how)
 
 
-def jobs_of(system: BoardSystem, jobs: Sequence[Job] | int, seed: int) -> tuple[Job, ...]:
-    """Return jobs with all choices filled in; a number stands for as many random jobs."""
-    given = given_jobs(system.fabric, jobs, draw=random_jobs, seed=seed)
-    return ready_jobs(system.fabric, given)
+def make_jobs(system: BoardSystem, jobs: Sequence[Job] | int, seed: int) -> tuple[Job, ...]:
+    """Return jobs with all choices filled in: the given ones, or a number of random ones."""
+    given = parse_jobs(system.fabric, jobs, draw=random_jobs, seed=seed)
+    return checked_jobs(system.fabric, given)
 
 
 def run_jobs(
     system: BoardSystem,
-    carry_out: Callable[[Messages, Job], Outcome],
+    carry_out: Callable[[Messages, Job], RunOutcome],
     jobs: Sequence[Job],
     *,
     seed: int = 1,
@@ -110,7 +113,7 @@ def run_jobs(
     ----------
     system : BoardSystem
         The fabric on several boards.
-    carry_out : function of (Messages, Job) -> Outcome
+    carry_out : function of (Messages, Job) -> RunOutcome
         Executes one run on the messages of all nodes.
     jobs : sequence of Job
         Runs to execute, with all choices filled in.
@@ -126,7 +129,9 @@ def run_jobs(
     fabric, began = system.fabric, time.perf_counter()
     reports, compared = list[BoardRun](), list[Comparison]()
     for number, job in enumerate(jobs):
-        sent = drawn_words(fabric, job, seed=seed + number) if messages is None else messages
+        sent = (
+            random_job_messages(fabric, job, seed=seed + number) if messages is None else messages
+        )
         outcome = carry_out(sent, job)
         found = None if any(outcome.errors) else compare_run(fabric, job, sent, outcome.run)
         if progress:
@@ -134,19 +139,19 @@ def run_jobs(
         attempts = max(outcome.attempts)
         cycles = fabric.program.cycles(job.length, mode=job.mode)
         reports.append(BoardRun(
-            **choice_of(fabric.program, job),
+            **job_choices(fabric.program, job),
             attempts=attempts,
             cycles=tuple(outcome.cycles),
             errors=tuple(outcome.errors),
             failed_links=tuple(outcome.failed),
-            predicted_cycles=system.plan.cycles(cycles, attempts),
+            predicted_cycles=system.link_plan.total_cycles(cycles, attempts),
             words_checked=found.words_checked if found else 0,
             words_wrong=found.words_wrong if found else 0,
         ))  # fmt: skip
         compared += [found] if found else []
     alike = all(len(set(run.cycles)) == 1 for run in reports)
     return SystemReport(
-        **facts_of(fabric.program),
+        **program_facts(fabric.program),
         width=fabric.width,
         engine=outcome.engine,
         boards=str(system.boards),
@@ -158,7 +163,7 @@ def run_jobs(
         retries=sum(run.attempts - 1 for run in reports),
         failed=sum(run.failed for run in reports),
         jobs=tuple(reports),
-        **totals(compared),
+        **total_words(compared),
         seconds=round(time.perf_counter() - began, 3),
     )
 
@@ -176,7 +181,7 @@ class BoardRun(JobChoice):
     failed_links : tuple of int
         Bit mask of failed link ports, for each board.
     predicted_cycles : int
-        Predicted cycles with this number of attempts.
+        Predicted cycles for this number of attempts.
     words_checked, words_wrong : int
         Received words compared, and those that differ; 0 if the run failed, which delivers nothing.
     """
@@ -205,13 +210,13 @@ class BoardRun(JobChoice):
         return "; ".join(said)
 
     @property
-    def exact(self) -> bool:
+    def has_exact_cycles(self) -> bool:
         """True if all boards took the predicted cycles."""
         return set(self.cycles) == {self.predicted_cycles}
 
 
 @dataclass(frozen=True)
-class SystemReport(Subject):
+class SystemReport(SimulationSummary):
     """The report of runs on several boards. `cycles` is -1 if boards counted different cycles.
 
     Parameters
@@ -250,7 +255,7 @@ class SystemReport(Subject):
         Without link errors, no run may fail or be repeated. If the link errors are not known, runs
         may be repeated, but none may fail.
         """
-        right = not self.words_wrong and all(run.exact for run in self.jobs)
+        right = not self.words_wrong and all(run.has_exact_cycles for run in self.jobs)
         if self.link_errors is None:
             return right and not self.failed
         return right and (self.link_errors > 0 or not (self.failed or self.retries))

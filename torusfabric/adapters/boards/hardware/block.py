@@ -1,4 +1,4 @@
-"""The fabric of a single board: for a test with its links looped back, or behind real links.
+"""`Block`: the fabric of a single board, with its links looped back for a test, or on real links.
 
 `Block` behaves as a `Fabric`, so that simulation, bus interfaces and bitstreams of a single chip
 serve a board, too.
@@ -18,9 +18,9 @@ from ....rtl.fabric import Fabric
 from ....rtl.front import Front, short_digest
 from ...bus.front import BusFront
 from ...bus.options import Bus
-from .alone import alone
 from .link_plan import LinkPlan
-from .system import BoardFront, BoardSystem, link_port
+from .looped_back import looped_back_words
+from .system import BoardFront, BoardSystem, link_port_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ __all__ = ["Block"]
 MOST_LINKS = 32
 
 
-class Links(Protocol):
+class LinkHardware(Protocol):
     """The interface of the hardware between the link ports of a board and its pins."""
 
     def connect(self, m: Module, design: Assembly, platform: object) -> None:
@@ -40,19 +40,22 @@ class Links(Protocol):
 
 
 class BlockFront(BoardFront):
-    """The front of a block, whose host can withdraw a start and identify the block."""
+    """The front of a block: that of a board, with an input to withdraw a start.
+
+    Its digest identifies the block, not only the fabric.
+    """
 
     withdraws = True
 
     def __init__(self, block: Block, *, for_bus: bool) -> None:
-        super().__init__(block.system, block.number, plan=block.plan, for_bus=for_bus)
+        super().__init__(block.system, block.number, plan=block.link_plan, for_bus=for_bus)
         self._block = block
 
     @property
     def digest(self) -> int:
         """A 32-bit number by which software recognises the block, its boards and their links."""
         system, links = self._block.system, self._block.links
-        plan = system.plan
+        plan = system.link_plan
         name = f"{system.boards} {self._block.number} {plan.ppm} {plan.retries} "
         name += f"{plan.start_timeout}" + f" {system.phy.name}" * bool(links)
         return short_digest(f"{super().digest} {name}")
@@ -61,10 +64,11 @@ class BlockFront(BoardFront):
 class Block(Fabric):
     """The fabric of one of several boards.
 
-    By default the block runs alone: each in-port of a link receives the words that its own board
-    sends at the link port that would be the other end. The block has all the hardware of a board,
-    and a run takes as many cycles as on all boards. `delivered` returns the words that nodes
-    receive.
+    By default the block runs alone, with its link ports looped back. Let link port a of this board
+    be connected to link port b of a neighbour, if all boards are there. All boards have the same
+    link ports, so port a of this block receives the words that its own port b sends. The block has
+    all the hardware of a board, and a run takes as many cycles as on all boards. `delivered`
+    returns the words that nodes receive.
 
     Parameters
     ----------
@@ -74,7 +78,7 @@ class Block(Fabric):
         Number of the board in the system.
     bus : str, optional
         Ports of the bus in front of the block, by default none.
-    links : Links, optional
+    links : LinkHardware, optional
         Hardware between link ports and pins; by default the link ports are looped back.
 
     Raises
@@ -99,13 +103,14 @@ class Block(Fabric):
         board: int,
         *,
         bus: str | None = None,
-        links: Links | None = None,
+        links: LinkHardware | None = None,
     ) -> None:
         self.system: BoardSystem = system
         self.number, self.links, self.bus = board, links, bus
-        if system.plan.links > MOST_LINKS:
+        if system.link_plan.n_links > MOST_LINKS:
             raise InputError(
-                f"A block has at most {MOST_LINKS} link ports, not {system.plan.links}; choose "
+                f"A block has at most {MOST_LINKS} link ports, not "
+                f"{system.link_plan.n_links}; choose "
                 "other --boards, which cut fewer links of a block"
             )
         front: Front = BlockFront(self, for_bus=bus is not None)
@@ -120,10 +125,10 @@ class Block(Fabric):
         return not self.links
 
     @cached_property
-    def plan(self) -> LinkPlan:
+    def link_plan(self) -> LinkPlan:
         """Dimensions of the links: those of all boards, or of a board linked only to itself."""
-        plan = self.system.plan
-        return plan if self.links else replace(plan, boards=plan.boards.alone)
+        plan = self.system.link_plan
+        return plan if self.links else replace(plan, boards=plan.boards.looped_back)
 
     def behind(self, bus: str | None) -> Block:
         """Return the block behind another bus, or behind no bus if `bus` is None."""
@@ -131,26 +136,29 @@ class Block(Fabric):
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive the board number, and loop the link ports back or connect them to `links`."""
-        m.d.comb += design.net("board").eq(self.number)
+        m.d.comb += design.signal_of_net("board").eq(self.number)
         if self.links:
             self.links.connect(m, design, platform)
             return
-        for link, end in enumerate(self.plan.boards.ends[self.number]):
-            m.d.comb += design.net(link_port(link, "rx_clk")).eq(ClockSignal())
+        for link, end in enumerate(self.link_plan.boards.far_ends[self.number]):
+            m.d.comb += design.signal_of_net(link_port_name(link, "rx_clk")).eq(ClockSignal())
             for what in ("word", "frame"):
-                came = design.net(link_port(link, f"rx_{what}"))
-                m.d.comb += came.eq(design.net(link_port(end.link, f"tx_{what}")))
+                came = design.signal_of_net(link_port_name(link, f"rx_{what}"))
+                m.d.comb += came.eq(design.signal_of_net(link_port_name(end.link, f"tx_{what}")))
 
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
         """Return the clock edges from the common start to done, without the wait for boards."""
-        return self.system.plan.cycles(super().cycles_of(length, mode=mode))
+        return self.system.link_plan.total_cycles(super().cycles_of(length, mode=mode))
 
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the words that nodes receive, and True for words that a run alone predicts.
+        """Return the words that nodes receive if the block runs alone, and a flag for each word.
 
-        Predictable are words that depend on no node of another block; see `alone`.
+        The flag is True if the word is predictable: it depends on no node of another block. See
+        `looped_back_words`.
         """
         boards, width = self.system.boards, self.width
-        found, known = alone(self.program, boards, self.number, words, **chosen, width=width)
+        found, known = looped_back_words(
+            self.program, boards, self.number, words, **chosen, width=width
+        )
         _, receives = self.program.delivered(words, **chosen, width=width)
         return found, known & receives

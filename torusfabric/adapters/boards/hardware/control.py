@@ -2,11 +2,11 @@
 
 `BoardControl` stands between the host port and the sequencer of a board. The boards form a tree
 with board 0 as its root. *Above* a board is its parent, *below* it are its children. The controls
-exchange messages over the links between runs (`LinkPlan.fields`)::
+exchange messages over the links between runs (`LinkPlan.message_layout`)::
 
     host: start     every board waits, and reports `arrived` upwards when all below have arrived
     board 0         all have arrived: sends `count`, the cycles until the start, down the tree
-    count = 0       all boards start, within `LinkPlan.skew` cycles; links now carry the run
+    count = 0       all boards start, within `LinkPlan.start_skew` cycles; links now carry the run
     end of run      a CRC follows on each link; then messages again
     agreement       `settled` goes up: losses of a board and all below; `verdict` comes down
     then            repeat the run after a loss, up to `retries` times, or report `done`
@@ -25,17 +25,17 @@ from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
 from ....rtl.memories import address_width, constant_at
-from ....rtl.modules import Leaf, pulsed
+from ....rtl.modules import Leaf, delay_pulse
 from ....rtl.run_choices import ERROR_BITS, RunError
-from .link_plan import SILENCE
+from .link_plan import SILENCE_CYCLES
 
 if TYPE_CHECKING:
     from .link_plan import LinkPlan
 
-__all__ = ["BoardControl", "Verdict"]
+__all__ = ["BoardControl", "RunVerdict"]
 
 
-class Verdict(enum.IntEnum):
+class RunVerdict(enum.IntEnum):
     """The result of a run, as far as a board knows it."""
 
     #: Not known yet.
@@ -98,26 +98,26 @@ class BoardControl(Leaf):
 
     def __init__(self, plan: LinkPlan, *, error: bool, withdraws: bool = False) -> None:
         self._plan, self._refuses, self._withdraws = plan, error, withdraws
-        links = plan.links
+        links = plan.n_links
         super().__init__(
             {"start": In(1)}
             | {name: In(bits) for name, bits in plan.choices.items()}
             | ({"withdraw": In(1)} if withdraws else {})
-            | {"board": In(plan.fields["board"].width), "run_busy": In(1)}
+            | {"board": In(plan.message_layout["board"].width), "run_busy": In(1)}
             | {"run_error": In(ERROR_BITS * error), "said": In(links * plan.message_bits)}
             | {name: In(links) for name in ("heard", "strange", "alive", "lost")}
             | {"busy": Out(1), "done": Out(1), "cycles": Out(32), "error": Out(ERROR_BITS)}
             | {"failed": Out(links), "attempts": Out(address_width(plan.retries + 2))}
             | {"run_start": Out(1)}
             | {f"run_{name}": Out(bits) for name, bits in plan.choices.items()}
-            | {"message": Out(plan.message_bits - plan.fields["link"].width)}
+            | {"message": Out(plan.message_bits - plan.message_layout["link"].width)}
             | {name: Out(1) for name in ("running", "begins", "checking", "frozen")}
             | {
                 f"{name}_{latency}": Out(1)
                 for latency in plan.latencies
                 for name in ("due", "check_due")
             }
-            | {"peers": Out(links * plan.end_bits)}
+            | {"peers": Out(links * plan.sender_bits)}
         )
         # Signals between the parts of the control.
         flag: Callable[[str], Signal] = lambda name: Signal(name=name)
@@ -126,8 +126,8 @@ class BoardControl(Leaf):
         # High from the host's start until the common start, or until the start ends in an error.
         self._waiting = flag("waiting")
         self._arrived, self._differs = flag("all_arrived"), flag("any_differs")
-        # Cycles until the run begins or, if `refused`, until the start ends as choices differ.
-        self._count = Signal(plan.fields["count"].width, name="count")
+        # Cycles until the run begins or, if `refused`, until the start ends because choices differ.
+        self._count = Signal(plan.message_layout["count"].width, name="count")
         self._refused = flag("refused")
         self._goes, self._again = flag("goes"), flag("again")
         # The start ends in this cycle although the run has not begun.
@@ -135,7 +135,7 @@ class BoardControl(Leaf):
         # The start ends in this cycle: a link has failed, or other boards did not come in time.
         self._failing, self._late = flag("failing"), flag("late")
         # Cycles since the end of a run, 0 once the boards have agreed on its result.
-        self._after = Signal(range(plan.agreed + 1), name="after")
+        self._after = Signal(range(plan.agreement_cycles + 1), name="after")
         self._ended, self._known = flag("ended"), flag("known")
         self._settled, self._verdict = Signal(2, name="settled"), Signal(2, name="verdict")
         self._ends = flag("ends")
@@ -150,7 +150,7 @@ class BoardControl(Leaf):
         # Link ports to the board above and to the boards below; the message from above, valid while
         # `hears` is high.
         self._above, self._below = Signal(links, name="above"), Signal(links, name="below")
-        self._told, self._hears = Signal(plan.fields, name="told"), flag("hears")
+        self._told, self._hears = Signal(plan.message_layout, name="told"), flag("hears")
         # CRC words of a run are being sent; links that lost a word in the last run.
         self._summing, self._failed = flag("summing"), Signal(links, name="lost_in_run")
         # Links to boards below whose report is overdue; the verdict from above is overdue; the
@@ -161,72 +161,73 @@ class BoardControl(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the barrier at a start, the timing of a run, and the agreement on its result."""
         m = Module()
-        self._tree(m)
-        self._watch(m)
-        self._barrier(m)
-        self._time(m)
-        self._agreement(m)
-        self._run(m)
-        self._send(m)
+        self._add_tree(m)
+        self._add_failure_detection(m)
+        self._add_barrier(m)
+        self._add_timing(m)
+        self._add_agreement(m)
+        self._add_run_control(m)
+        self._drive_transmitters(m)
         return m
 
     @property
-    def _said(self) -> list[View[StructLayout]]:
+    def _messages(self) -> list[View[StructLayout]]:
         """The message from each link port."""
-        words = self.words("said", self._plan.message_bits)
-        return [View(self._plan.fields, word) for word in words]
+        words = self.input_words("said", self._plan.message_bits)
+        return [View(self._plan.message_layout, word) for word in words]
 
-    def _by_board(self, values: Sequence[int]) -> Value:
+    def _value_of_board(self, values: Sequence[int]) -> Value:
         """Return the element of a sequence that belongs to this board."""
-        return constant_at(values, self.value("board"))
+        return constant_at(values, self.input_value("board"))
 
-    def _tree(self, m: Module) -> None:
+    def _add_tree(self, m: Module) -> None:
         """Derive the links to the boards above and below, and the expected peer of each link."""
         plan, boards = self._plan, self._plan.boards
-        link_bits = plan.fields["link"].width
+        link_bits = plan.message_layout["link"].width
         peers = [
             sum(
-                (end.link | end.board << link_bits) << plan.end_bits * k
+                (end.link | end.board << link_bits) << plan.sender_bits * k
                 for k, end in enumerate(ends)
             )
-            for ends in boards.ends
+            for ends in boards.far_ends
         ]
-        above = [0 if link < 0 else 1 << link for link in boards.above]
-        below = [sum(1 << link for link in found) for found in boards.below]
+        above = [0 if link < 0 else 1 << link for link in boards.parent_links]
+        below = [sum(1 << link for link in found) for found in boards.child_links]
         m.d.comb += [
-            self.peers.eq(self._by_board(peers)),
-            self._above.eq(self._by_board(above)),
-            self._below.eq(self._by_board(below)),
+            self.peers.eq(self._value_of_board(peers)),
+            self._above.eq(self._value_of_board(above)),
+            self._below.eq(self._value_of_board(below)),
         ]
         chosen: Value = Const(0, plan.message_bits)
-        for link, word in enumerate(self.words("said", plan.message_bits)):
+        for link, word in enumerate(self.input_words("said", plan.message_bits)):
             chosen = chosen | Mux(self._above[link], word, 0)
         m.d.comb += [
             self._told.eq(chosen),
-            self._hears.eq((self._above & self.value("heard")).any()),
+            self._hears.eq((self._above & self.input_value("heard")).any()),
         ]
 
-    def _barrier(self, m: Module) -> None:
+    def _add_barrier(self, m: Module) -> None:
         """Detect the arrival of all boards, and count down to the common start.
 
         Board 0 sets the count when all boards have arrived. Any other board takes the count from
-        the message of the board above, less the `LinkPlan.heard` cycles that the message took.
+        the message of the board above, less the `LinkPlan.message_delay` cycles that the message
+        took.
         """
         plan = self._plan
         root = self._above == 0
         arrived = self._arrived_by
-        differing = Signal(plan.links, name="differing")
+        differing = Signal(plan.n_links, name="differing")
         # After a dropped start, messages still in flight may report boards that waited for it:
-        # ignore arrivals for `patience` cycles.
-        recent = Signal(range(plan.patience + 1), name="recent")
+        # ignore arrivals for `stale_message_cycles`.
+        recent = Signal(range(plan.stale_message_cycles + 1), name="recent")
         with m.If(self._dropped):
-            m.d.sync += recent.eq(plan.patience)
+            m.d.sync += recent.eq(plan.stale_message_cycles)
         with m.Elif(recent != 0):
             m.d.sync += recent.eq(recent - 1)
-        for link, said in enumerate(self._said):
+        for link, said in enumerate(self._messages):
             with m.If(~self._waiting | (recent != 0)):
                 m.d.sync += [arrived[link].eq(0), differing[link].eq(0), self._waits[link].eq(0)]
-            with m.Elif(self.value("heard")[link]):
+            with m.Elif(self.input_value("heard")[link]):
                 differs = said["differs"] | self._differs_from(said)
                 m.d.sync += [
                     self._waits[link].eq(said["waits"]),
@@ -244,10 +245,12 @@ class BoardControl(Leaf):
         with m.Elif(~idle):
             m.d.sync += self._count.eq(self._count - 1)
         with m.Elif(~self._goes & root & self._arrived):
-            m.d.sync += [self._count.eq(plan.countdown), self._refused.eq(self._differs)]
-        with m.Elif(~self._goes & self._hears & (count > plan.joins) & ~self._broken.any()):
+            m.d.sync += [self._count.eq(plan.countdown_cycles), self._refused.eq(self._differs)]
+        with m.Elif(
+            ~self._goes & self._hears & (count > plan.too_late_count) & ~self._broken.any()
+        ):
             m.d.sync += [
-                self._count.eq(count - plan.heard),
+                self._count.eq(count - plan.message_delay),
                 # The board above may count down for a start that this board had before a reset.
                 self._refused.eq(self._told.differs | self._differs_from(self._told)),
             ]
@@ -255,61 +258,66 @@ class BoardControl(Leaf):
         m.d.comb += self.run_start.eq((self._goes & ~self._refused) | self._again)
 
     def _differs_from(self, said: View[StructLayout]) -> Value:
-        """True if the sender of a message has other choices than this board."""
+        """Return a signal that is high if the sender of a message has other choices."""
         names = [*self._plan.choices]
         if not names:
             return Const(0, 1)
-        return Cat(said[name] for name in names) != Cat(self._chosen(name) for name in names)
+        return Cat(said[name] for name in names) != Cat(
+            self._choice_register(name) for name in names
+        )
 
-    def _chosen(self, name: str) -> Value:
+    def _choice_register(self, name: str) -> Value:
         """Return the register of a choice of the last start."""
         value: Value = getattr(self, f"run_{name}")
         return value
 
-    def _time(self, m: Module) -> None:
+    def _add_timing(self, m: Module) -> None:
         """Time the words of a run and its CRC, at both ends of links, and the cycles after a run.
 
         ========= ============================================================================
         cycle     event, for a run whose first cycle is 0 and whose first cycle after it is E
         ========= ============================================================================
         0 .. E-1  `running`: transmitters send words of the run
-        E         `ended`; transmitters send the CRC for `check_words` cycles (`summing`)
-        K-2 ..    `due_K`: receivers of links with latency K take the words of the run
-        E+K-2 ..  `check_due_K`: these receivers take the CRC
+        E ..      ``ended``; transmitters send the CRC for `crc_words` cycles (``summing``)
+        K-2 ..    ``due_K``: receivers of links with latency K take the words of the run
+        E+K-2 ..  ``check_due_K``: these receivers take the CRC
         ========= ============================================================================
         """
         plan = self._plan
-        busy = self.value("run_busy")
+        busy = self.input_value("run_busy")
         was_busy, summing = Signal(name="was_busy"), self._summing
         m.d.sync += was_busy.eq(busy)
         m.d.comb += [
             self._ended.eq(was_busy & ~busy),
             self.running.eq(self.run_start | busy),
-            summing.eq(self._ended | ((self._after != 0) & (self._after < plan.check_words))),
+            summing.eq(self._ended | ((self._after != 0) & (self._after < plan.crc_words))),
         ]
         with m.If(self._ended):
             m.d.sync += self._after.eq(1)
-        with m.Elif(self._after == plan.agreed):
+        with m.Elif(self._after == plan.agreement_cycles):
             m.d.sync += self._after.eq(0)
         with m.Elif(self._after != 0):
             m.d.sync += self._after.eq(self._after + 1)
-        m.d.comb += self._ends.eq(self._after == plan.agreed)
+        m.d.comb += self._ends.eq(self._after == plan.agreement_cycles)
         soon = (self._after != 0) & (
-            (self._after <= plan.checked) | (self._after >= plan.agreed - plan.settle_time)
+            (self._after <= plan.loss_check_cycles)
+            | (self._after >= plan.agreement_cycles - plan.settle_cycles)
         )
         starting = (self._count != 0) | self._goes | self._again
         m.d.comb += self.frozen.eq(starting | self.running | self._ended | soon)
         due, check_due, at = self.running, summing, 0
         for latency in plan.latencies:
-            due = pulsed(m, due, latency - 2 - at, name=f"due_{latency}_early")
-            check_due = pulsed(m, check_due, latency - 2 - at, name=f"check_due_{latency}_early")
+            due = delay_pulse(m, due, latency - 2 - at, name=f"due_{latency}_early")
+            check_due = delay_pulse(
+                m, check_due, latency - 2 - at, name=f"check_due_{latency}_early"
+            )
             at = latency - 2
             m.d.comb += [
                 getattr(self, f"due_{latency}").eq(due),
                 getattr(self, f"check_due_{latency}").eq(check_due),
             ]
 
-    def _agreement(self, m: Module) -> None:
+    def _add_agreement(self, m: Module) -> None:
         """Agree with all boards on whether any link lost a word in the run.
 
         Each board reports `settled` upwards once it has the reports of all boards below. Board 0
@@ -318,32 +326,32 @@ class BoardControl(Leaf):
         send a bad report upwards or `MISSING` downwards, so that boards farther away blame no link.
         """
         plan = self._plan
-        lost, failed, unsettled = self.value("lost"), self._failed, self._unsettled
-        with m.If(self._after == plan.checked):
+        lost, failed, unsettled = self.input_value("lost"), self._failed, self._unsettled
+        with m.If(self._after == plan.loss_check_cycles):
             m.d.sync += [self._known.eq(1), failed.eq(lost)]
         with m.Elif(self.run_start):
             m.d.sync += self._known.eq(0)
-        below = Signal(plan.links, name="settled_below")
-        bad = Signal(plan.links, name="bad_below")
-        for link, said in enumerate(self._said):
+        below = Signal(plan.n_links, name="settled_below")
+        bad = Signal(plan.n_links, name="bad_below")
+        for link, said in enumerate(self._messages):
             with m.If(~self._known):
                 m.d.sync += [below[link].eq(0), bad[link].eq(0)]
-            with m.Elif(self.value("heard")[link] & (said["settled"] != Verdict.NONE)):
-                m.d.sync += [below[link].eq(1), bad[link].eq(said["settled"] != Verdict.GOOD)]
+            with m.Elif(self.input_value("heard")[link] & (said["settled"] != RunVerdict.NONE)):
+                m.d.sync += [below[link].eq(1), bad[link].eq(said["settled"] != RunVerdict.GOOD)]
         good = ~failed.any() & ~unsettled.any() & ~(bad & self._below).any()
         with m.If(self._known & ((below | ~self._below).all() | unsettled.any())):
-            m.d.comb += self._settled.eq(Mux(good, Verdict.GOOD, Verdict.BAD))
+            m.d.comb += self._settled.eq(Mux(good, RunVerdict.GOOD, RunVerdict.BAD))
         told = self._told.verdict
         with m.If(~self._known):
             m.d.sync += unsettled.eq(0)
-        with m.Elif(self._after == self._by_board(plan.settles_by)):
+        with m.Elif(self._after == self._value_of_board(plan.report_deadlines)):
             m.d.sync += unsettled.eq(self._below & ~below)
-        if plan.levels > 1:  # else no board passes a verdict on
-            tells = self._hears & (told == Verdict.MISSING)
+        if plan.tree_depth > 1:  # else no board passes a verdict on
+            tells = self._hears & (told == RunVerdict.MISSING)
             with m.If(~self._known):
                 m.d.sync += [self._unheard.eq(0), self._told_missing.eq(0)]
             with m.Else():
-                late = self._after == self._by_board(plan.judged_by)
+                late = self._after == self._value_of_board(plan.verdict_deadlines)
                 m.d.sync += [
                     self._unheard.eq(self._unheard | late),
                     self._told_missing.eq(self._told_missing | tells),
@@ -351,21 +359,22 @@ class BoardControl(Leaf):
         # A board above that was reset and missed this run may repeat the verdict of an earlier run:
         # believe "good" only if the own report is good.
         believed = self._hears & (
-            (told == Verdict.BAD) | ((told == Verdict.GOOD) & (self._settled == Verdict.GOOD))
+            (told == RunVerdict.BAD)
+            | ((told == RunVerdict.GOOD) & (self._settled == RunVerdict.GOOD))
         )
         with m.If(~self._known):
-            m.d.sync += self._verdict.eq(Verdict.NONE)
-        with m.Elif(self._verdict == Verdict.NONE):
+            m.d.sync += self._verdict.eq(RunVerdict.NONE)
+        with m.Elif(self._verdict == RunVerdict.NONE):
             with m.If(self._above != 0):
-                m.d.sync += self._verdict.eq(Mux(believed, told, Verdict.NONE))
-            with m.Elif(self._after == plan.deadline):
-                m.d.sync += self._verdict.eq(Mux(self._settled == Verdict.GOOD, *GOOD_OR_BAD))
+                m.d.sync += self._verdict.eq(Mux(believed, told, RunVerdict.NONE))
+            with m.Elif(self._after == plan.root_report_deadline):
+                m.d.sync += self._verdict.eq(Mux(self._settled == RunVerdict.GOOD, *GOOD_OR_BAD))
             with m.Else():
                 m.d.sync += self._verdict.eq(self._settled)
 
-    def _run(self, m: Module) -> None:
+    def _add_run_control(self, m: Module) -> None:
         """Start, repeat and end runs, count their cycles, and report errors to the host."""
-        plan, start = self._plan, self.value("start")
+        plan, start = self._plan, self.input_value("start")
         fault, count = Signal(ERROR_BITS, name="fault"), Signal(32, name="count_of_cycles")
         counting = Signal(name="counting")
         m.d.comb += self.cycles.eq(count)
@@ -379,16 +388,16 @@ class BoardControl(Leaf):
         finish = Signal(name="finish")
         m.d.sync += finish.eq(0)
         with m.If(self._ends):
-            with m.If((self._verdict == Verdict.BAD) & (self.attempts <= plan.retries)):
+            with m.If((self._verdict == RunVerdict.BAD) & (self.attempts <= plan.retries)):
                 m.d.sync += [self._again.eq(1), self.attempts.eq(self.attempts + 1)]
             with m.Else():
                 m.d.sync += finish.eq(1)
-                with m.If(self._verdict != Verdict.GOOD):
-                    blamed = (self._verdict == Verdict.NONE) & ~self._told_missing
+                with m.If(self._verdict != RunVerdict.GOOD):
+                    blamed = (self._verdict == RunVerdict.NONE) & ~self._told_missing
                     found = self._failed | self._unsettled | Mux(blamed, self._above, 0)
                     m.d.sync += [fault.eq(RunError.LINK), self.failed.eq(found)]
         over = [self.busy.eq(0), self.done.eq(1)]
-        with m.If(finish | (tried & ~self.value("run_busy"))):
+        with m.If(finish | (tried & ~self.input_value("run_busy"))):
             m.d.sync += [*over, counting.eq(0)]
         with m.If(self._goes):
             m.d.sync += self._waiting.eq(0)
@@ -399,39 +408,42 @@ class BoardControl(Leaf):
                          self.failed.eq(self._broken)]  # fmt: skip
         with m.Elif(self._late):
             m.d.sync += [*over, self._waiting.eq(0), fault.eq(RunError.TIMEOUT),
-                         self.failed.eq(self._missing)]  # fmt: skip
+                         self.failed.eq(self._missing_links)]  # fmt: skip
         with m.If(start & self.busy):
             m.d.sync += fault.eq(RunError.BUSY)
         with m.If(start & ~self.busy):
             m.d.sync += [self._waiting.eq(1), self.busy.eq(1), self.done.eq(0),
                          fault.eq(RunError.NONE), self.failed.eq(0), count.eq(0)]  # fmt: skip
-            m.d.sync += [self._chosen(name).eq(self.value(name)) for name in plan.choices]
-        refusal: Value = self.value("run_error") if self._refuses else Const(RunError.NONE)
+            m.d.sync += [
+                self._choice_register(name).eq(self.input_value(name)) for name in plan.choices
+            ]
+        refusal: Value = self.input_value("run_error") if self._refuses else Const(RunError.NONE)
         begun = (fault == RunError.NONE) & ~self._waiting
         m.d.comb += self.error.eq(Mux(begun, refusal, fault))
 
-    def _watch(self, m: Module) -> None:
+    def _add_failure_detection(self, m: Module) -> None:
         """Detect failed links, on this board and on others, and starts that wait too long.
 
-        No board reports `arrived` while a link has failed, here or below. A failed link ends a
-        start, at the earliest `patience` cycles after the start. Why: until then boards may still
-        report on an earlier run that has failed, and cables may just have been plugged in. Reports
-        of failed links go up the tree in `unfit` and down in `halt`. Why two fields: with one, a
-        report would come back to its sender and never end.
+        No board reports `arrived` while one of its links, or a link of a board below it, has
+        failed. A failed link ends a start, at the earliest `stale_message_cycles` after the start.
+        Why: until then boards may still report on an earlier run that has failed, and cables may
+        just have been plugged in. Reports of failed links go up the tree in the field `unfit` of
+        messages, and down in `halt`. Why two fields: with one, a report would come back to its
+        sender and never end.
 
         A start also ends when a neighbour ceases to wait, because the neighbour was reset or its
         own start has ended. In this way the start ends on all waiting boards.
         """
         plan = self._plan
-        links, timer = plan.links, self._timer
-        start = self.value("start") & ~self.busy
+        links, timer = plan.n_links, self._timer
+        start = self.input_value("start") & ~self.busy
         m.d.sync += timer.eq(Mux(start, 0, timer + 1))
-        strange, heard = Signal(links, name="strange_since"), self.value("heard")
-        m.d.sync += strange.eq((strange | self.value("strange")) & ~heard)
-        m.d.comb += self._broken.eq(self._silent(m) | strange)
+        strange, heard = Signal(links, name="strange_since"), self.input_value("heard")
+        m.d.sync += strange.eq((strange | self.input_value("strange")) & ~heard)
+        m.d.comb += self._broken.eq(self._silent_links(m) | strange)
         below = Signal(links, name="unfit_below")
         told = Signal(name="told_to_halt")
-        for link, said in enumerate(self._said):
+        for link, said in enumerate(self._messages):
             with m.If(heard[link]):
                 m.d.sync += below[link].eq(said["unfit"])
         with m.If(self._hears):
@@ -441,57 +453,57 @@ class BoardControl(Leaf):
             self._unfit.eq(self._broken.any() | lost | (below & self._below).any()),
             self._halt.eq(Mux(self._above == 0, self._unfit, told)),
         ]
-        known = (self._unfit | self._halt) & (timer >= plan.patience)
-        unfit = Cat(said["unfit"] | said["halt"] for said in self._said)
+        known = (self._unfit | self._halt) & (timer >= plan.stale_message_cycles)
+        unfit = Cat(said["unfit"] | said["halt"] for said in self._messages)
         waits = self._waiting & (self._count == 0)
-        late: Value = self.value("withdraw") if self._withdraws else Const(0, 1)
+        late: Value = self.input_value("withdraw") if self._withdraws else Const(0, 1)
         if plan.start_timeout:
             late = late | (timer == plan.start_timeout - 1)
         m.d.comb += [
-            self._gone.eq(heard & self._waits & ~Cat(said["waits"] for said in self._said)),
+            self._gone.eq(heard & self._waits & ~Cat(said["waits"] for said in self._messages)),
             self._failing.eq(waits & (known | (self._gone & unfit).any())),
             self._late.eq(waits & (late | self._gone.any())),
             self._dropped.eq(Mux(self._goes, self._refused, self._failing | self._late)),
         ]
 
     @property
-    def _missing(self) -> Value:
-        """Links to the boards for which a start has waited in vain.
+    def _missing_links(self) -> Value:
+        """A bit for each link, high if the start has waited in vain for the board at the link.
 
-        These are the links to neighbours that ceased to wait. If there are none, the links to
-        boards below that have not arrived. If there are none either, the link to the board above.
+        These boards are the neighbours that ceased to wait. If there are none, they are the boards
+        below that have not arrived. If there are none of these either, it is the board above.
         """
         below = self._below & ~self._arrived_by
         return Mux(self._gone.any(), self._gone, Mux(below.any(), below, self._above))
 
-    def _silent(self, m: Module) -> Value:
-        """Return one bit for each link, high if no word arrived for about `SILENCE` cycles."""
-        alive = Signal(self._plan.links, name="heard_of")
-        silent = Signal(self._plan.links, name="silent")
-        came = self.value("alive")
+    def _silent_links(self, m: Module) -> Value:
+        """Return one bit for each link, high if no word has come for at least `SILENCE_CYCLES`."""
+        alive = Signal(self._plan.n_links, name="heard_of")
+        silent = Signal(self._plan.n_links, name="silent")
+        came = self.input_value("alive")
         m.d.sync += [alive.eq(alive | came), silent.eq(silent & ~came)]
-        with m.If(self._timer[: SILENCE.bit_length() - 1].all()):
+        with m.If(self._timer[: SILENCE_CYCLES.bit_length() - 1].all()):
             m.d.sync += [alive.eq(0), silent.eq(~(alive | came))]
         return silent
 
-    def _send(self, m: Module) -> None:
+    def _drive_transmitters(self, m: Module) -> None:
         """Drive the transmitters: the message, and the strobes for words, messages and CRCs."""
         plan = self._plan
-        slot = Signal(range(plan.period), name="slot")
+        slot = Signal(range(plan.message_period), name="slot")
         of_run = self.running | self._summing
-        m.d.sync += slot.eq(Mux(of_run | (slot == plan.period - 1), 0, slot + 1))
+        m.d.sync += slot.eq(Mux(of_run | (slot == plan.message_period - 1), 0, slot + 1))
         m.d.comb += [
             self.checking.eq(self._summing | (~of_run & (slot >= plan.message_words))),
             self.begins.eq(self.run_start | (~of_run & (slot == 0))),
         ]
         values = {
-            "board": self.value("board"),
+            "board": self.input_value("board"),
             "arrived": self._arrived,
             "differs": Mux(self._count == 0, self._differs, self._refused),
             "settled": self._settled,
             "verdict": Mux(
-                (self._verdict == Verdict.NONE) & (self._unheard | self._told_missing),
-                Verdict.MISSING,
+                (self._verdict == RunVerdict.NONE) & (self._unheard | self._told_missing),
+                RunVerdict.MISSING,
                 self._verdict,
             ),
             "count": Mux(self._waiting, self._count, 0),
@@ -499,9 +511,11 @@ class BoardControl(Leaf):
             "waits": self._waiting | ((self._after != 0) & ~self._known),
             "unfit": self._unfit,
             "halt": self._halt,
-        } | {name: self._chosen(name) for name in plan.choices}
-        m.d.comb += self.message.eq(Cat(values[name] for name, _ in plan.fields if name != "link"))
+        } | {name: self._choice_register(name) for name in plan.choices}
+        m.d.comb += self.message.eq(
+            Cat(values[name] for name, _ in plan.message_layout if name != "link")
+        )
 
 
 #: Verdicts of board 0 at the deadline, if the reports of all boards are good, and if not.
-GOOD_OR_BAD = Const(Verdict.GOOD, 2), Const(Verdict.BAD, 2)
+GOOD_OR_BAD = Const(RunVerdict.GOOD, 2), Const(RunVerdict.BAD, 2)

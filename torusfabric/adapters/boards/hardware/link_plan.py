@@ -32,39 +32,48 @@ from ....rtl.crc import CRC_BITS
 from ....rtl.memories import address_width
 from ....topology.boards import Boards
 
-__all__ = ["CROSSING", "LVDS", "LinkPlan", "PARALLEL", "PHYS", "Phy", "SERDES", "START"]
+__all__ = [
+    "CROSSING_CYCLES",
+    "LVDS",
+    "LinkPlan",
+    "PARALLEL",
+    "PHYS",
+    "Phy",
+    "SERDES",
+    "START_SKEW_CYCLES",
+]
 
 #: Longest delay of a cable, in cycles. The words and their clock travel together.
-CABLE = 0.25
+CABLE_CYCLES = 0.25
 
 #: Most cycles from a word at an out-port to the cycle in which the receiver can take the word: 1
 #: for the register of the transmitter, 0.5 until the falling edge samples the word, up to 3 for the
 #: write count to cross into the receiver's clock domain, 1 to take the word, and the cable.
-CROSSING = 5.5 + CABLE
+CROSSING_CYCLES = 5.5 + CABLE_CYCLES
 
 #: Largest difference between the starts of a board and of its parent in the tree, in cycles, either
-#: way. Why 1.5: the child corrects the count in a message by `LinkPlan.heard` cycles, but the real
-#: delay is between `heard` - 0.5 and `heard` + 1.5 cycles, plus the cable. It consists of `period`
-#: cycles for the message; 0.5 until the falling edge samples its last word; 2 or 3 for the write
-#: count to cross clock domains, depending on the phase; up to 1 if another word is ahead in the
-#: buffer (further words are skipped between runs); then the receiver decodes the message, which
-#: takes effect in the next cycle.
-START = 1.5 + CABLE
+#: way. Why 1.5: the child corrects the count in a message by `LinkPlan.message_delay` cycles, but
+#: the real delay is between `message_delay` - 0.5 and `message_delay` + 1.5 cycles, plus the cable.
+#: It consists of `message_period` cycles for the message; 0.5 until the falling edge samples its
+#: last word; 2 or 3 for the write count to cross clock domains, depending on the phase; up to 1 if
+#: another word is ahead in the buffer (further words are skipped between runs); then the receiver
+#: decodes the message, which takes effect in the next cycle.
+START_SKEW_CYCLES = 1.5 + CABLE_CYCLES
 
 #: Cycles from the start of a message to its effect at the receiver, beyond one cycle per word.
-HEARD = 4
+DECODE_CYCLES = 4
 
 #: Spare words of an elastic buffer. Why: the reader knows its fill level three cycles late.
-SPARE = 4
+SPARE_WORDS = 4
 
 #: Bits of the count of cycles until a start.
 COUNT_BITS = 12
 
 #: Largest depth of an elastic buffer, in words.
-DEEPEST = 256
+MOST_BUFFER_WORDS = 256
 
 #: Cycles without a word from a neighbour after which a link is silent: a power of two.
-SILENCE = 4096
+SILENCE_CYCLES = 4096
 
 #: Default limit of the wait for the other boards at a start, in cycles. It is a few seconds,
 #: because hosts may start their boards one after another.
@@ -144,7 +153,7 @@ class LinkPlan:
     >>> from torusfabric.topology import Torus
     >>> boards = Boards.parse("2x1", Torus(4, 4, link_latency="0:20"))
     >>> plan = LinkPlan(boards, 32, {}, longest=100, ppm=100, retries=1)
-    >>> plan.least_latency, plan.depth(20), plan.overhead
+    >>> plan.least_latency, plan.buffer_depth(20), plan.attempt_overhead
     (8, 32, 52)
     """
 
@@ -171,7 +180,7 @@ class LinkPlan:
                 f"not {self.start_timeout}"
             )
 
-    def check(self) -> None:
+    def check_limits(self) -> None:
         """Check that all boards can start together and that each word arrives before its cycle.
 
         Raises
@@ -180,14 +189,14 @@ class LinkPlan:
             If the latency of a link is too short, its elastic buffer too deep, or the countdown to
             a start too long for the bits of its count.
         """
-        way = CROSSING + self.phy.most
+        way = CROSSING_CYCLES + self.phy.most
         needs = (
-            f"{way:g} cycles for the crossing, {self.skew:g} for boards that do not start at "
-            f"once, {self.drift:.2f} for {2 * self.ppm:g} ppm in {self.window} cycles"
+            f"{way:g} cycles for the crossing, {self.start_skew:g} for boards that do not start at "
+            f"once, {self.drift_words:.2f} for {2 * self.ppm:g} ppm in {self.drift_window} cycles"
         )
-        if self.countdown >> COUNT_BITS:
+        if self.countdown_cycles >> COUNT_BITS:
             raise InputError(
-                f"Boards would start only after {self.countdown} cycles, but at most "
+                f"Boards would start only after {self.countdown_cycles} cycles, but at most "
                 f"{(1 << COUNT_BITS) - 1} are counted; choose flits wider than {self.width} bits"
             )
         for latency in self.latencies:
@@ -197,39 +206,42 @@ class LinkPlan:
                     f"{self.least_latency} cycles ({needs}), not {latency}; give it by "
                     "--link-latency"
                 )
-            if self.depth(latency) > DEEPEST:
+            if self.buffer_depth(latency) > MOST_BUFFER_WORDS:
                 raise InputError(
-                    f"A link between boards would need {self.depth(latency)} words of buffer "
-                    f"({latency} cycles of latency, and {needs}), but at most {DEEPEST} are "
+                    f"A link between boards would need {self.buffer_depth(latency)} words of "
+                    "buffer "
+                    f"({latency} cycles of latency, and {needs}), but at most "
+                    f"{MOST_BUFFER_WORDS} are "
                     "possible; choose a smaller --link-latency"
                 )
 
     @property
-    def links(self) -> int:
+    def n_links(self) -> int:
         """Number of link ports of a board."""
-        return len(self.boards.links)
+        return len(self.boards.link_ports)
 
     @cached_property
     def latencies(self) -> tuple[int, ...]:
         """Distinct latencies of cut arcs, in ascending order."""
-        return tuple(sorted(set(self.boards.latency)))
+        return tuple(sorted(set(self.boards.latency_cycles)))
 
     @cached_property
-    def levels(self) -> int:
+    def tree_depth(self) -> int:
         """Depth of the tree of boards: the number of links from board 0 to the farthest board."""
-        return max(self.boards.depth)
+        return max(self.boards.tree_depths)
 
     # Messages
 
     @cached_property
-    def fields(self) -> StructLayout:
+    def message_layout(self) -> StructLayout:
         """Layout of a message. The first field holds the lowest bits.
 
         - link, board: the link port and the board that send the message;
         - arrived: 1 if the board and all boards below it in the tree wait for a run;
-        - differs: 1 if their choices differ; once the count runs, 1 if the start is refused;
+        - differs: 1 if the choices of these boards differ; once the countdown has begun, 1 if the
+          start is refused;
         - settled: the result of the last run for the links of the board and all boards below it, as
-          a `Verdict`: 0 unknown, 1 nothing lost, 2 words lost;
+          a `RunVerdict`: 0 unknown, 1 nothing lost, 2 words lost;
         - verdict: the same codes for the links of all boards, and 3 if the verdict is missing;
         - count: cycles until the board starts, 0 if not known;
         - waits: 1 if the board waits for a run, or has just ended one;
@@ -238,8 +250,8 @@ class LinkPlan:
         - the choices of the board, one field each.
         """
         bits = {
-            "link": address_width(self.links),
-            "board": address_width(self.boards.number),
+            "link": address_width(self.n_links),
+            "board": address_width(self.boards.n_boards),
             "arrived": 1,
             "differs": 1,
             "settled": 2,
@@ -255,13 +267,13 @@ class LinkPlan:
     @property
     def message_bits(self) -> int:
         """Bits of a message."""
-        bits: int = self.fields.size
+        bits: int = self.message_layout.size
         return bits
 
     @property
-    def end_bits(self) -> int:
+    def sender_bits(self) -> int:
         """Bits of the sender of a message: the fields `link` and `board`, which come first."""
-        bits: int = self.fields["link"].width + self.fields["board"].width
+        bits: int = self.message_layout["link"].width + self.message_layout["board"].width
         return bits
 
     @property
@@ -270,91 +282,105 @@ class LinkPlan:
         return -(-self.message_bits // self.width)
 
     @property
-    def check_words(self) -> int:
+    def crc_words(self) -> int:
         """Words of a CRC. One CRC follows the words of a run, and one follows each message."""
         return -(-CRC_BITS // self.width)
 
     @property
-    def period(self) -> int:
+    def message_period(self) -> int:
         """Words of a message with its CRC, which is also the period of messages in cycles."""
-        return self.message_words + self.check_words
+        return self.message_words + self.crc_words
 
     # Time
 
     @property
-    def heard(self) -> int:
-        """Cycles from the first word of a message to its effect, with the least delay of `phy`."""
-        return self.period + HEARD + math.floor(self.phy.least)
+    def message_delay(self) -> int:
+        """Cycles from the first word of a message to its effect at the receiver, at least.
+
+        The delay of a word is the least one of `phy`.
+        """
+        return self.message_period + DECODE_CYCLES + math.floor(self.phy.least)
 
     @property
-    def joins(self) -> int:
+    def too_late_count(self) -> int:
         """Largest count in a message that comes too late for the receiver to join the start."""
-        return self.heard + self._notice - 1
+        return self.message_delay + self._least_countdown - 1
 
     @property
-    def countdown(self) -> int:
+    def countdown_cycles(self) -> int:
         """Cycles from the arrival of all boards at the barrier to their start."""
-        return self.levels * self._hop + self._notice
+        return self.tree_depth * self._hop_cycles + self._least_countdown
 
     @property
-    def _notice(self) -> int:
-        """Least cycles for which a board counts down before its start."""
-        return max(self.settle_time, self.hold)
+    def _least_countdown(self) -> int:
+        """Least number of cycles for which every board has to count down before its start."""
+        return max(self.settle_cycles, self.hold)
 
     @property
-    def _hop(self) -> int:
-        """Most cycles until news reaches the next board, even if one message is lost."""
-        return 3 * self.period + 2 * HEARD + math.ceil(self.phy.most)
+    def _hop_cycles(self) -> int:
+        """Most cycles from an event on a board until a neighbour knows, if one message is lost."""
+        return 3 * self.message_period + 2 * DECODE_CYCLES + math.ceil(self.phy.most)
 
     @property
-    def patience(self) -> int:
-        """Cycles after the end of a run, or of a start, until no message refers to it any more."""
-        return 2 * self.levels * self._hop + math.ceil(self.skew)
+    def stale_message_cycles(self) -> int:
+        """Cycles after the end of a run, or of a start, until no message refers to it."""
+        return 2 * self.tree_depth * self._hop_cycles + math.ceil(self.start_skew)
 
     @property
     def timer_bits(self) -> int:
         """Bits of the counter of cycles since a start."""
-        return max(self.start_timeout, self.patience, SILENCE - 1).bit_length()
+        return max(self.start_timeout, self.stale_message_cycles, SILENCE_CYCLES - 1).bit_length()
 
     @property
-    def settle_time(self) -> int:
-        """Cycles before the start of a board in which receivers must not skip words."""
-        return 8 + 2 * self.levels
+    def settle_cycles(self) -> int:
+        """Number of last cycles before the start of a board in which receivers skip no word."""
+        return 8 + 2 * self.tree_depth
 
     @property
-    def checked(self) -> int:
+    def loss_check_cycles(self) -> int:
         """Cycles from the end of a run until each board knows whether its own links lost words."""
-        return max(self.latencies) + self.check_words - 1
+        return max(self.latencies) + self.crc_words - 1
 
     @property
-    def deadline(self) -> int:
+    def root_report_deadline(self) -> int:
         """Cycles from the end of a run until board 0 must have the reports of all boards."""
-        return self.checked + self.levels * self._hop
+        return self.loss_check_cycles + self.tree_depth * self._hop_cycles
 
     @property
-    def settles_by(self) -> list[int]:
-        """Cycles from the end of a run until each board must have the reports from below it."""
+    def report_deadlines(self) -> list[int]:
+        """Cycles from the end of a run until each board must have the reports from below.
+
+        The list has one entry for each board.
+        """
         return [
-            self.deadline - depth * self._hop if below else self.deadline
-            for depth, below in zip(self.boards.depth, self.boards.below, strict=True)
+            self.root_report_deadline - depth * self._hop_cycles
+            if below
+            else self.root_report_deadline
+            for depth, below in zip(self.boards.tree_depths, self.boards.child_links, strict=True)
         ]
 
     @property
-    def judged_by(self) -> list[int]:
-        """Cycles from the end of a run until each board must have the verdict of board 0."""
-        return [self.deadline + depth * self._hop for depth in self.boards.depth]
+    def verdict_deadlines(self) -> list[int]:
+        """Cycles from the end of a run until each board must have the verdict of board 0.
+
+        The list has one entry for each board.
+        """
+        return [
+            self.root_report_deadline + depth * self._hop_cycles
+            for depth in self.boards.tree_depths
+        ]
 
     @property
-    def agreed(self) -> int:
-        """Cycles from the end of a run until all boards have the verdict or miss it."""
-        return self.deadline + self.levels * self._hop + 2
+    def agreement_cycles(self) -> int:
+        """Cycles from the end of a run until every board has the verdict, or knows it is late."""
+        return self.root_report_deadline + self.tree_depth * self._hop_cycles + 2
 
     @property
-    def overhead(self) -> int:
+    def attempt_overhead(self) -> int:
         """Cycles that an attempt takes in addition to the run."""
-        return self.agreed + 2
+        return self.agreement_cycles + 2
 
-    def cycles(self, run: int, attempts: int = 1) -> int:
+    def total_cycles(self, run: int, attempts: int = 1) -> int:
         """Return the cycles from the common start to done.
 
         Parameters
@@ -364,31 +390,31 @@ class LinkPlan:
         attempts : int
             Number of times the run is executed, the last time without loss.
         """
-        return attempts * (run + self.overhead)
+        return attempts * (run + self.attempt_overhead)
 
     # Buffers
 
     @property
-    def skew(self) -> float:
+    def start_skew(self) -> float:
         """Largest difference between the starts of two boards, in cycles."""
-        return (START + self.phy.most - math.floor(self.phy.least)) * self.levels
+        return (START_SKEW_CYCLES + self.phy.most - math.floor(self.phy.least)) * self.tree_depth
 
     @property
-    def window(self) -> int:
+    def drift_window(self) -> int:
         """Most cycles in which clocks drift apart: the countdown and all attempts."""
-        return self.cycles(self.longest, self.retries + 1) + self.countdown
+        return self.total_cycles(self.longest, self.retries + 1) + self.countdown_cycles
 
     @property
-    def drift(self) -> float:
-        """Largest drift of two clocks within `window`, in words."""
-        return 2 * self.ppm * 1e-6 * self.window
+    def drift_words(self) -> float:
+        """Largest drift of two clocks within `drift_window`, in words."""
+        return 2 * self.ppm * 1e-6 * self.drift_window
 
     @property
     def least_latency(self) -> int:
         """Least admissible latency of a cut arc, in cycles."""
-        return math.ceil(CROSSING + self.phy.most + self.skew + self.drift)
+        return math.ceil(CROSSING_CYCLES + self.phy.most + self.start_skew + self.drift_words)
 
-    def depth(self, latency: int) -> int:
+    def buffer_depth(self, latency: int) -> int:
         """Return the depth of the elastic buffer of a link, in words: a power of two.
 
         Parameters
@@ -396,20 +422,20 @@ class LinkPlan:
         latency : int
             Latency of the link, in cycles.
         """
-        words = latency - 1.5 + self.skew + self.drift + SPARE
+        words = latency - 1.5 + self.start_skew + self.drift_words + SPARE_WORDS
         return 1 << (math.ceil(words) - 1).bit_length()
 
     @property
-    def depths(self) -> dict[str, int]:
+    def buffer_depths(self) -> dict[str, int]:
         """Depth of the elastic buffers in words, by the latency of their links."""
-        return {str(latency): self.depth(latency) for latency in self.latencies}
+        return {str(latency): self.buffer_depth(latency) for latency in self.latencies}
 
     def facts(self) -> dict[str, Any]:
         """Return the figures of clocks, starts and attempts as plain data, for JSON."""
         return {
             "ppm": self.ppm,
-            "drift_words": round(self.drift, 3),
+            "drift_words": round(self.drift_words, 3),
             "retries": self.retries,
             "start_timeout": self.start_timeout,
-            "attempt_overhead": self.overhead,
+            "attempt_overhead": self.attempt_overhead,
         }

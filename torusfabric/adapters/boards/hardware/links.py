@@ -1,16 +1,17 @@
 """The two ends of a link between boards: transmitter, elastic buffer and receiver.
 
-A link carries one word a cycle, and beside it the *frame* of the word (`Frame`), its type::
+A link carries one word a cycle, and beside it the *frame* of the word (`WordType`), its type::
 
     between runs                          run                       after it
     MESSAGE .. MESSAGE CHECK .. CHECK ..  RUN RUN ........ RUN RUN  CHECK .. CHECK  MESSAGE ..
-    message_words      check_words        one word a cycle          check_words
+    message_words      crc_words          one word a cycle          crc_words
 
 A *packet* is the words of a message or of a run. The CHECK words after it hold its CRC.
 
 =========== ======================================================================================
 Transmitter sends the words of an out-port during a run, and messages otherwise; appends the CRC
-Buffer      memory between two clocks, written by the sender's clock, read by the receiver's
+cable       carries words, frames and the sender's clock
+Buffer      elastic buffer: memory written by the sender's clock, and read by the receiver's
 Receiver    takes each word of a run in its cycle, checks the CRC, and finds messages
 =========== ======================================================================================
 """
@@ -35,27 +36,27 @@ from amaranth.lib import memory
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
-from ....rtl.crc import CRC_BITS, ONES, crc_after
+from ....rtl.crc import CRC_BITS, INITIAL_CRC, crc_after
 from ....rtl.memories import address_width
-from ....rtl.modules import Known, Leaf, Use
-from .link_plan import SPARE
+from ....rtl.modules import Leaf, SharedInstance, UnknownToZero
+from .link_plan import SPARE_WORDS
 
 if TYPE_CHECKING:
     from .link_plan import LinkPlan
 
-__all__ = ["FRAME_BITS", "Buffer", "Frame", "Receiver", "Transmitter"]
+__all__ = ["FRAME_BITS", "ElasticBuffer", "WordType", "Receiver", "Transmitter"]
 
 #: Bits of a frame, the type of a word.
 FRAME_BITS = 2
 
 #: Name of the domain of the clock that arrives with the words.
-LINK = "link"
+LINK_DOMAIN = "link"
 
 #: Fill level, in words, at which a receiver skips words between runs.
-TOO_MANY = 3
+SKIP_LEVEL = 3
 
 
-class Frame(enum.IntEnum):
+class WordType(enum.IntEnum):
     """The type of a word on a link."""
 
     #: No word: the link is idle or absent.
@@ -91,12 +92,12 @@ class Transmitter(Leaf):
     tx_word : Out(width)
         Word on the link, a register.
     tx_frame : Out(2)
-        `Frame` of `tx_word`, a register.
+        `WordType` of `tx_word`, a register.
     """
 
     def __init__(self, plan: LinkPlan) -> None:
         self._plan = plan
-        link = plan.fields["link"].width
+        link = plan.message_layout["link"].width
         super().__init__(
             {
                 "sent": In(plan.width),
@@ -114,15 +115,17 @@ class Transmitter(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the selection of the word, the shift register of the message, and the CRC."""
         m, width = Module(), self._plan.width
-        running, begins, checking = map(self.value, ("running", "begins", "checking"))
-        message = Cat(self.value("link"), self.value("message"))
+        running, begins, checking = map(self.input_value, ("running", "begins", "checking"))
+        message = Cat(self.input_value("link"), self.input_value("message"))
         bits = self._plan.message_words * width
         rest = Signal(bits, name="rest", reset_less=True)
         told = Signal(bits, name="told")
-        sent = self.value("sent")
-        if self.alone:
+        sent = self.input_value("sent")
+        if self.is_unbound:
             known = Signal(width, name="sent_known")
-            m.submodules.sent = Use(Known(width).shared, i_word=sent, o_known=known)
+            m.submodules.sent = SharedInstance(
+                UnknownToZero(width).shared_module, i_word=sent, o_known=known
+            )
             sent = known
         word, crc = Signal(width, name="word"), Signal(CRC_BITS, name="crc", reset_less=True)
         m.d.comb += [
@@ -132,14 +135,21 @@ class Transmitter(Leaf):
         m.d.sync += [
             rest.eq(told >> width),
             self.tx_word.eq(Mux(checking, crc, word)),
-            self.tx_frame.eq(Mux(checking, Frame.CHECK, Mux(running, Frame.RUN, Frame.MESSAGE))),
-            crc.eq(Mux(checking, crc >> width,
-                       crc_after(Mux(begins, Const(ONES, CRC_BITS), crc), word))),
-        ]  # fmt: skip
+            self.tx_frame.eq(
+                Mux(checking, WordType.CHECK, Mux(running, WordType.RUN, WordType.MESSAGE))
+            ),
+            crc.eq(
+                Mux(
+                    checking,
+                    crc >> width,
+                    crc_after(Mux(begins, Const(INITIAL_CRC, CRC_BITS), crc), word),
+                )
+            ),
+        ]
         return m
 
 
-class Buffer(Leaf):
+class ElasticBuffer(Leaf):
     """The elastic buffer of a link: written by the sender's clock, read by the receiver's clock.
 
     A word is written in every cycle of the sender's clock. The words are a ring; the position of
@@ -159,7 +169,7 @@ class Buffer(Leaf):
     rx_word : In(width)
         Word from the cable.
     rx_frame : In(2)
-        `Frame` of the word.
+        `WordType` of the word.
     at : In
         Read address.
     head : Out
@@ -170,7 +180,7 @@ class Buffer(Leaf):
     """
 
     def __init__(self, plan: LinkPlan, latency: int) -> None:
-        self._depth = plan.depth(latency)
+        self._depth = plan.buffer_depth(latency)
         self._bits = address_width(self._depth)
         super().__init__(
             {
@@ -186,27 +196,27 @@ class Buffer(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the memory and the counter."""
         m = Module()
-        m.domains += ClockDomain(LINK, local=True, clk_edge="neg", async_reset=True)
+        m.domains += ClockDomain(LINK_DOMAIN, local=True, clk_edge="neg", async_reset=True)
         m.d.comb += [
-            ClockSignal(LINK).eq(self.value("rx_clk")),
+            ClockSignal(LINK_DOMAIN).eq(self.input_value("rx_clk")),
             # The reset may end at any phase of rx_clk: the receiver follows whatever count results.
-            ResetSignal(LINK).eq(ResetSignal(allow_reset_less=True)),
+            ResetSignal(LINK_DOMAIN).eq(ResetSignal(allow_reset_less=True)),
         ]
         words = memory.Memory(shape=len(self.head), depth=self._depth, init=[])
         words.data.name = "words"
         m.submodules.buffer = words
-        write, read = words.write_port(domain=LINK), words.read_port(domain="comb")
+        write, read = words.write_port(domain=LINK_DOMAIN), words.read_port(domain="comb")
         written = Signal(self._bits + 1, name="written")
         following = Signal(self._bits + 1, name="following")
         m.d.comb += [
             following.eq(written + 1),
             write.addr.eq(written),
-            write.data.eq(Cat(self.value("rx_word"), self.value("rx_frame"))),
+            write.data.eq(Cat(self.input_value("rx_word"), self.input_value("rx_frame"))),
             write.en.eq(1),
-            read.addr.eq(self.value("at")),
+            read.addr.eq(self.input_value("at")),
             self.head.eq(read.data),
         ]
-        m.d[LINK] += [written.eq(following), self.count.eq(following ^ following >> 1)]
+        m.d[LINK_DOMAIN] += [written.eq(following), self.count.eq(following ^ following >> 1)]
         return m
 
 
@@ -249,14 +259,14 @@ class Receiver(Leaf):
     strange : Out(1)
         High for one cycle at the end of a correct message from any other sender.
     alive : Out(1)
-        High if the word taken in the previous cycle is a word, not `Frame.NONE`.
+        High if a word was taken in the previous cycle, and its frame is not `WordType.NONE`.
     lost : Out(1)
-        High, until `frozen` falls, once a word that was due was absent or of a wrong frame, the CRC
-        of a run was wrong, or the buffer was too full.
+        High from a loss until `frozen` falls. A loss is a word that was due but absent or of a
+        wrong frame, a wrong CRC of a run, or a buffer that is too full.
     """
 
     def __init__(self, plan: LinkPlan, latency: int) -> None:
-        self._plan, self._depth = plan, plan.depth(latency)
+        self._plan, self._depth = plan, plan.buffer_depth(latency)
         self._bits = address_width(self._depth)
         super().__init__(
             {
@@ -266,7 +276,7 @@ class Receiver(Leaf):
                 "due": In(1),
                 "check_due": In(1),
                 "frozen": In(1),
-                "peer": In(plan.end_bits),
+                "peer": In(plan.sender_bits),
                 "received": Out(plan.width),
                 "said": Out(plan.message_bits),
                 "heard": Out(1),
@@ -281,38 +291,44 @@ class Receiver(Leaf):
         """Build the read side of the elastic buffer, the packet check, and the record of losses."""
         m = Module()
         at, came = Signal(self._bits + 1, name="taken"), Signal(self._bits + 1, name="came")
-        known, head = Signal(self._bits + 1, name="count_known"), self.value("head")
-        m.submodules.synchronizer = FFSynchronizer(self.value("count"), known)
+        known, head = Signal(self._bits + 1, name="count_known"), self.input_value("head")
+        m.submodules.synchronizer = FFSynchronizer(self.input_value("count"), known)
         m.d.comb += [
             came.eq(Cat(known[k:].xor() for k in range(self._bits + 1))),
             self.at.eq(at),
         ]
-        due, frozen = self.value("due") | self.value("check_due"), self.value("frozen")
+        due, frozen = (
+            self.input_value("due") | self.input_value("check_due"),
+            self.input_value("frozen"),
+        )
         fill = Signal(self._bits + 1, name="fill")
         take, lost = Signal(name="take"), Signal(name="lost_now")
         frame = head[self._plan.width :]
-        waits = frozen & (frame == Frame.RUN)
+        waits = frozen & (frame == WordType.RUN)
         m.d.comb += [
             fill.eq(came - at),
             take.eq(fill.any() & (due | ~waits)),
-            lost.eq((due & ~take) | (fill > self._depth - SPARE)),
+            lost.eq((due & ~take) | (fill > self._depth - SPARE_WORDS)),
         ]
         fresh = Signal(name="fresh")
         kind = Signal(FRAME_BITS, name="frame")
         m.d.sync += [fresh.eq(take), at.eq(at + take)]
         with m.If(take):
             m.d.sync += [self.received.eq(head), kind.eq(frame)]
-        with m.If(~frozen & (fill >= TOO_MANY)):
+        with m.If(~frozen & (fill >= SKIP_LEVEL)):
             m.d.sync += at.eq(came - 1)
-        m.d.comb += self.alive.eq(fresh & (kind != Frame.NONE))
-        wrong = self._packet(m, fresh, kind)
+        m.d.comb += self.alive.eq(fresh & (kind != WordType.NONE))
+        wrong = self._check_packet(m, fresh, kind)
         was_due, was_check = Signal(name="was_due"), Signal(name="was_check_due")
-        m.d.sync += [was_due.eq(self.value("due")), was_check.eq(self.value("check_due"))]
-        bad = (was_due & (kind != Frame.RUN)) | (was_check & ((kind != Frame.CHECK) | wrong))
+        m.d.sync += [
+            was_due.eq(self.input_value("due")),
+            was_check.eq(self.input_value("check_due")),
+        ]
+        bad = (was_due & (kind != WordType.RUN)) | (was_check & ((kind != WordType.CHECK) | wrong))
         m.d.sync += self.lost.eq(frozen & (self.lost | lost | bad))
         return m
 
-    def _packet(self, m: Module, fresh: Value, kind: Value) -> Value:
+    def _check_packet(self, m: Module, fresh: Value, kind: Value) -> Value:
         """Collect the words of a packet, report messages, and return the CRC error of the packet.
 
         A packet ends with its CRC, or at the first word with another frame.
@@ -322,10 +338,10 @@ class Receiver(Leaf):
         fresh : Value
             High if `received` holds a new word.
         kind : Value
-            `Frame` of the word in `received`.
+            `WordType` of the word in `received`.
         """
         plan, width = self._plan, self._plan.width
-        words, checks = plan.message_words, plan.check_words
+        words, checks = plan.message_words, plan.crc_words
         crc = Signal(CRC_BITS, name="crc", reset_less=True)
         before, of_message = Signal(FRAME_BITS, name="frame_before"), Signal(name="of_message")
         left = Signal(address_width(checks), init=checks - 1, name="checks_left")
@@ -333,7 +349,7 @@ class Receiver(Leaf):
         count = Signal(range(words + 2), name="words_held")
         wrong, was_wrong = Signal(name="wrong"), Signal(name="was_wrong")
         first = Signal(name="first")
-        check, part = kind == Frame.CHECK, min(width, CRC_BITS)
+        check, part = kind == WordType.CHECK, min(width, CRC_BITS)
         m.d.comb += [
             first.eq(before != kind),
             wrong.eq(was_wrong | (self.received[:part] != crc[:part])),
@@ -344,18 +360,18 @@ class Receiver(Leaf):
                 m.d.sync += [crc.eq(crc >> width), was_wrong.eq(wrong), left.eq(left - 1)]
             with m.Else():
                 m.d.sync += [
-                    crc.eq(crc_after(Mux(first, Const(ONES, CRC_BITS), crc), self.received)),
+                    crc.eq(crc_after(Mux(first, Const(INITIAL_CRC, CRC_BITS), crc), self.received)),
                     was_wrong.eq(0),
                     left.eq(checks - 1),
                     held.eq(Cat(held, self.received) >> width),
                     count.eq(Mux(first, 1, Mux(count == words + 1, count, count + 1))),
-                    of_message.eq(kind == Frame.MESSAGE),
+                    of_message.eq(kind == WordType.MESSAGE),
                 ]
-        bits = len(self.value("peer"))
+        bits = len(self.input_value("peer"))
         whole, known = Signal(name="whole"), Signal(name="known_peer")
         m.d.comb += [
             whole.eq(fresh & check & (left == 0) & ~wrong & of_message & (count == words)),
-            known.eq(held[:bits] == self.value("peer")),
+            known.eq(held[:bits] == self.input_value("peer")),
             self.said.eq(held),
             self.heard.eq(whole & known),
             self.strange.eq(whole & ~known),

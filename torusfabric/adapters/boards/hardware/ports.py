@@ -1,12 +1,12 @@
 """Ports and bus registers that a board has in addition to those of every fabric."""
 
-from ....contract.ports import Protocol, grouped_ports
+from ....contract.ports import Protocol, ports_by_name
 from ....contract.registers import Access, Field, Register
 
 __all__ = ["BOARD_PORTS", "LINK_PORTS", "REGISTERS"]
 
 #: Ports that only a board has, and ports whose meaning differs on a board.
-BOARD_PORTS = grouped_ports(
+BOARD_PORTS = ports_by_name(
     {
         ("control", Protocol.PULSE): {
             "start": "a pulse of one cycle lets the board wait for all others, which start "
@@ -28,7 +28,7 @@ BOARD_PORTS = grouped_ports(
 )
 
 #: Ports of one link; the port names of a board have the prefix ``link_K_`` for link port K.
-LINK_PORTS = grouped_ports(
+LINK_PORTS = ports_by_name(
     {
         ("data", Protocol.LINK): {
             "tx_word": "a word for the neighbouring board, sent together with clk",
@@ -50,6 +50,6 @@ REGISTERS = (
     Register("abort", 0x38, Access.WRITE, "ends runs early",
              (Field("withdraw", 1, 1, "1 withdraws a start that waits for other boards",
                     "withdraw"),)),
-    Register.of_port("failed", 0x3C, Access.READ,
+    Register.from_port("failed", 0x3C, Access.READ,
                      "a bit for each link port with an error in the last run"),
 )  # fmt: skip

@@ -20,18 +20,18 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from ....contract.adapter import System
-from ....contract.cut import Cut
+from ....contract.node_block import NodeBlock
 from ....errors import InputError
 from ....rtl.fabric import Fabric
-from ....rtl.front import Built, Front
-from ....rtl.netlist import Fixed, Leaf, Part, Parts, Role, add_single
+from ....rtl.front import Front, FrontFacts
+from ....rtl.netlist import Constant, Leaf, Part, Parts, Role, add_single_instance
 from ....toolchain.public import public_class
 from ...host.front import HostFront
 from ...host.interface import PORTS as HOST_PORTS
 from ..options import ADAPTER
 from .control import BoardControl
 from .link_plan import PARALLEL, START_TIMEOUT, LinkPlan, Phy
-from .links import Buffer, Receiver, Transmitter
+from .links import ElasticBuffer, Receiver, Transmitter
 from .ports import BOARD_PORTS, LINK_PORTS, REGISTERS
 
 if TYPE_CHECKING:
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
     from ....rtl.netlist import Netlist
     from ....topology.boards import Boards
 
-__all__ = ["BoardFront", "BoardSystem", "link_port", "plan_links"]
+__all__ = ["BoardFront", "BoardSystem", "link_port_name", "plan_links"]
 
 #: Prefix of the control and status nets between the board control and the sequencer.
-RUN = "run_"
+RUN_PREFIX = "run_"
 
 #: Prefix of nets from the board control to the host port, until the ports of the board exist.
-BOARD = "board_"
+BOARD_PREFIX = "board_"
 
 #: Status ports of the fabric that the board control drives instead of the sequencer.
-STATUS = ("busy", "done", "cycles", "error")
+STATUS_OUTPUTS = ("busy", "done", "cycles", "error")
 
 #: Outputs of each receiver that are inputs of the board control.
-OF_LINKS = ("said", "heard", "strange", "alive", "lost")
+RECEIVER_OUTPUTS = ("said", "heard", "strange", "alive", "lost")
 
 
-def link_port(link: int, name: str) -> str:
+def link_port_name(link: int, name: str) -> str:
     """Return the name of a port of a board, such as ``link_3_tx_word``."""
     return f"link_{link}_{name}"
 
@@ -88,78 +88,84 @@ class BoardFront(Front):
         for_bus: bool = False,
     ) -> None:
         fabric, boards = system.fabric, system.boards
-        cut = Cut(boards.nodes, board, boards.links)
-        self._front = front = fabric.front.part(cut, for_bus=for_bus, closed_by=BOARD)
+        cut = NodeBlock(boards.nodes_by_board, board, boards.link_ports)
+        self._front = front = fabric.front.front_of_part(
+            cut, for_bus=for_bus, closed_by=BOARD_PREFIX
+        )
         super().__init__(front.core, front.layouts)
         self.top, self.windows, self.tables = front.top, front.windows, front.tables
-        self._plan = plan or system.plan
+        self._plan = plan or system.link_plan
 
     @property
     def digest(self) -> int:
-        """The digest of the nodes and their host port."""
+        """The number by which software recognises the fabric on all boards; see `Front.digest`."""
         return self._front.digest
 
-    def add(self) -> Built:
-        """Fill the netlist of the core with the nodes, the board control and the links.
+    def add_hardware(self) -> FrontFacts:
+        """Add the nodes with their host port, the board control and the links to the netlist.
 
-        The host port accepts writes until the board is started. The run begins later, and may be
-        repeated.
+        The nets `start` and `busy` of the board close the host port to writes, not those of the
+        sequencer. Why: the run begins some time after the start of the board, and may be repeated.
         """
         build, plan, front = self.core.build, self._plan, self._front
-        built = front.add()
-        inputs, outputs = build.enclose(
-            {name: RUN + name for name in ("start", *front.choices, *STATUS)}
-            | {BOARD + name: name for name in ("start", "busy")}
+        built = front.add_hardware()
+        inputs, outputs = build.turn_ports_into_nets(
+            {name: RUN_PREFIX + name for name in ("start", *front.sampled_inputs, *STATUS_OUTPUTS)}
+            | {BOARD_PREFIX + name: name for name in ("start", "busy")}
             | {"block": "board"}
         )
         inputs["board"] = inputs.pop("block")
         for name, width in (inputs | ({"withdraw": 1} if self.withdraws else {})).items():
             build.add_input(name, width)
         for name, width in outputs.items():
-            if name not in STATUS:
+            if name not in STATUS_OUTPUTS:
                 build.add_output(name, width)
         build.outermost.add("board")
         build.declared |= {**HOST_PORTS, **built.interface.ports, **BOARD_PORTS}
         build.registers += REGISTERS
         make = partial(BoardControl, plan, error="error" in outputs, withdraws=self.withdraws)
         heard: dict[str, Parts] = {}
-        for name in OF_LINKS:
-            bits = len(getattr(make(), name)) // plan.links
-            heard[name] = tuple(Part(f"{name}_{link}", 0, bits) for link in range(plan.links))
-        add_single(build, "board_control", Role.FAR_LINK, make, heard)
-        for name in (*STATUS, "failed", "attempts"):
+        for name in RECEIVER_OUTPUTS:
+            bits = len(getattr(make(), name)) // plan.n_links
+            heard[name] = tuple(Part(f"{name}_{link}", 0, bits) for link in range(plan.n_links))
+        add_single_instance(build, "board_control", Role.FAR_LINK, make, heard)
+        for name in (*STATUS_OUTPUTS, "failed", "attempts"):
             build.add_output(name, build.nets[name])
-        for link in range(plan.links):
+        for link in range(plan.n_links):
             _add_link(build, plan, link)
         return built
 
 
 def _add_link(build: CoreBuilder, plan: LinkPlan, link: int) -> None:
     """Add the transmitter, the elastic buffer and the receiver of one link port."""
-    (node, port), latency, fields = plan.boards.links[link], plan.boards.latency[link], plan.fields
-    ports = {name: link_port(link, name) for name in LINK_PORTS}
+    (node, port), latency, fields = (
+        plan.boards.link_ports[link],
+        plan.boards.latency_cycles[link],
+        plan.message_layout,
+    )
+    ports = {name: link_port_name(link, name) for name in LINK_PORTS}
     build.outermost.update(ports.values())
     for name, declared in LINK_PORTS.items():
         clock = ports["rx_clk"] if name.startswith("rx") else "clk"
         build.declared[ports[name]] = declared._replace(clock=clock)
-    own = ("at", "head", "count", *OF_LINKS)
+    own = ("at", "head", "count", *RECEIVER_OUTPUTS)
     nets = ports | {name: f"{name}_{link}" for name in own} | {"received": f"link_rx_{link}"}
     nets |= {name: f"{name}_{latency}" for name in ("due", "check_due")}
     sends: dict[str, Parts] = {
         "sent": (Part(f"tx_{node}", port * plan.width, plan.width),),
-        "link": (Fixed(link, fields["link"].width),),
+        "link": (Constant(link, fields["link"].width),),
     }
-    takes: dict[str, Parts] = {"peer": (Part("peers", link * plan.end_bits, plan.end_bits),)}
+    takes: dict[str, Parts] = {"peer": (Part("peers", link * plan.sender_bits, plan.sender_bits),)}
     far: tuple[tuple[str, str, Callable[[], Leaf], dict[str, Parts]], ...] = (
         ("transmitter", "transmitter", partial(Transmitter, plan), sends),
-        (f"buffer_{latency}", "buffer_at", partial(Buffer, plan, latency), {}),
+        (f"buffer_{latency}", "buffer_at", partial(ElasticBuffer, plan, latency), {}),
         (f"receiver_{latency}", "receiver_at", partial(Receiver, plan, latency), takes),
     )
     for name, at, make, inputs in far:
         members = make().signature.members.items()
         build.add_ports({ports[port]: member for port, member in members if port in ports})
         role = Role.BUFFER if at == "buffer_at" else Role.FAR_LINK
-        add_single(build, name, role, make, inputs, nets, f"{at}_{link}")
+        add_single_instance(build, name, role, make, inputs, nets, f"{at}_{link}")
 
 
 def plan_links(fabric: Fabric, boards: Boards, **how: Any) -> LinkPlan:
@@ -177,12 +183,12 @@ def plan_links(fabric: Fabric, boards: Boards, **how: Any) -> LinkPlan:
     Returns
     -------
     LinkPlan
-        Dimensions; `LinkPlan.check` compares them with the latencies of cut arcs.
+        Dimensions; `LinkPlan.check_limits` compares them with the latencies of cut arcs.
     """
     return LinkPlan(
         boards,
         fabric.width,
-        {**fabric.front.choices, **fabric.front.agreed},
+        {**fabric.front.sampled_inputs, **fabric.front.agreed},
         longest=fabric.front.longest_run,
         hold=fabric.hold,
         **how,
@@ -225,7 +231,7 @@ class BoardSystem(System):
     >>> torus = tf.Torus(4, 4, link_latency="0:20")
     >>> fabric = tf.Fabric(tf.compile(tf.plan(torus, "allgather")), width=8)
     >>> system = BoardSystem(fabric, Boards.parse("2x1", torus))
-    >>> system.kind_of, len(system.plan.boards.links)
+    >>> system.kinds_of_boards, len(system.link_plan.boards.link_ports)
     ((0, 0), 8)
     """
 
@@ -247,10 +253,10 @@ class BoardSystem(System):
                 f"Runs must take at most {longest} cycles on these boards, whose clocks drift "
                 f"apart, not {taken}; choose shorter messages"
             )
-        self.plan.check()
+        self.link_plan.check_limits()
 
     @cached_property
-    def plan(self) -> LinkPlan:
+    def link_plan(self) -> LinkPlan:
         """Dimensions of the links between the boards."""
         names = ("ppm", "retries", "phy", "start_timeout")
         return plan_links(self.fabric, self.boards, **{name: getattr(self, name) for name in names})
@@ -258,55 +264,55 @@ class BoardSystem(System):
     @property
     def predicted_cycles(self) -> int:
         """Clock edges from the common start to done of the longest run."""
-        return self.plan.cycles(self.fabric.predicted_cycles)
+        return self.link_plan.total_cycles(self.fabric.predicted_cycles)
 
     def facts(self) -> dict[str, Any]:
         """Return the attributes of the boards and their links as plain data, for JSON."""
-        plan = self.plan
+        plan = self.link_plan
         return {
             "boards": str(self.boards),
             "link_latency": self.boards.torus.latency_text,
-            "link_ports": plan.links,
-            "buffer_words": plan.depths,
+            "link_ports": plan.n_links,
+            "buffer_words": plan.buffer_depths,
             **plan.facts(),
         }
 
-    def facts_in_words(self) -> dict[str, str]:
+    def facts_text(self) -> dict[str, str]:
         """Return the attributes of the boards and their links as text for people."""
-        plan = self.plan
-        depths = ", ".join(f"{plan.depth(each)} of {each} cycles" for each in plan.latencies)
+        plan = self.link_plan
+        depths = ", ".join(f"{plan.buffer_depth(each)} of {each} cycles" for each in plan.latencies)
         return {
-            "boards": f"{self.boards}, of {plan.links} link ports each",
+            "boards": f"{self.boards}, of {plan.n_links} link ports each",
             "link latency": self.boards.torus.latency_text,
             "elastic buffers": f"{depths}; clocks within {self.ppm:g} ppm drift apart by "
-            f"{round(plan.drift, 3):g} words at most",
-            "overhead": f"{plan.overhead} cycles an attempt, of up to {self.retries + 1}",
+            f"{round(plan.drift_words, 3):g} words at most",
+            "overhead": f"{plan.attempt_overhead} cycles an attempt, of up to {self.retries + 1}",
         }
 
     @cached_property
     def netlists(self) -> tuple[Netlist, ...]:
         """The netlist of each board; boards of one kind share one netlist object."""
         known: dict[str, Netlist] = {}
-        found = map(self._netlist, range(self.boards.number))
+        found = map(self._build_netlist, range(self.boards.n_boards))
         return tuple(
             known.setdefault(repr((n.inputs, n.outputs, [*n.modules], [*n.instances])), n)
             for n in found
         )
 
-    def held(self) -> BoardSystem:
-        """Return the boards with tables that keep their contents in place of writable tables.
+    def with_constant_tables(self) -> BoardSystem:
+        """Return a copy of the system in which tables are constants with the loaded contents.
 
-        The proofs use these boards. A fabric with fixed tables is returned unchanged.
+        The proofs use this copy. A system with fixed tables is returned unchanged.
         """
         if not self.fabric.tables:
             return self
-        held, found = self.fabric.tables.proofs.held_netlist, copy(self)
+        held, found = self.fabric.tables.proofs.constant_table_netlist, copy(self)
         netlists = {netlist: held(netlist) for netlist in self.netlists}
         found.__dict__["netlists"] = tuple(netlists[each] for each in self.netlists)
         return found
 
     @property
-    def kind_of(self) -> tuple[int, ...]:
+    def kinds_of_boards(self) -> tuple[int, ...]:
         """The kind of each board: an index into the distinct netlists, in order of appearance."""
         kinds = [*dict.fromkeys(self.netlists)]
         return tuple(map(kinds.index, self.netlists))
@@ -317,8 +323,8 @@ class BoardSystem(System):
         latency: int = self.netlists[0].modules["host"]().read_latency
         return latency
 
-    def _netlist(self, board: int) -> Netlist:
+    def _build_netlist(self, board: int) -> Netlist:
         """Build the netlist of a board."""
         front = BoardFront(self, board)
-        front.add()
-        return front.core.build.done()
+        front.add_hardware()
+        return front.core.build.make_netlist()

@@ -1,22 +1,23 @@
 """Links between boards on differential pairs or transceivers of an ECP5.
 
-A *bundle* is all pairs to one neighbour. On each pair a word of the fabric clock travels as several
-*units*, bits or bytes, of a faster clock (`words`). A `Layer` connects the units to pins:
-`LvdsLayer` to differential pairs, `SerdesLayer` to transceivers.
+A *pair* is two wires that carry a serial signal in one direction. A *bundle* is all pairs to one
+neighbour. A pair carries one word in each cycle of the fabric clock, as several *units* of a faster
+clock, which are bits or bytes (`words`). A `PhysicalLayer` connects the units to pins: `LvdsLayer`
+to differential pairs, `SerdesLayer` to transceivers.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from ..hardware import BoardSystem
-from .links import Layer, PairLinks
+from .links import PairLinks, PhysicalLayer
 from .lvds import LvdsLayer
 from .serdes import SerdesLayer
 
 __all__ = ["LAYERS", "PairLinks", "pair_links"]
 
 #: Constructor of each physical layer for a platform, by the name of the layer.
-LAYERS: dict[str, Callable[[Any], Layer]] = {"lvds": LvdsLayer, "serdes": SerdesLayer}
+LAYERS: dict[str, Callable[[Any], PhysicalLayer]] = {"lvds": LvdsLayer, "serdes": SerdesLayer}
 
 
 def pair_links(

@@ -20,40 +20,40 @@ from amaranth.lib.cdc import FFSynchronizer
 from ....errors import InputError
 from ..hardware import BoardSystem
 from ..hardware.links import FRAME_BITS
-from ..hardware.system import link_port
-from .words import PairReceiver, PairSender, Units, WordTimer
+from ..hardware.system import link_port_name
+from .words import PairReceiver, PairSender, WordEncoding, WordTimer
 
-__all__ = ["Layer", "PairLinks", "bundle_ends", "pairs_of"]
+__all__ = ["PhysicalLayer", "PairLinks", "bundle_ends", "count_pairs"]
 
 
-class Layer(ABC):
+class PhysicalLayer(ABC):
     """A physical layer: the encoding of words as units, and the hardware between units and pins.
 
     Attributes
     ----------
     resource : str
         Name of the platform's resources; each bundle of pairs has one.
-    units : Units
+    units : WordEncoding
         Encoding of a word on a pair.
     """
 
     resource: str
-    units: Units
+    units: WordEncoding
 
     @abstractmethod
-    def begin(self, m: Module, platform: Any) -> None:
+    def add_common_hardware(self, m: Module, platform: Any) -> None:
         """Add the hardware that all bundles share."""
 
-    def sending(self, bundle: int) -> str:
+    def sending_domain(self, bundle: int) -> str:
         """Return the clock domain that sends on a bundle; by default each bundle has its own."""
         return f"{self.resource}_tx_{bundle}"
 
-    def receiving(self, bundle: int) -> str:
+    def receiving_domain(self, bundle: int) -> str:
         """Return the clock domain that receives on a bundle; by default each bundle has its own."""
         return f"{self.resource}_rx_{bundle}"
 
     @abstractmethod
-    def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
+    def attach_bundle(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Connect a bundle to its pins, and return the units received on all its pairs.
 
         Parameters
@@ -78,8 +78,8 @@ class PairLinks:
         The fabric on all boards.
     board : int
         Number of the board in the system.
-    layer : Layer
-        Physical layer.
+    layer : PhysicalLayer
+        The transceivers or differential pairs that carry the bits.
     platform : Platform
         Platform of an ECP5 board, with a resource for each bundle.
     given : int, optional
@@ -87,7 +87,7 @@ class PairLinks:
 
     Attributes
     ----------
-    units : Units
+    units : WordEncoding
         Encoding of a word on a pair, from the layer.
 
     Raises
@@ -100,30 +100,32 @@ class PairLinks:
         self,
         system: BoardSystem,
         board: int,
-        layer: Layer,
+        layer: PhysicalLayer,
         platform: Any,
         given: int | None = None,
     ) -> None:
         self._width, self._mhz = system.fabric.width, platform.default_clk_frequency / 1e6
         self._layer, self.units = layer, layer.units
-        self._per_pair = (self.units.bits - FRAME_BITS) // self._width
-        ends = system.boards.ends[board]
+        self._per_pair = (self.units.data_bits - FRAME_BITS) // self._width
+        ends = system.boards.far_ends[board]
         to = ([k for k, end in enumerate(ends) if end.board == other]
-              for other in neighbours(system, board))  # fmt: skip
+              for other in neighbour_boards(system, board))  # fmt: skip
         #: For each bundle, its links in the order of sending, and in the order of receiving. The
         #: latter is the order in which the neighbour sends.
         self._bundles = [(own, sorted(own, key=lambda k: ends[k].link)) for own in to]
         for number, (links, _) in enumerate(self._bundles):
-            self._check(len(links), pairs_of(platform, layer.resource, number), number, given)
+            self._check_pairs(
+                len(links), count_pairs(platform, layer.resource, number), number, given
+            )
 
-    def _check(self, links: int, there: int, number: int, given: int | None) -> None:
+    def _check_pairs(self, links: int, there: int, number: int, given: int | None) -> None:
         """Check that a bundle has enough pairs for its links."""
         if not there:
             raise InputError(
                 f"This board has pins for {number} neighbours, but its block has more; choose "
                 "other --boards, or another board"
             )
-        bits = self.units.bits
+        bits = self.units.data_bits
         if not self._per_pair:
             raise InputError(
                 f"Width must be at most {bits - FRAME_BITS} bits for pairs that carry {bits} bits "
@@ -142,47 +144,52 @@ class PairLinks:
         """Add the pairs to a module, and connect them to the link ports of a board's design."""
         turned = Signal(name="turned")
         m.d.sync += turned.eq(~turned)
-        self._layer.begin(m, platform)
+        self._layer.add_common_hardware(m, platform)
         for number, (sent, received) in enumerate(self._bundles):
             m.submodules[f"bundle_{number}"] = bundle = Module()
-            domain = self._layer.sending(number)
+            domain = self._layer.sending_domain(number)
             timer = DomainRenamer(domain)(WordTimer(self.units.cycles))
             bundle.submodules.timer = timer
             bundle.submodules.turned_known = FFSynchronizer(turned, timer.turned, o_domain=domain)
-            units = self._sends(bundle, design, sent, timer.load, domain)
-            came = self._layer.attach(bundle, number, units, platform)
-            clocks = self._receives(bundle, design, received, came, self._layer.receiving(number))
+            units = self._add_senders(bundle, design, sent, timer.load, domain)
+            came = self._layer.attach_bundle(bundle, number, units, platform)
+            clocks = self._add_receivers(
+                bundle, design, received, came, self._layer.receiving_domain(number)
+            )
             if platform is not None:
                 for clock in clocks:
                     platform.add_clock_constraint(clock, 1e6 * self._mhz)
 
-    def _by_pair(self, links: Sequence[int]) -> list[Sequence[int]]:
-        """Distribute links over pairs, and return the links of each pair."""
+    def _group_by_pair(self, links: Sequence[int]) -> list[Sequence[int]]:
+        """Return the links of each pair: the links of a bundle, as many to a pair as fit."""
         return [links[k : k + self._per_pair] for k in range(0, len(links), self._per_pair)]
 
-    def _sends(
+    def _add_senders(
         self, m: Module, design: Any, links: Sequence[int], load: Signal, domain: str
     ) -> Signal:
         """Add senders for the links of a bundle, and return the units of all its pairs."""
-        pairs, bits = self._by_pair(links), self.units.gear * self.units.unit
+        pairs, bits = self._group_by_pair(links), self.units.gear * self.units.unit
         units = Signal(bits * len(pairs), name="units")
         for pair, own in enumerate(pairs):
             sender = DomainRenamer(domain)(PairSender(self.units))
             m.submodules[f"sender_{pair}"] = sender
-            names = [link_port(own[0], "tx_frame"), *(link_port(k, "tx_word") for k in own)]
+            names = [
+                link_port_name(own[0], "tx_frame"),
+                *(link_port_name(k, "tx_word") for k in own),
+            ]
             m.d.comb += [
                 sender.load.eq(load),
-                sender.word.eq(Cat(design.net(name) for name in names)),
+                sender.word.eq(Cat(design.signal_of_net(name) for name in names)),
                 units.word_select(pair, bits).eq(sender.units),
             ]
         return units
 
-    def _receives(
+    def _add_receivers(
         self, m: Module, design: Any, links: Sequence[int], came: Value, domain: str
     ) -> list[Signal]:
         """Add receivers for the links of a bundle, and return the word clock of each pair."""
         bits, clocks = self.units.gear * self.units.unit, []
-        for pair, own in enumerate(self._by_pair(links)):
+        for pair, own in enumerate(self._group_by_pair(links)):
             receiver = DomainRenamer(domain)(PairReceiver(self.units))
             m.submodules[f"receiver_{pair}"] = receiver
             clock = Signal(name=f"{domain}_words_{pair}", attrs={"keep": True})
@@ -191,25 +198,25 @@ class PairLinks:
             for k, link in enumerate(own):
                 word = receiver.word[FRAME_BITS + k * self._width :]
                 m.d.comb += [
-                    design.net(link_port(link, "rx_clk")).eq(clock),
-                    design.net(link_port(link, "rx_frame")).eq(receiver.word),
-                    design.net(link_port(link, "rx_word")).eq(word),
+                    design.signal_of_net(link_port_name(link, "rx_clk")).eq(clock),
+                    design.signal_of_net(link_port_name(link, "rx_frame")).eq(receiver.word),
+                    design.signal_of_net(link_port_name(link, "rx_word")).eq(word),
                 ]
         return clocks
 
 
 def bundle_ends(system: BoardSystem, board: int) -> list[tuple[int, int]]:
-    """Return the other end of each bundle of a board: a board, and its number of the bundle."""
-    near = neighbours(system, board)
-    return [(other, neighbours(system, other).index(board)) for other in near]
+    """Return the other end of each bundle of a board: the neighbour, and its bundle number."""
+    near = neighbour_boards(system, board)
+    return [(other, neighbour_boards(system, other).index(board)) for other in near]
 
 
-def neighbours(system: BoardSystem, board: int) -> list[int]:
+def neighbour_boards(system: BoardSystem, board: int) -> list[int]:
     """Return the boards to which a board has links, in the order of its bundles."""
-    return list(dict.fromkeys(end.board for end in system.boards.ends[board]))
+    return list(dict.fromkeys(end.board for end in system.boards.far_ends[board]))
 
 
-def pairs_of(platform: Any, name: str, number: int) -> int:
+def count_pairs(platform: Any, name: str, number: int) -> int:
     """Return the number of data pairs of a bundle; 0 if the platform has no such bundle."""
     try:
         resource = platform.lookup(name, number)

@@ -12,9 +12,9 @@ from amaranth.hdl import ClockDomain, ClockSignal, Const, Instance, Module, Sign
 from amaranth.lib import io
 
 from ....errors import InputError
-from ....fpga.board.platforms import pll
-from .links import Layer, pairs_of
-from .words import Bits
+from ....fpga.board.platforms import ecp5_pll
+from .links import PhysicalLayer, count_pairs
+from .words import BitEncoding
 
 __all__ = ["LvdsLayer"]
 
@@ -26,14 +26,16 @@ RATES = {"6": 624, "7": 700, "8": 800}
 LEAST_CYCLES = 5
 
 #: Clock domain that sends on all pairs. Names of related clocks begin with it.
-SENDING = "lvds"
+SENDING_DOMAIN = "lvds"
 
 #: Bits that a clock pair sends in each cycle: one change per bit.
-CLOCK = 0b0101
+CLOCK_PATTERN = 0b0101
 
 
-class LvdsLayer(Layer):
-    """Physical layer of data pairs and one clock pair, in each direction, to each neighbour.
+class LvdsLayer(PhysicalLayer):
+    """Physical layer of differential pairs: to each neighbour data pairs and one clock pair.
+
+    There are as many pairs in the other direction.
 
     Parameters
     ----------
@@ -51,24 +53,25 @@ class LvdsLayer(Layer):
     def __init__(self, platform: Any) -> None:
         rate = RATES.get(getattr(platform, "speed", ""), 0)
         self._mhz = platform.default_clk_frequency / 1e6
-        if not rate or not pairs_of(platform, self.resource, 0):
+        if not rate or not count_pairs(platform, self.resource, 0):
             raise InputError(
                 "--phy lvds needs an ECP5 with a resource lvds in its board file, which this "
                 "board is not; choose another board"
             )
-        self._cycles = int(rate // (Bits.gear * self._mhz))
+        self._cycles = int(rate // (BitEncoding.gear * self._mhz))
         if self._cycles < LEAST_CYCLES:
             raise InputError(
-                f"Clock of the board must be at most {rate / Bits.gear / LEAST_CYCLES:g} MHz for "
+                f"Clock of the board must be at most {rate / BitEncoding.gear / LEAST_CYCLES:g} "
+                "MHz for "
                 f"pairs of {rate} Mbit/s, not {self._mhz:g}"
             )
-        self.units = Bits(self._cycles)
+        self.units = BitEncoding(self._cycles)
 
-    def sending(self, bundle: int) -> str:
+    def sending_domain(self, bundle: int) -> str:
         """Return the clock domain that sends on all bundles."""
-        return SENDING
+        return SENDING_DOMAIN
 
-    def begin(self, m: Module, platform: Any) -> None:
+    def add_common_hardware(self, m: Module, platform: Any) -> None:
         """Add the PLL and the sending clocks.
 
         The sending domain has the fast clock. The serializers also need an edge clock of twice that
@@ -76,34 +79,52 @@ class LvdsLayer(Layer):
         that clock edges lie in the middle of data bits.
         """
         fast, quarter = (Signal(name=f"pll_{name}") for name in ("fast", "quarter"))
-        m.submodules.pll = pll(
-            ClockSignal(), fast, times=2 * self._cycles, divided=2, o_CLKOS=quarter,
+        m.submodules.pll = ecp5_pll(
+            ClockSignal(),
+            fast,
+            times=2 * self._cycles,
+            divided=2,
+            o_CLKOS=quarter,
             # A quarter cycle of the edge clock is half a cycle of the PLL's oscillator. FPHASE
             # counts eighths of an oscillator cycle.
-            p_CLKOS_ENABLE="ENABLED", p_CLKOS_DIV=2, p_CLKOS_CPHASE=1, p_CLKOS_FPHASE=4,
-        )  # fmt: skip
-        self._edges = _divided(m, fast, SENDING), _edge(m, quarter, f"{SENDING}_late")
+            p_CLKOS_ENABLE="ENABLED",
+            p_CLKOS_DIV=2,
+            p_CLKOS_CPHASE=1,
+            p_CLKOS_FPHASE=4,
+        )
+        self._edges = (
+            _add_half_clock(m, fast, SENDING_DOMAIN),
+            _add_edge_clock(m, quarter, f"{SENDING_DOMAIN}_late"),
+        )
 
-    def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
+    def attach_bundle(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Add serializers, deserializers and pins of a bundle, and return the received bits."""
-        port, count = platform.request(self.resource, bundle, dir="-"), len(sent) // Bits.gear
+        port, count = (
+            platform.request(self.resource, bundle, dir="-"),
+            len(sent) // BitEncoding.gear,
+        )
         m.submodules.tx_buffer = data = io.Buffer("o", port.tx[:count])
         m.submodules.tx_clk_buffer = clock = io.Buffer("o", port.tx_clk)
         edge, late = self._edges
-        pairs = [(data.o[k], sent.word_select(k, Bits.gear), edge) for k in range(count)]
-        for name, (pair, bits, at) in enumerate([*pairs, (clock.o, Const(CLOCK, Bits.gear), late)]):
+        pairs = [(data.o[k], sent.word_select(k, BitEncoding.gear), edge) for k in range(count)]
+        for name, (pair, bits, at) in enumerate(
+            [*pairs, (clock.o, Const(CLOCK_PATTERN, BitEncoding.gear), late)]
+        ):
             m.submodules[f"out_{name}"] = Instance(
                 "ODDRX2F",
-                i_SCLK=ClockSignal(SENDING), i_ECLK=at, i_RST=Const(0), o_Q=pair,
-                **{f"i_D{k}": bits[k] for k in range(Bits.gear)},
-            )  # fmt: skip
-        came, rx_clock = _receive_pairs(m, port, count, self.receiving(bundle))
+                i_SCLK=ClockSignal(SENDING_DOMAIN),
+                i_ECLK=at,
+                i_RST=Const(0),
+                o_Q=pair,
+                **{f"i_D{k}": bits[k] for k in range(BitEncoding.gear)},
+            )
+        came, rx_clock = _add_pair_inputs(m, port, count, self.receiving_domain(bundle))
         platform.add_clock_constraint(rx_clock, 2e6 * self._cycles * self._mhz)
         return came
 
 
-def _edge(m: Module, clock: Signal, name: str) -> Signal:
-    """Put a clock on an edge clock network."""
+def _add_edge_clock(m: Module, clock: Signal, name: str) -> Signal:
+    """Put a clock on an edge clock network, and return the edge clock."""
     edge = Signal(name=f"{name}_edge")
     m.submodules[f"{name}_edge"] = Instance(
         "ECLKSYNCB", i_ECLKI=clock, i_STOP=Const(0), o_ECLKO=edge
@@ -111,9 +132,9 @@ def _edge(m: Module, clock: Signal, name: str) -> Signal:
     return edge
 
 
-def _divided(m: Module, clock: Signal, domain: str) -> Signal:
+def _add_half_clock(m: Module, clock: Signal, domain: str) -> Signal:
     """Return an edge clock, and add a clock domain of half its frequency."""
-    edge = _edge(m, clock, domain)
+    edge = _add_edge_clock(m, clock, domain)
     m.domains += ClockDomain(domain, reset_less=True)
     m.submodules[f"{domain}_half"] = Instance(
         "CLKDIVF", p_DIV="2.0", i_CLKI=edge, i_RST=Const(0), i_ALIGNWD=Const(0),
@@ -122,7 +143,7 @@ def _divided(m: Module, clock: Signal, domain: str) -> Signal:
     return edge
 
 
-def _receive_pairs(m: Module, port: Any, count: int, domain: str) -> tuple[Signal, Signal]:
+def _add_pair_inputs(m: Module, port: Any, count: int, domain: str) -> tuple[Signal, Signal]:
     """Receive four bits a cycle on each pair of a bundle, in a domain of the received clock.
 
     Returns
@@ -136,8 +157,8 @@ def _receive_pairs(m: Module, port: Any, count: int, domain: str) -> tuple[Signa
     m.submodules.rx_clk_buffer = clock = io.Buffer("i", port.rx_clk)
     came = Signal(name=f"{domain}_clock", attrs={"keep": True})
     m.d.comb += came.eq(clock.i)
-    edge = _divided(m, came, domain)
-    nibbles = Signal(count * Bits.gear, name=f"{domain}_nibbles")
+    edge = _add_half_clock(m, came, domain)
+    nibbles = Signal(count * BitEncoding.gear, name=f"{domain}_nibbles")
     for pair in range(count):
         delayed = Signal(name=f"delayed_{pair}")
         m.submodules[f"delay_{pair}"] = Instance(
@@ -147,6 +168,6 @@ def _receive_pairs(m: Module, port: Any, count: int, domain: str) -> tuple[Signa
             "IDDRX2F",
             i_D=delayed, i_SCLK=ClockSignal(domain), i_ECLK=edge, i_RST=Const(0),
             i_ALIGNWD=Const(0),
-            **{f"o_Q{k}": nibbles[Bits.gear * pair + k] for k in range(Bits.gear)},
+            **{f"o_Q{k}": nibbles[BitEncoding.gear * pair + k] for k in range(BitEncoding.gear)},
         )  # fmt: skip
     return nibbles, came

@@ -11,8 +11,8 @@ from amaranth.build.res import ResourceError
 from amaranth.hdl import ClockDomain, ClockSignal, Instance, Module, Signal, Value
 
 from ....errors import InputError
-from .links import Layer
-from .words import Bytes
+from .links import PhysicalLayer
+from .words import ByteEncoding
 
 __all__ = ["FABRIC_MHZ", "SerdesLayer"]
 
@@ -24,14 +24,14 @@ RATE = 2500
 CYCLES = 5
 
 #: Frequency of the fabric clock, in MHz.
-FABRIC_MHZ = RATE / 10 / Bytes.gear / CYCLES
+FABRIC_MHZ = RATE / 10 / ByteEncoding.gear / CYCLES
 
 #: Length of the reset of the transceivers, in cycles of the fabric clock.
-RESET = 1024
+RESET_CYCLES = 1024
 
 
-class SerdesLayer(Layer):
-    """Physical layer of one transceiver, a pair in each direction, to each neighbour.
+class SerdesLayer(PhysicalLayer):
+    """Physical layer of transceivers: one to each neighbour, with one pair in each direction.
 
     Parameters
     ----------
@@ -55,20 +55,20 @@ class SerdesLayer(Layer):
                 "--phy serdes needs an ECP5 with a resource serdes in its board file, which this "
                 "board is not; choose another board"
             ) from None
-        from .transceiver import transceiver
+        from .transceiver import transceiver_files
 
-        self._transceiver = transceiver
-        self.units = Bytes(CYCLES)
+        self._transceiver = transceiver_files
+        self.units = ByteEncoding(CYCLES)
 
-    def begin(self, m: Module, platform: Any) -> None:
+    def add_common_hardware(self, m: Module, platform: Any) -> None:
         """Add the common reset of all transceivers."""
-        count = Signal(range(RESET + 1), name="reset_count")
+        count = Signal(range(RESET_CYCLES + 1), name="reset_count")
         self._reset = Signal(name="transceiver_reset", init=1)
-        m.d.sync += self._reset.eq(count != RESET)
-        with m.If(count != RESET):
+        m.d.sync += self._reset.eq(count != RESET_CYCLES)
+        with m.If(count != RESET_CYCLES):
             m.d.sync += count.eq(count + 1)
 
-    def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
+    def attach_bundle(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Add a transceiver with its pins and clocks, and return the received bytes."""
         dual, channel = platform.transceivers[bundle]
         module = f"transceiver_{dual}_{channel}"
@@ -80,13 +80,16 @@ class SerdesLayer(Layer):
         port = platform.request(self.resource, bundle, dir="-")
         came = Signal(len(sent), name="came")
         clocks = {}
-        for way, domain in (("tx", self.sending(bundle)), ("rx", self.receiving(bundle))):
+        for way, domain in (
+            ("tx", self.sending_domain(bundle)),
+            ("rx", self.receiving_domain(bundle)),
+        ):
             clocks[f"o_{way}_clk_out"] = clock = Signal(
                 name=f"{domain}_clock", attrs={"keep": True}
             )
             m.domains += ClockDomain(domain, reset_less=True)
             m.d.comb += ClockSignal(domain).eq(clock)
-            platform.add_clock_constraint(clock, 1e6 * RATE / 10 / Bytes.gear)
+            platform.add_clock_constraint(clock, 1e6 * RATE / 10 / ByteEncoding.gear)
         m.submodules.transceiver = Instance(
             module,
             i_sys_clk=ClockSignal(), i_sys_rst=self._reset, i_refclk=platform.oscillator,

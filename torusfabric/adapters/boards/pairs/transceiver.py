@@ -17,15 +17,17 @@ from migen.fhdl import verilog
 from migen.genlib.resetsync import AsyncResetSynchronizer
 
 from ....errors import InputError
-from .words import Bytes
+from .words import ByteEncoding
 
-__all__ = ["transceiver"]
+__all__ = ["transceiver_files"]
 
 #: Length of the reset of the sending side, in cycles of ``sys_clk``.
-RESET = 1024
+RESET_CYCLES = 1024
 
 
-def transceiver(name: str, *, dual: int, channel: int, mhz: float, mbits: float) -> dict[str, str]:
+def transceiver_files(
+    name: str, *, dual: int, channel: int, mhz: float, mbits: float
+) -> dict[str, str]:
     """Return the Verilog file of a transceiver, and the files that it reads.
 
     Ports of the module:
@@ -33,7 +35,7 @@ def transceiver(name: str, *, dual: int, channel: int, mhz: float, mbits: float)
     - ``sys_clk``, ``sys_rst``: clock and reset of the start-up sequence;
     - ``refclk``: reference clock;
     - ``tx_p``, ``tx_n``, ``rx_p``, ``rx_n``: pins;
-    - ``sent``: two units of `Bytes` to send in each cycle of ``tx_clk_out``;
+    - ``sent``: two units of `ByteEncoding` to send in each cycle of ``tx_clk_out``;
     - ``came``: two received units in each cycle of ``rx_clk_out``. The offset between sent and
       received units may be odd.
 
@@ -69,7 +71,7 @@ def transceiver(name: str, *, dual: int, channel: int, mhz: float, mbits: float)
         SimpleNamespace(p=Signal(name=f"{way}_p"), n=Signal(name=f"{way}_n"))
         for way in ("tx", "rx")
     )
-    m, bits = Module(), Bytes.gear * Bytes.unit
+    m, bits = Module(), ByteEncoding.gear * ByteEncoding.unit
     m.clock_domains.cd_sys = ClockDomain()
     m.submodules.serdes = serdes = SerDesECP5(pll, tx, rx, dual=dual, channel=channel)
     # LiteICLink 2025.4 makes decoders without adding them to the module: add them here.
@@ -79,8 +81,8 @@ def transceiver(name: str, *, dual: int, channel: int, mhz: float, mbits: float)
     sent, came = Signal(bits, name="sent"), Signal(bits, name="came")
     tx_clk, rx_clk = Signal(name="tx_clk_out"), Signal(name="rx_clk_out")
     m.comb += [tx_clk.eq(serdes.txoutclk), rx_clk.eq(serdes.rxoutclk)]
-    for k in range(Bytes.gear):
-        byte = sent[Bytes.unit * k : Bytes.unit * (k + 1)]
+    for k in range(ByteEncoding.gear):
+        byte = sent[ByteEncoding.unit * k : ByteEncoding.unit * (k + 1)]
         m.comb += Cat(serdes.encoder.d[k], serdes.encoder.k[k]).eq(byte)
     m.comb += came.eq(Cat(*(Cat(decoder.d, decoder.k) for decoder in serdes.decoders)))
     ports = {m.cd_sys.clk, m.cd_sys.rst, pll.refclk, tx.p, tx.n, rx.p, rx.n}
@@ -95,7 +97,7 @@ def _send_always(m: Module, serdes: SerDesECP5) -> None:
 
     Why: LiteICLink starts sending only while it receives, so two boards would wait for each other.
     """
-    m.submodules.timer = timer = WaitTimer(RESET)
+    m.submodules.timer = timer = WaitTimer(RESET_CYCLES)
     off = Signal(name="tx_off")
     m.comb += [timer.wait.eq(1), off.eq(~timer.done | serdes.init.tx_lol)]
     serdes.serdes_params.update(i_D_FFC_TRST=~timer.done, i_CHX_FFC_LANE_TX_RST=off)

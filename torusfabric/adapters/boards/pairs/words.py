@@ -1,20 +1,22 @@
 # amaranth: UnusedElaboratable=no
 """Serialization of words on a pair of wires, and alignment at the receiver.
 
-A pair carries one word in each cycle of the fabric clock, as units of a faster clock::
+A pair carries one word in each cycle of the fabric clock, as n units of a faster clock::
 
-    sync unit | unit 1 | unit 2 | ... | unit n-1        n = cycles * gear
+    sync unit | unit 1 | unit 2 | ... | unit n-1
+
+Here n is `cycles`, the cycles of the fast clock in a cycle of the fabric clock, times `gear`.
 
 =========== ===================================================================================
-unit        a bit (`Bits`) or a byte with a flag (`Bytes`)
+unit        a bit (`BitEncoding`) or a byte with a flag (`ByteEncoding`)
 gear        units in a cycle of the fast clock
 sync unit   first unit of a word, predictable for the receiver, by which it finds words
 slip        shift of the assumed start of words by one unit
 lock        state in which the start of words is known; words are zero before
 =========== ===================================================================================
 
-Alignment search: after a slip ignore SETTLE words, then lock after TRUSTED further words with a
-correct sync unit. A wrong sync unit before the lock causes the next slip.
+Alignment search: after a slip the receiver ignores SETTLE words. It locks after TRUSTED further
+words with a correct sync unit. A wrong sync unit before the lock causes the next slip.
 
 Loss of lock: a wrong sync unit adds WRONG to a fault counter, a correct one subtracts RIGHT. The
 lock is dropped when the counter reaches LOST.
@@ -31,7 +33,15 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["COMMA", "Bits", "Bytes", "PairReceiver", "PairSender", "Units", "WordTimer"]
+__all__ = [
+    "COMMA",
+    "BitEncoding",
+    "ByteEncoding",
+    "PairReceiver",
+    "PairSender",
+    "WordEncoding",
+    "WordTimer",
+]
 
 #: Length of the shift register of the sync sequence. Its all-ones state never occurs.
 HISTORY = 7
@@ -47,7 +57,7 @@ WRONG, RIGHT, LOST = 4, 1, 24
 
 
 @dataclass(frozen=True)
-class Units(ABC):
+class WordEncoding(ABC):
     """The encoding of a word on a pair: a sync unit, and further units that hold the word.
 
     Parameters
@@ -71,29 +81,35 @@ class Units(ABC):
     data: ClassVar[int]
 
     @property
-    def count(self) -> int:
+    def n_units(self) -> int:
         """Number of units of a word, with its sync unit."""
         return self.cycles * self.gear
 
     @property
-    def bits(self) -> int:
+    def data_bits(self) -> int:
         """Data bits of a word, in all units except the sync unit."""
-        return self.data * (self.count - 1)
+        return self.data * (self.n_units - 1)
 
-    def word(self, rest: Sequence[Value]) -> Value:
+    def decode(self, rest: Sequence[Value]) -> Value:
         """Return the word that the units after the sync unit hold."""
         return Cat(unit[: self.data] for unit in rest)
 
     @abstractmethod
-    def sent(self, m: Module, now: Value, word: Value) -> Value:
-        """Return all units of a word; `now` is high in the cycle in which the word is loaded."""
+    def encode(self, m: Module, now: Value, word: Value) -> Value:
+        """Return all units of a word, the sync unit first.
+
+        `now` is high in the cycle in which the sender loads the word.
+        """
 
     @abstractmethod
-    def right(self, m: Module, now: Value, first: Value) -> Value:
-        """Return high if `first` is a correct sync unit; `now` is high when it has arrived."""
+    def is_sync(self, m: Module, now: Value, first: Value) -> Value:
+        """Return a signal that is high if `first` is a correct sync unit.
+
+        `now` is high in the cycle in which `first` is complete.
+        """
 
 
-class Bits(Units):
+class BitEncoding(WordEncoding):
     """Encoding with units of one bit, four in a cycle.
 
     The sync bits of successive words form a pseudo-random sequence of a linear feedback shift
@@ -103,41 +119,41 @@ class Bits(Units):
 
     unit, gear, data = 1, 4, 1
 
-    def sent(self, m: Module, now: Value, word: Value) -> Value:
+    def encode(self, m: Module, now: Value, word: Value) -> Value:
         """Return the next sync bit, followed by the word."""
         history = Signal(HISTORY, name="history")
-        bit = self._following(history)
+        bit = self._next_sync_bit(history)
         with m.If(now):
             m.d.sync += history.eq(Cat(bit, history))
         return Cat(bit, word)
 
-    def right(self, m: Module, now: Value, first: Value) -> Value:
-        """Return high if `first` is the next bit of the sync sequence."""
+    def is_sync(self, m: Module, now: Value, first: Value) -> Value:
+        """Return a signal that is high if `first` is the next bit of the sync sequence."""
         history = Signal(HISTORY, name="history")
         with m.If(now):
             m.d.sync += history.eq(Cat(first, history))
-        return (first == self._following(history)) & ~history.all()
+        return (first == self._next_sync_bit(history)) & ~history.all()
 
-    def _following(self, history: Value) -> Value:
+    def _next_sync_bit(self, history: Value) -> Value:
         return ~(history[HISTORY - 2] ^ history[HISTORY - 1])
 
 
-class Bytes(Units):
+class ByteEncoding(WordEncoding):
     """Encoding with units of a byte and a control flag, two a cycle. The sync unit is a comma."""
 
     unit, gear, data = 9, 2, 8
 
-    def sent(self, m: Module, now: Value, word: Value) -> Value:
+    def encode(self, m: Module, now: Value, word: Value) -> Value:
         """Return a comma, followed by the bytes of the word."""
-        data = (Cat(word.word_select(k, 8), Const(0, 1)) for k in range(self.count - 1))
-        return Cat(self._comma, *data)
+        data = (Cat(word.word_select(k, 8), Const(0, 1)) for k in range(self.n_units - 1))
+        return Cat(self._comma_unit, *data)
 
-    def right(self, m: Module, now: Value, first: Value) -> Value:
-        """Return high if `first` is a comma."""
-        return first == self._comma
+    def is_sync(self, m: Module, now: Value, first: Value) -> Value:
+        """Return a signal that is high if `first` is a comma."""
+        return first == self._comma_unit
 
     @property
-    def _comma(self) -> Value:
+    def _comma_unit(self) -> Value:
         return Const(1 << 8 | COMMA, self.unit)
 
 
@@ -152,7 +168,8 @@ class WordTimer(wiring.Component):
     Members
     -------
     turned : In(1)
-        Signal that toggles in each fabric cycle, two or three fast cycles late by a synchronizer.
+        Signal that toggles in each fabric cycle. A synchronizer delays it by two or three cycles of
+        the fast clock.
     load : Out(1)
         High for one fast cycle in each fabric cycle, while the word of the fabric is stable.
     """
@@ -162,7 +179,7 @@ class WordTimer(wiring.Component):
         super().__init__({"turned": In(1), "load": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
-        """Build a counter of fast cycles, set anew if it is off by more than a cycle."""
+        """Build a counter of fast cycles, which `turned` sets if it is off by more than a cycle."""
         m = Module()
         last = self._cycles - 1
         before, count = Signal(), Signal(range(self._cycles))
@@ -179,8 +196,8 @@ class PairSender(wiring.Component):
 
     Parameters
     ----------
-    units : Units
-        Encoding of a word.
+    units : WordEncoding
+        The code by which a word becomes the units of a pair.
 
     Members
     -------
@@ -192,18 +209,22 @@ class PairSender(wiring.Component):
         Units to send in a cycle, the first unit lowest.
     """
 
-    def __init__(self, units: Units) -> None:
+    def __init__(self, units: WordEncoding) -> None:
         self._units = units
-        members = {"load": In(1), "word": In(units.bits), "units": Out(units.gear * units.unit)}
+        members = {
+            "load": In(1),
+            "word": In(units.data_bits),
+            "units": Out(units.gear * units.unit),
+        }
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         """Build a shift register."""
         m = Module()
-        rest = Signal(self._units.count * self._units.unit)
+        rest = Signal(self._units.n_units * self._units.unit)
         m.d.comb += self.units.eq(rest)
         m.d.sync += rest.eq(rest >> len(self.units))
-        sent = self._units.sent(m, self.load, self.word)
+        sent = self._units.encode(m, self.load, self.word)
         with m.If(self.load):
             m.d.sync += rest.eq(sent)
         return m
@@ -214,8 +235,8 @@ class PairReceiver(wiring.Component):
 
     Parameters
     ----------
-    units : Units
-        Encoding of a word.
+    units : WordEncoding
+        The code by which a word becomes the units of a pair.
 
     Members
     -------
@@ -229,9 +250,9 @@ class PairReceiver(wiring.Component):
         High if the start of words is known.
     """
 
-    def __init__(self, units: Units) -> None:
+    def __init__(self, units: WordEncoding) -> None:
         self._units = units
-        members = {"units": In(units.gear * units.unit), "word": Out(units.bits)}
+        members = {"units": In(units.gear * units.unit), "word": Out(units.data_bits)}
         super().__init__(members | {"clock": Out(1), "locked": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
@@ -240,7 +261,7 @@ class PairReceiver(wiring.Component):
         last = units.cycles - 1
         came, before, aligned = Signal(gear), Signal(gear), Signal(gear)
         slip, count = Signal(range(units.gear)), Signal(range(units.cycles))
-        held, waits, whole = Signal(units.count * units.unit), Signal(), Signal()
+        held, waits, whole = Signal(units.n_units * units.unit), Signal(), Signal()
         both = Cat(before, came)
         m.d.sync += [
             came.eq(self.units),
@@ -253,14 +274,14 @@ class PairReceiver(wiring.Component):
         with m.If(~waits):
             m.d.sync += count.eq(Mux(count == last, 0, count + 1))
         right, judged = Signal(), Signal()
-        first, *rest = (held.word_select(k, units.unit) for k in range(units.count))
-        found = units.right(m, whole, first)
+        first, *rest = (held.word_select(k, units.unit) for k in range(units.n_units))
+        found = units.is_sync(m, whole, first)
         m.d.sync += judged.eq(whole)
         with m.If(whole):
             m.d.sync += [
                 right.eq(found),
                 self.clock.eq(1),
-                self.word.eq(Mux(self.locked, units.word(rest), 0)),
+                self.word.eq(Mux(self.locked, units.decode(rest), 0)),
             ]
         with m.Elif(count == last // 2):
             m.d.sync += self.clock.eq(0)

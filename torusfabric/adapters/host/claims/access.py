@@ -1,7 +1,10 @@
 """`HostAccess`: the accesses by which the proof of whole runs writes and reads node memories.
 
-The proof drives the nets between host port and nodes. The claims of `check_host` say that the port
-drives these nets so.
+The proof of whole runs leaves the host port out: it drives the nets behind the port, which lead to
+the nodes. `check_host_port` proves separately that the port drives these nets in the same way::
+
+    host_we, host_addr, ..  ->  [ host port ]  ->  write_enable, write_address, ..  ->  nodes
+                                check_host_port    driven by HostAccess
 """
 
 from __future__ import annotations
@@ -13,35 +16,36 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....program.timing import WRITE
-from ....proof.accesses import Access, Steps
+from ....proof.accesses import AccessSteps, NodeAccess
 from ....proof.messages import Run
-from ....proof.report import refuted
-from ....proof.snapshot import Snapshot, arrays, changed_by, spread
-from ....proof.symbols import UNKNOWN, word
+from ....proof.report import make_refutation
+from ....proof.snapshot import Snapshot, copy_to_runs, map_arrays, register_arrays
+from ....proof.symbols import UNKNOWN, word_bits
 from ....rtl.arrays import NodeGroups
-from ....rtl.core.memory_port import suffix
+from ....rtl.core.memory_port import number_suffix
 from ....topology import IntArray
-from .locations import own_numbers, received_locations, sent_locations
-from .port import write_enables
+from .locations import received_locations, send_memory_numbers, sent_locations
+from .port import write_enable_nets
 
 if TYPE_CHECKING:
-    from ....proof.machine import Machine, Override
+    from ....proof.machine import Override, SymbolicMachine
     from ....rtl import Fabric
     from .port import HostPorts
 
 __all__ = ["HostAccess"]
 
 
-class HostAccess(Access):
-    """Accesses through a host port that serves all nodes, or those of one block.
+class HostAccess(NodeAccess):
+    """Accesses through a host port that serves all nodes, or the nodes of one block.
 
-    Every node receives every access, and compares the number of the addressed node with its own.
+    The port broadcasts every access. A node takes part if the access carries the number of the
+    node.
 
     Parameters
     ----------
     fabric : Fabric
         The fabric, with the top ``host`` or behind a bus.
-    machine : Machine
+    machine : SymbolicMachine
         Symbolic simulation of the fabric.
     ports : HostPorts
         The port, and the numbers of its nodes.
@@ -51,72 +55,85 @@ class HostAccess(Access):
     answer : int
         Cycles from a read at the nodes to its word.
     overlap : int
-        Cycles between the writes of the messages and the begin of a run.
+        Write steps that are still to come when a run begins as early as possible: the words that
+        are then in the pipeline of the host port.
     hold : int
-        Cycles after a write in which no run begins.
+        Cycles by which a write delays the begin of a run that is started right after it.
     """
 
-    def __init__(self, fabric: Fabric, machine: Machine, ports: HostPorts) -> None:
+    def __init__(self, fabric: Fabric, machine: SymbolicMachine, ports: HostPorts) -> None:
         super().__init__(fabric, machine)
         self._ports, self._loaded = ports, fabric.tables is not None
-        self._enables = write_enables(fabric.program)
+        self._enables = write_enable_nets(fabric.program)
         self.answer = fabric.answer
-        # A write passes the registers of the host port, its data one more.
+        # The registers of the host port, and one more for the data of the last write.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2 - fabric.hold
         self.hold = fabric.hold if ports.holds else 0
 
-    def idle(self) -> dict[str, IntArray]:
-        """Return the values of the nets at the host port in cycles without a write."""
-        return self.settling(UNKNOWN) | {
+    def idle_access_nets(self) -> dict[str, IntArray]:
+        """Return the values of the write enables in cycles without a write; `settling` is unknown.
+
+        Why unknown: the proof then covers both values.
+        """
+        return self.settling_net(UNKNOWN) | {
             f"{enable}{name}": np.array([[0]])
             for name in self._ports.names
             for enable in {*self._enables}
         }
 
-    def writes(self, runs: Sequence[Run]) -> Steps:
-        """Return the steps that write the messages of runs; data follow addresses by one step."""
+    def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
+        """Return the steps that write the messages of some runs.
+
+        A node receives the data of a write one step after its enable, bank and address.
+        """
         program = self.program
-        memory, address = self.located(runs, partial(sent_locations, program), ends_at_once=True)
-        of_run = np.array([program.forms[run.form(program)].layout for run in runs])
+        memory, address = self.locate_beats(
+            runs, partial(sent_locations, program), ends_at_once=True
+        )
+        of_run = np.array([program.forms[run.form_number(program)].layout for run in runs])
         none = np.full((1, *address.shape[1:]), -1)
         numbers, enable_of = {}, np.array(self._enables)[of_run]
         for enable in {*self._enables}:
             there = np.where(enable_of == enable, address >= 0, -1)
             numbers[enable] = np.concatenate([there, 0 * none])
         for layout in range(len(self._enables)):
-            number = np.append(own_numbers(program, layout), -1)
+            number = np.append(send_memory_numbers(program, layout), -1)
             here = of_run == layout
             for name, values in (("bank", number[memory]), ("address", address)):
                 there = np.concatenate([np.where(here, values, -1), none])
-                numbers[f"write_{name}{suffix(layout)}"] = there
-        words = self.sent(runs)
+                numbers[f"write_{name}{number_suffix(layout)}"] = there
+        words = self.message_bits(runs)
         words = np.concatenate([np.full_like(words[:1], UNKNOWN), words])
-        return Steps(len(words), numbers, {"write_data": words},
+        return AccessSteps(len(words), numbers, {"write_data": words},
                      {"write_node": self._ports.number},
                      dict.fromkeys(self._enables, 0))  # fmt: skip
 
-    def reads(self, runs: Sequence[Run]) -> Steps:
+    def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
         """Return the steps that read the received words of some runs.
 
-        Between runs the sequencer passes the address of the host to the nodes.
+        Nodes receive the address as `read_address`, and on the nets on which the sequencer passes
+        it between runs (`_passing_nets`).
         """
-        memory, address = self.located(runs, partial(received_locations, self.program))
+        memory, address = self.locate_beats(runs, partial(received_locations, self.program))
         memory = np.where(address >= 0, memory, -1)
         # The port of a node module and the net of the sequencer may differ in name.
         inputs = {
             port for module in self.nodes for port in self.machine.groups[module].program.inputs
         }
         passed = sorted(port for port in inputs if port.removeprefix("read_").isdigit())
-        ports = ["read_address", *(passed if self._passed else [])]
-        return Steps(
+        ports = ["read_address", *(passed if self._passing_nets else [])]
+        return AccessSteps(
             len(address),
             {"read_bank": memory} | dict.fromkeys(ports, address),
             always={"read_node": self._ports.number},
         )
 
     @property
-    def _passed(self) -> list[str]:
-        """The address nets of the sequencer through which addresses of the host pass."""
+    def _passing_nets(self) -> list[str]:
+        """The nets ``read_<number>`` of the sequencer, which carry its addresses during a run.
+
+        Between runs they carry the address of the host. The list is empty with loadable tables.
+        """
         if self._loaded:
             return []
         nets, name = self.machine.text.nets, self._ports.names[0]
@@ -124,50 +141,55 @@ class HostAccess(Access):
         return [n for n in ends if n.removeprefix("read_").isdigit()]
 
     def check_rest(self, rest: Snapshot) -> int:
-        """Check that nodes which are not addressed output 0, and that host addresses pass.
+        """Check the two facts on which reads rely between runs.
+
+        A node that is not addressed outputs 0, so that the read tree can combine words by OR. The
+        sequencer passes the host address on to the nodes.
 
         Returns
         -------
         int
             Number of bits that were checked.
         """
-        count = sum(self._check_passed(rest, name) for name in self._ports.names if self._passed)
-        return count + self._check_not_asked(rest)
+        count = sum(
+            self._check_passing_nets(rest, name) for name in self._ports.names if self._passing_nets
+        )
+        return count + self._check_idle_nodes(rest)
 
-    def _check_passed(self, rest: Snapshot, name: str) -> int:
+    def _check_passing_nets(self, rest: Snapshot, name: str) -> int:
         """Check that the sequencer passes each bit of the host address, and count the bits."""
         machine, count = self.machine, 0
-        machine.prepare(1)
+        machine.prepare_runs(1)
         given = f"read_address{name}"
-        address = word(np.arange(len(machine.text.nets.get(given, []))))[:, None]
-        now = spread(rest, 1)
-        machine.settle(now, self.given() | {given: address})
-        for port in self._passed:
-            shown = machine.shown(port + name)
+        address = word_bits(np.arange(len(machine.text.nets.get(given, []))))[:, None]
+        now = copy_to_runs(rest, 1)
+        machine.settle_nets(now, self.idle_inputs() | {given: address})
+        for port in self._passing_nets:
+            shown = machine.net_values(port + name)
             count += len(shown)
-            _require(port, (shown == address[: len(shown)]).all(), "pass the address on")
+            _require_at_rest(port, (shown == address[: len(shown)]).all(), "pass the address on")
         return count
 
-    def _check_not_asked(self, rest: Snapshot) -> int:
-        """Check that a node outputs 0 for every other node number, and count the bits.
+    def _check_idle_nodes(self, rest: Snapshot) -> int:
+        """Check that a node outputs 0 while a read addresses another node, and count the bits.
 
-        All numbers are covered by one case for each bit: this bit differs from the own number, the
-        other bits are unknown.
+        One simulation for each bit position covers all other numbers: this bit differs from the
+        node's own number, and the other bits are unknown.
         """
         machine, count = self.machine, 0
-        machine.prepare(1)
+        machine.prepare_runs(1)
         for position in range((len(self._ports.nodes) - 1).bit_length()):
-            now = spread(rest, 1)
-            others = {module: {"read_node": self._others(module, "read_node", position)}
+            now = copy_to_runs(rest, 1)
+            others = {module: {"read_node": self._other_numbers(module, "read_node", position)}
                       for module in self.nodes}  # fmt: skip
             for _ in range(self.answer):
-                machine.settle(now, self.given(), others)
-                now = machine.after(now)
-            machine.settle(now, self.given(), others)
+                machine.settle_nets(now, self.idle_inputs(), others)
+                now = machine.next_state(now)
+            machine.settle_nets(now, self.idle_inputs(), others)
             for module in self.nodes:
-                shown = machine.output(module, "read_data")
+                shown = machine.output_values(module, "read_data")
                 count += shown.size
-                _require(f"read_data of {module}", (shown == 0).all(), "be 0 if not asked")
+                _require_at_rest(f"read_data of {module}", (shown == 0).all(), "be 0 if not asked")
         return count
 
     def check_others(self, begin: Snapshot) -> None:
@@ -179,45 +201,56 @@ class HostAccess(Access):
         nodes = len(self._ports.nodes)
         if nodes == 1:
             return
-        machine, now = self.machine, _copied(begin)
-        machine.settle(now, self.given())
+        machine, now = self.machine, _copy_state(begin)
+        machine.settle_nets(now, self.idle_inputs())
         machine.forget_words()
-        for position in [*range(NodeGroups(nodes).place_bits), None]:
+        for position in [*range(NodeGroups(nodes).position_bits), None]:
             written: dict[str, Override] = {
                 module: {
-                    "write_node": self._others(module, "write_node", position),
+                    "write_node": self._other_numbers(module, "write_node", position),
                     **dict.fromkeys(self._enables, np.full((1, 1, 1), int(position is not None))),
                 }
                 for module in self.nodes
             }
             for _ in range(WRITE):
-                machine.settle(now, self.given(), written, only=self.nodes)
-                now = machine.after(now)
-        _require("a node", _holds_words(now, begin), "keep its words when others are written")
+                machine.settle_nets(now, self.idle_inputs(), written, only=self.nodes)
+                now = machine.next_state(now)
+        _require_at_rest(
+            "a node", _has_same_words(now, begin), "keep its words when others are written"
+        )
 
-    def _others(self, module: str, port: str, position: int | None) -> IntArray:
-        """Return numbers that differ from a node's own in bit `position`; any number for None."""
-        own = self.bits(module, port, self._ports.number[self.nodes[module]][:, None])
+    def _other_numbers(self, module: str, port: str, position: int | None) -> IntArray:
+        """Return the bits of a number that differs from the own number of each node.
+
+        The bit at `position` is inverted, all others are unknown. With None all bits are unknown.
+        """
+        own = self.port_bits(module, port, self._ports.number[self.nodes[module]][:, None])
         others = np.full_like(own, UNKNOWN)
         if len(own) and position is not None:
             others[position] = 1 - own[position]
         return others
 
 
-def _copied(now: Snapshot) -> Snapshot:
+def _copy_state(now: Snapshot) -> Snapshot:
     """Return a copy of a state, whose memories can be changed without changing the original."""
-    return changed_by(lambda values: values, np.copy, now)
+    return map_arrays(lambda values: values, np.copy, now)
 
 
-def _holds_words(now: Snapshot, before: Snapshot) -> bool:
-    """Return True if every word in registers and memories of `before` is unchanged in `now`."""
-    pairs = [*zip(arrays(before), arrays(now), strict=True)]
+def _has_same_words(now: Snapshot, before: Snapshot) -> bool:
+    """Return True if registers and memories still have the symbolic bits that `before` has.
+
+    Bits that are 0, 1 or unknown in `before` may change.
+    """
+    pairs = [*zip(register_arrays(before), register_arrays(now), strict=True)]
     for module, state in before.states.items():
         pairs += zip(state.rams, now.states[module].rams, strict=True)
     return all(((old <= 1) | (old == new)).all() for old, new in pairs)
 
 
-def _require(signal: str, holds: object, what: str) -> None:
-    """Raise a refutation about `signal` between runs, unless `holds` is true."""
+def _require_at_rest(signal: str, holds: object, what: str) -> None:
+    """Raise a refutation about `signal` between runs, unless `holds` is true.
+
+    `what` completes the message "<signal> at rest must ..".
+    """
     if not holds:
-        raise refuted("whole runs", signal, f"{signal} at rest must {what}")
+        raise make_refutation("whole runs", signal, f"{signal} at rest must {what}")

@@ -1,7 +1,7 @@
-"""Locations of the words of messages in memories, as the host port has to find them.
+"""Expected locations of the words of messages, with which the proof compares the host port.
 
-The proof compares the port with these. They come from the address map of the program, not from the
-finders.
+A location is a memory of a node and an address in it. The locations come from the address map of
+the program. The finders of the host port, which the proof is to check, are not used.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....program.host_words import asked_addresses
+from ....program.host_words import port_addresses
 from ....proof.messages import Locations, Run
 from ....topology import IntArray
 
 if TYPE_CHECKING:
     from ....program import Program
 
-__all__ = ["own_numbers", "received_locations", "sent_locations"]
+__all__ = ["send_memory_numbers", "received_locations", "sent_locations"]
 
 
 def sent_locations(program: Program, run: Run, form: int | None = None) -> Locations:
@@ -32,8 +32,8 @@ def sent_locations(program: Program, run: Run, form: int | None = None) -> Locat
     form : int, optional
         Number of the form, by default that of the run.
     """
-    number = run.form(program) if form is None else form
-    return Locations(*asked_addresses(program, number, run.length, run.root, received=False))
+    number = run.form_number(program) if form is None else form
+    return Locations(*port_addresses(program, number, run.length, run.root, received=False))
 
 
 def received_locations(program: Program, run: Run, form: int | None = None) -> Locations:
@@ -51,15 +51,18 @@ def received_locations(program: Program, run: Run, form: int | None = None) -> L
     form : int, optional
         Number of the form, by default that of the run.
     """
-    number = run.form(program) if form is None else form
-    memory, address = asked_addresses(program, number, run.length, run.root, received=True)
-    half, groups = program.forms[number].upper_half, program.forms[number].groups
+    number = run.form_number(program) if form is None else form
+    memory, address = port_addresses(program, number, run.length, run.root, received=True)
+    half, groups = program.forms[number].upper_half_address, program.forms[number].groups
     if half:
-        address = address - half * ((groups.position == run.root)[:, None] & (address >= 0))
+        address = address - half * ((groups.position_of_node == run.root)[:, None] & (address >= 0))
     return Locations(memory, address)
 
 
-def own_numbers(program: Program, layout: int) -> IntArray:
-    """Return the number of each memory among the send memories of a layout; -1 for others."""
+def send_memory_numbers(program: Program, layout: int) -> IntArray:
+    """Return the number of each memory among the send memories of a layout; -1 for others.
+
+    A program with several send maps has a set of send memories for each, numbered by `layout`.
+    """
     own = np.array([memory.own and memory.layout == layout for memory in program.memories])
     return np.where(own, np.cumsum(own) - 1, -1)

@@ -1,9 +1,10 @@
 """Claim that a host port translates every access as the address map says.
 
-The proof has two steps. First, `_check_ages` shows that the port is a pipeline: all paths from an
-input to one output have the same number of registers, so consecutive accesses are independent.
-Second, `_compare` replaces the registers by wires, and compares the outputs with the address map,
-for every node and every address of a message. `HostPorts` says which nodes a port serves.
+The proof has two steps. First, `_check_input_ages` shows that the port is a pipeline: all paths
+from an input to one output have the same number of registers, so consecutive accesses are
+independent. Second, `_compare_outputs` replaces the registers by wires, and compares the outputs
+with the address map, for every node and every address of a message. `HostPorts` says which nodes a
+port serves.
 """
 
 from __future__ import annotations
@@ -18,40 +19,41 @@ import numpy as np
 
 from ....program.timing import DISTRIBUTION
 from ....proof.gate_program import GateProgram
-from ....proof.gates import Bit, Flop, Gate, GateModule, GateText, cone
+from ....proof.gates import Bit, Flop, Gate, GateModule, GateText, cone_of_influence
 from ....proof.messages import Run
-from ....proof.report import refuted
+from ....proof.report import make_refutation
 from ....rtl.arrays import NodeGroups
-from ....rtl.core.memory_port import enable_numbers, suffix
-from ....rtl.distribution import is_by_group, merge_levels
+from ....rtl.core.memory_port import number_suffix, write_enable_numbers
+from ....rtl.distribution import has_bit_per_group, tree_level_sizes
 from ....topology import IntArray
-from .locations import own_numbers, received_locations, sent_locations
+from .locations import received_locations, send_memory_numbers, sent_locations
 
 if TYPE_CHECKING:
     from ....program import Program
     from ....rtl import Fabric
 
-__all__ = ["HostPorts", "check_host", "write_enables"]
+__all__ = ["HostPorts", "check_host_port", "write_enable_nets"]
 
 #: Accesses that are simulated at a time, in one array.
-AT_ONCE = 1 << 13
+BATCH_ACCESSES = 1 << 13
 
 #: Inputs that are constant while the host reads: those of the last run, and the block.
-CONSTANT = ("rst", "form", "sampled_root", "block")
+CONSTANT_INPUTS = ("rst", "form", "sampled_root", "block")
 
 
-class _Access(NamedTuple):
-    """Inputs of some accesses, and the expected outputs of the host port.
+class _AccessVectors(NamedTuple):
+    """Inputs of some accesses, and the expected outputs of the host port, one entry an access.
 
-    An expected output is -1 for "don't care". For an output with one bit for each group it is the
-    number of the bit that is high.
+    An expected output of -1 means "don't care". For an output with one bit for each group, the
+    entry is the number of the only bit that is high; a number beyond the last group means that all
+    bits are low.
     """
 
     inputs: dict[str, IntArray]
     outputs: dict[str, IntArray]
 
 
-def check_host(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> int:
+def check_host_port(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> int:
     """Check that host ports translate all accesses as the address map says.
 
     Parameters
@@ -76,36 +78,43 @@ def check_host(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> in
     module = text.modules[fabric.prefix + "host"]
     leaf = fabric.netlist.modules["host"]()
     # The read latency counts the registers of groups, the node and the tree, outside the port.
-    behind = DISTRIBUTION - 1 + fabric.answer + len(merge_levels(fabric.nodes))
+    behind = DISTRIBUTION - 1 + fabric.answer + len(tree_level_sizes(fabric.nodes))
     locating = fabric.read_latency - behind
     writes = leaf.write_cycles
     ages = dict.fromkeys(("read_node", "read_bank", "read_address"), locating)
     ages |= {name: writes for name in module.outputs if name.startswith("write_")}
     ages["write_data"] = writes + 1
-    _check_ages(module, ages)
+    _check_input_ages(module, ages)
     if "settling" in module.outputs:
         _check_settling(module, fabric)
     function = GateProgram(
-        _without_registers(module),
+        _remove_registers(module),
         {name: [*range(len(module.outputs[name]))] for name in ages},
         kept_as=np.int8,
     )
     count = 0
-    for access in chain.from_iterable(_accesses(fabric, each) for each in ports):
+    for access in chain.from_iterable(_all_accesses(fabric, each) for each in ports):
         size = len(next(iter(access.inputs.values())))
-        for start in range(0, size, AT_ONCE):
-            part = slice(start, start + AT_ONCE)
-            _compare(function, *({n: v[part] for n, v in d.items()} for d in access))
+        for start in range(0, size, BATCH_ACCESSES):
+            part = slice(start, start + BATCH_ACCESSES)
+            _compare_outputs(function, *({n: v[part] for n, v in d.items()} for d in access))
         count += size
     return count
 
 
-def _check_ages(module: GateModule, ages: Mapping[str, int]) -> None:
-    """Check that every output depends only on inputs from `ages[output]` cycles ago."""
-    inputs = {bit for name, bits in module.inputs.items() if name not in CONSTANT for bit in bits}
+def _check_input_ages(module: GateModule, ages: Mapping[str, int]) -> None:
+    """Check that every output depends only on inputs from `ages[output]` cycles ago.
+
+    `CONSTANT_INPUTS` are excepted.
+    """
+    inputs = {
+        bit for name, bits in module.inputs.items() if name not in CONSTANT_INPUTS for bit in bits
+    }
     wanted = [bit for name in ages for bit in module.outputs[name]]
-    wires = _without_registers(module)
-    before: dict[Bit, list[Bit]] = {bit: wires.before(bit) for bit in cone(wires, wanted).bits}
+    wires = _remove_registers(module)
+    before: dict[Bit, list[Bit]] = {
+        bit: wires.operands_of(bit) for bit in cone_of_influence(wires, wanted).bits
+    }
     found: dict[Bit, frozenset[int]] = dict.fromkeys("01xz", frozenset())
     try:
         for bit in TopologicalSorter(before).static_order():
@@ -114,7 +123,9 @@ def _check_ages(module: GateModule, ages: Mapping[str, int]) -> None:
             found[bit] = frozenset({0} if bit in inputs else follows)
     except CycleError as error:
         message = "Host port must be a pipeline, not remember what was longer ago"
-        raise refuted(module.name, module.names.get(error.args[1][0], ""), message) from None
+        raise make_refutation(
+            module.name, module.names.get(error.args[1][0], ""), message
+        ) from None
     for name, age in ages.items():
         for k, bit in enumerate(module.outputs[name]):
             if not found[bit] <= {age}:
@@ -122,13 +133,15 @@ def _check_ages(module: GateModule, ages: Mapping[str, int]) -> None:
                     f"Bit {k} of {name} of the host port must follow from inputs {age} cycles ago, "
                     f"not {sorted(found[bit])}"
                 )
-                raise refuted(module.name, name, message)
+                raise make_refutation(module.name, name, message)
 
 
 def _check_settling(module: GateModule, fabric: Fabric) -> None:
     """Check that `settling` is high in the `hold` cycles after a write, and in no other.
 
-    All other inputs are unknown before and after, so the result holds for any values of them.
+    Two simulations, for all addresses at once. In the first, a write is followed by `hold` cycles
+    with unknown inputs: `settling` must be 1 in each of them. In the second, an unknown state is
+    followed by `hold` cycles without a write: `settling` must then be 0.
     """
     program = GateProgram(module, {"settling": [0]}, kept_as=np.int8)
     words = max(layout.send_words for layout in fabric.form_layouts)
@@ -139,18 +152,18 @@ def _check_settling(module: GateModule, fabric: Fabric) -> None:
     write["host_addr"] = (np.arange(words) >> bits & 1).astype(np.int8)
     for wanted, first in enumerate((idle, write)):
         others = idle if not wanted else {"rst": idle["rst"]}
-        state = program.unknown(words)
+        state = program.unknown_state(words)
         for cycle in range(fabric.hold + 1):
-            found = program.values(state, first if not cycle else others)
+            found = program.cycle_bits(state, first if not cycle else others)
             shown = program.outputs_of(found, "settling")
             if (cycle if wanted else cycle == fabric.hold) and (shown != wanted).any():
                 when = f"{cycle} cycles after a write" if wanted else "long after all writes"
                 message = f"settling of the host port must be {wanted} {when}"
-                raise refuted(module.name, "settling", message, cycle=cycle)
-            state = program.after(found, state)
+                raise make_refutation(module.name, "settling", message, cycle=cycle)
+            state = program.next_state(found, state)
 
 
-def _without_registers(module: GateModule) -> GateModule:
+def _remove_registers(module: GateModule) -> GateModule:
     """Return a pipeline as a combinational function, with a wire in place of each register."""
     gates = [*module.gates, *(Gate("OR", flop.q, flop.d, "0") for flop in module.flops)]
     flops: list[Flop] = []
@@ -159,7 +172,7 @@ def _without_registers(module: GateModule) -> GateModule:
     )
 
 
-def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
+def _all_accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_AccessVectors]:
     """Yield reads, writes and ignored writes, form by form, with the expected outputs.
 
     If locations depend on the root, reads are yielded for each root.
@@ -171,62 +184,73 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
     base |= {} if ports.block is None else {"block": ports.block}
     for number, form in enumerate(program.forms):
         chosen = base | {"form": number}
-        by_root = form.part_is_root or form.by_offset
-        for root in range(form.groups.size if by_root else 1):
+        by_root = form.has_root_addresses or form.by_offset
+        for root in range(form.groups.group_size if by_root else 1):
             run = Run(0, program.flits, root)
             place = received_locations(program, run, number)
-            place = place.of_beats(program.flits, beat)
+            place = place.first_of_beats(program.flits, beat)
             address = place.address[served]
             memory = np.where(address < 0, -1, place.memory[served])
-            yield _access(
+            yield _make_vectors(
                 chosen | {"sampled_root": root},
                 (fabric.layout.recv_base, nodes),
                 {"read_node": nodes[:, None], "read_bank": memory, "read_address": address},
             )
-        place = sent_locations(program, Run(0, program.flits), number).of_beats(program.flits, beat)
+        place = sent_locations(program, Run(0, program.flits), number).first_of_beats(
+            program.flits, beat
+        )
         layout = form.layout
-        yield _access(
+        yield _make_vectors(
             chosen | {"host_we": 1},
             (0, nodes),
             {
-                "write_node": nodes[:, None] % groups.size,
-                write_enables(program)[layout]: nodes[:, None] // groups.size,
-                f"write_bank{suffix(layout)}": own_numbers(program, layout)[place.memory[served]],
-                f"write_address{suffix(layout)}": place.address[served],
+                "write_node": nodes[:, None] % groups.group_size,
+                write_enable_nets(program)[layout]: nodes[:, None] // groups.group_size,
+                f"write_bank{number_suffix(layout)}": send_memory_numbers(program, layout)[
+                    place.memory[served]
+                ],
+                f"write_address{number_suffix(layout)}": place.address[served],
             },
         )
-        yield from _without_writes(fabric, chosen, number)
+        yield from _ignored_writes(fabric, chosen, number)
 
 
-def write_enables(program: Program) -> list[str]:
-    """Return the net of the write enable of each send map; maps of equal size share one."""
+def write_enable_nets(program: Program) -> list[str]:
+    """Return the net of the write enable of each send map.
+
+    Maps of equal size share a net, because they ignore the same addresses.
+    """
     first = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
-    numbers = enable_numbers(program.part(first[layout]).send_words for layout in sorted(first))
-    return [f"write_enable{suffix(number)}" for number in numbers]
+    numbers = write_enable_numbers(
+        program.part(first[layout]).send_words for layout in sorted(first)
+    )
+    return [f"write_enable{number_suffix(number)}" for number in numbers]
 
 
-def _without_writes(fabric: Fabric, chosen: Mapping[str, int], form: int) -> Iterator[_Access]:
+def _ignored_writes(
+    fabric: Fabric, chosen: Mapping[str, int], form: int
+) -> Iterator[_AccessVectors]:
     """Yield accesses in which the write enables of the send map of a form must be low.
 
     These are: no write, a write beyond the words of the map, a write in the cycle of a start, and a
     write during a run.
     """
     nodes, every = np.arange(fabric.nodes), 2 * fabric.layout.recv_base
-    none, words = NodeGroups(fabric.nodes).count, fabric.form_layouts[form].send_words
-    enable = write_enables(fabric.program)[fabric.program.forms[form].layout]
+    none, words = NodeGroups(fabric.nodes).n_groups, fabric.form_layouts[form].send_words
+    enable = write_enable_nets(fabric.program)[fabric.program.forms[form].layout]
     write = {**chosen, "host_we": 1}
     for inputs, first in (
         (chosen, 0), (write, words), ({**write, "start": 1}, 0), ({**write, "busy": 1}, 0),
     ):  # fmt: skip
         enabled = {enable: np.full((1, every - first), none)}
-        yield _access(inputs, (first, nodes), enabled)
+        yield _make_vectors(inputs, (first, nodes), enabled)
 
 
-def _access(
+def _make_vectors(
     chosen: Mapping[str, int],
     where: tuple[int, IntArray],
     wanted: dict[str, IntArray],
-) -> _Access:
+) -> _AccessVectors:
     """Return accesses to consecutive addresses, from a base on, at all nodes.
 
     Parameters
@@ -246,10 +270,10 @@ def _access(
         "host_node": spread(nodes[:, None]),
         "host_addr": spread(base + np.arange(shape[1])[None]),
     }
-    return _Access(inputs, {name: spread(values) for name, values in wanted.items()})
+    return _AccessVectors(inputs, {name: spread(values) for name, values in wanted.items()})
 
 
-def _compare(
+def _compare_outputs(
     function: GateProgram,
     inputs: Mapping[str, IntArray],
     outputs: Mapping[str, IntArray],
@@ -261,11 +285,11 @@ def _compare(
         for name, values in inputs.items()
         if function.inputs.get(name)
     }
-    v = function.values(function.unknown(size), given)
+    v = function.cycle_bits(function.unknown_state(size), given)
     for name, wanted in outputs.items():
         bits = function.outputs_of(v, name)
         numbers = np.arange(len(bits))[:, None]
-        expected = numbers == wanted if is_by_group(name) else wanted >> numbers & 1
+        expected = numbers == wanted if has_bit_per_group(name) else wanted >> numbers & 1
         wrong = ((bits != expected).any(axis=0)) & (wanted >= 0)
         if wrong.any():
             k = int(np.nonzero(wrong)[0][0])
@@ -273,23 +297,24 @@ def _compare(
             message = (
                 f"{name} of the host port must be {wanted[k]} for {of}, not {bits[:, k][::-1]}"
             )
-            raise refuted("host", name, message)
+            raise make_refutation("host", name, message)
 
 
 @dataclass(frozen=True)
 class HostPorts:
-    """A host port with the nodes that it serves: all nodes, or one of several blocks of nodes.
+    """A host port with the nodes that it serves: all nodes, or the nodes of one board.
 
     Parameters
     ----------
     nodes : ndarray of int
         Nodes that the port serves, in the order of their numbers at the port.
     number : ndarray of int, shape (all nodes,)
-        Number of each node at its port.
+        The value of `host_node` that addresses each node at the port of its board.
     block : int or None
-        Value of the input `block`, if the port has one.
+        Value of the input `block`, the number of the board, if the port has this input.
     names : tuple of str
-        Suffixes of the nets of all ports.
+        Suffixes of the nets of the port: ``("",)`` on one chip, ``("@0", "@1", ..)`` where the nets
+        of several boards are joined in one netlist.
     holds : bool
         True if `settling` delays a run that is started while a write is on its way to a memory.
     """
@@ -301,7 +326,7 @@ class HostPorts:
     holds: bool = True
 
     @classmethod
-    def of_chip(cls, fabric: Fabric) -> HostPorts:
+    def from_chip(cls, fabric: Fabric) -> HostPorts:
         """Return the only port of a fabric on one chip."""
         everyone = np.arange(fabric.program.topology.nodes)
         return cls(everyone, everyone)

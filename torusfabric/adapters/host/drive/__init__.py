@@ -1,6 +1,6 @@
 """Driver of the host port in simulation: runs through the port, with any engine."""
 
-from .port import HostPort, host_runs
-from .words import PortWords, Words
+from .port import HostPortDriver, execute_runs
+from .words import PortAccesses, RunWords
 
-__all__ = ["HostPort", "PortWords", "Words", "host_runs"]
+__all__ = ["HostPortDriver", "PortAccesses", "RunWords", "execute_runs"]

@@ -1,8 +1,8 @@
-"""`HostPort`, which drives a host port: it writes words, starts a run, and reads words.
+"""`HostPortDriver`, which drives a simulated host port: it writes, starts a run, and reads.
 
-Every method is a generator of `Edges`: inputs for a number of clock edges, and the outputs to
-record. A simulation engine runs the edges, and sends the recorded outputs back. So one driver
-serves all engines.
+A method that moves words is a generator of `EdgeRequest`: inputs for a number of clock edges, and
+the outputs to record. A simulation engine runs the edges, and sends the recorded outputs back. So
+one driver serves all engines.
 """
 
 from __future__ import annotations
@@ -13,87 +13,100 @@ import numpy as np
 
 from ....errors import WorkFailed
 from ....rtl.fabric import Fabric
-from ....simulation.engines.base import PATIENCE, EngineRun, Job, Messages, Progress, words_moved
-from ....simulation.engines.cells import Cells
-from ....simulation.engines.edges import Access, Edges, Passed
-from .words import PortWords, Words
+from ....simulation.engines.base import (
+    TIMEOUT_CYCLES,
+    EngineRun,
+    Job,
+    Messages,
+    Progress,
+    n_words_moved,
+)
+from ....simulation.engines.cells import MemoryCells
+from ....simulation.engines.edges import Access, EdgeRequest, EdgeResult
+from .words import PortAccesses, RunWords
 
-__all__ = ["HostPort", "host_runs"]
+__all__ = ["HostPortDriver", "execute_runs"]
 
 
-class HostPort:
+class HostPortDriver:
     """Driver of the host port of one fabric.
 
     Parameters
     ----------
     fabric : Fabric
         The fabric, with the top ``host``.
-    cells : Cells, optional
+    cells : MemoryCells, optional
         Direct access to the memories of the simulated nodes, if the engine has it. Only a sample of
         the words then passes through the port, which is faster.
     progress : Progress, optional
-        Function that is called with the words that have moved, and with all words of all runs.
+        Function that is called with two counts: the words that have moved so far, and the words
+        that all runs will move.
     runs : int
-        Number of runs, by which the progress is scaled.
+        Number of runs that the driver will execute, for the second count of `progress`.
     """
 
     def __init__(
         self,
         fabric: Fabric,
-        cells: Cells | None = None,
+        cells: MemoryCells | None = None,
         *,
         progress: Progress | None = None,
         runs: int = 1,
     ) -> None:
         self._fabric, self._cells = fabric, cells
-        self._progress, self._done, self._total = progress, 0, runs * words_moved(fabric)
+        self._progress, self._done, self._total = progress, 0, runs * n_words_moved(fabric)
         self._clocks = 0
         self._read_latency = fabric.read_latency
 
-    def _pass(self, edges: Edges) -> Access[Passed]:
+    def _run_edges(self, edges: EdgeRequest) -> Access[EdgeResult]:
         """Have the engine run edges, and count them."""
         passed = yield edges
         self._clocks += passed.edges
         return passed
 
-    def run(self, words: Words, job: Job) -> Access[EngineRun]:
+    def run(self, words: RunWords, job: Job) -> Access[EngineRun]:
         """Load a message into every node, execute a run, and take the received words.
 
         Raises
         ------
         WorkFailed
-            If `done` is low `PATIENCE` edges after the predicted end.
+            If `done` is low `TIMEOUT_CYCLES` edges after the predicted end.
         """
         self._clocks, before = 0, self._done
-        yield from self.load(words)
-        self._advance(before + words.messages.size)
-        cycles, edges, seconds = yield from self.collect(job)
-        yield from self.take(words)
-        self._advance(before + words.messages.size + words.received.size)
+        yield from self.write_messages(words)
+        self._report_progress(before + words.messages.size)
+        cycles, edges, seconds = yield from self.start_and_wait(job)
+        yield from self.read_received(words)
+        self._report_progress(before + words.messages.size + words.received.size)
         return EngineRun(words.received, cycles, edges, self._clocks, seconds,
                          words.through_port, words.direct)  # fmt: skip
 
-    def load(self, words: Words) -> Access[None]:
-        """Load a message into every node."""
-        written = words.put(self._cells)
-        yield from self.write(written, words.beats(written))
+    def write_messages(self, words: RunWords) -> Access[None]:
+        """Write the messages into the memories: the sample through the port, the rest directly."""
+        written = words.write_direct(self._cells)
+        yield from self.write(written, words.written_beats(written))
 
-    def take(self, words: Words) -> Access[None]:
-        """Take the received words of every node."""
-        for asked in words.asked(self._cells):
-            words.fill(asked, (yield from self.read(asked)))
+    def read_received(self, words: RunWords) -> Access[None]:
+        """Collect the received words of every node in `words`, part of them through the port."""
+        for asked in words.read_accesses(self._cells):
+            words.enter_read_words(asked, (yield from self.read(asked)))
 
-    def write(self, which: PortWords, words: np.ndarray) -> Access[None]:
-        """Write words into send memories, one with each edge, and wait until a run may begin."""
-        if not which.number:
+    def write(self, which: PortAccesses, words: np.ndarray) -> Access[None]:
+        """Make write accesses, one with each edge, and then wait `hold` edges.
+
+        `words` has the data of each access, one beat. After the wait a run begins without delay.
+        """
+        if not which.n_accesses:
             return
-        count = which.number + self._fabric.hold
-        enables = np.arange(count) < which.number
+        count = which.n_accesses + self._fabric.hold
+        enables = np.arange(count) < which.n_accesses
         inputs = {"host_we": enables, "host_node": which.nodes, "host_addr": which.addresses,
                   "host_wdata": words}  # fmt: skip
-        yield from self._pass(Edges(count, inputs, report=self._moved(which.number)))
+        yield from self._run_edges(
+            EdgeRequest(count, inputs, report=self._make_progress_callback(which.n_accesses))
+        )
 
-    def collect(self, job: Job) -> Access[tuple[int, int, float]]:
+    def start_and_wait(self, job: Job) -> Access[tuple[int, int, float]]:
         """Start a run, and wait until it is done.
 
         Returns
@@ -106,14 +119,14 @@ class HostPort:
             Wall-clock seconds of these edges.
         """
         chosen = {name: [value] for name, value in job.inputs.items()}
-        yield from self._pass(Edges(1, {"host_we": [0], "start": [1], **chosen}))
+        yield from self._run_edges(EdgeRequest(1, {"host_we": [0], "start": [1], **chosen}))
         # During the run every choice is inverted, to test that the fabric sampled it at the start.
         widths = self._fabric.netlist.inputs
         others = {n: [~value & (1 << widths[n]) - 1] for n, value in job.inputs.items()}
         expected = self._fabric.program.cycles(job.length, mode=job.mode)
-        most = max(expected + PATIENCE, 0)
-        run = yield from self._pass(Edges(most, {"start": [0], **others}, busy="busy"))
-        last = yield from self._pass(Edges(1, {}, ["done", "cycles", "busy"]))
+        most = max(expected + TIMEOUT_CYCLES, 0)
+        run = yield from self._run_edges(EdgeRequest(most, {"start": [0], **others}, busy="busy"))
+        last = yield from self._run_edges(EdgeRequest(1, {}, ["done", "cycles", "busy"]))
         done, cycles, busy = (int(values[0]) for values in last.shown.values())
         if not done:
             raise WorkFailed(
@@ -122,39 +135,42 @@ class HostPort:
             )
         return cycles, run.edges, run.seconds
 
-    def read(self, which: PortWords) -> Access[np.ndarray]:
-        """Read words from receive memories, one with each edge."""
-        if not which.number:
+    def read(self, which: PortAccesses) -> Access[np.ndarray]:
+        """Make read accesses, one with each edge, and return the read words, one beat each."""
+        if not which.n_accesses:
             return np.zeros(0, np.uint64)
         inputs = {"host_node": which.nodes, "host_addr": which.addresses}
         late = self._read_latency
-        report = self._moved(which.number)
-        passed = yield from self._pass(
-            Edges(which.number + late, inputs, ["host_rdata"], report=report)
+        report = self._make_progress_callback(which.n_accesses)
+        passed = yield from self._run_edges(
+            EdgeRequest(which.n_accesses + late, inputs, ["host_rdata"], report=report)
         )
         return passed.shown["host_rdata"][late:]
 
-    def _moved(self, most: int) -> Callable[[int], object] | None:
-        """Return a function that reports progress where one word moves with each edge."""
+    def _make_progress_callback(self, most: int) -> Callable[[int], object] | None:
+        """Return a function of the number of edges, which reports one moved word for each edge.
+
+        It reports at most `most` words; the edges after them only wait.
+        """
         if not self._progress:
             return None
         before, progress = self._done, self._progress
         self._done += most
         return lambda edges: progress(before + min(edges, most), self._total)
 
-    def _advance(self, done: int) -> None:
-        """Report that `done` words have moved."""
+    def _report_progress(self, done: int) -> None:
+        """Report that `done` words have moved since the first run."""
         self._done = done
         if self._progress:
             self._progress(done, self._total)
 
 
-def host_runs(
+def execute_runs(
     fabric: Fabric,
     batches: Sequence[Messages],
     jobs: Sequence[Job],
     *,
-    cells: Cells | None,
+    cells: MemoryCells | None,
     through_port: bool,
     progress: Progress | None,
 ) -> Access[list[EngineRun]]:
@@ -170,18 +186,19 @@ def host_runs(
         The messages of each run.
     jobs : sequence of Job
         Mode, length, root and operator of each run.
-    cells : Cells or None
+    cells : MemoryCells or None
         Direct access to the memories of the simulated nodes, if the engine has it.
     through_port : bool
         True if all words pass through the host port, even with `cells`.
     progress : Progress or None
-        Function that is called with the words that have moved, and with all words of all runs.
+        Function that is called with two counts: the words that have moved so far, and the words
+        that all runs will move.
     """
-    port = HostPort(fabric, cells, progress=progress, runs=len(batches))
+    port = HostPortDriver(fabric, cells, progress=progress, runs=len(batches))
     if fabric.tables and fabric.tables.empty:
         yield from fabric.tables.load()
     runs = []
     for messages, job in zip(batches, jobs, strict=True):
-        words = Words(fabric, messages, job, through_port=through_port)
+        words = RunWords(fabric, messages, job, through_port=through_port)
         runs.append((yield from port.run(words, job)))
     return runs

@@ -1,7 +1,7 @@
-"""`Words`: the division of the words of a run between the host port and direct memory access.
+"""`RunWords`: the division of the words of a run between the host port and direct memory access.
 
-`HostPort` uses this module. All words of a run are written, read and compared. Where the engine
-gives direct access to memories (`Cells`), only these words pass through the host port:
+`HostPortDriver` uses this module. All words of a run are written and read. Where the engine gives
+direct access to memories (`MemoryCells`), only these words pass through the host port:
 
 - a random sample and the corners of the messages, so that the port is tested as well;
 - words in memories that the engine cannot access.
@@ -19,20 +19,20 @@ from ....errors import InputError
 from ....program.host_words import word_addresses
 from ....rtl.fabric import Fabric
 from ....rtl.flit_rows import FlitRows, received_pitch
-from ....simulation.engines.base import SAMPLE, Job, Messages
-from ....simulation.engines.cells import Cells, as_words
+from ....simulation.engines.base import PORT_SAMPLE_WORDS, Job, Messages
+from ....simulation.engines.cells import MemoryCells, as_words
 from ....topology import IntArray
 
-__all__ = ["PortWords", "Words"]
+__all__ = ["PortAccesses", "RunWords"]
 
 #: One flag for each word, of shape (nodes, words).
 _Flags: TypeAlias = NDArray[np.bool_]
 
 #: Words whose locations are computed at a time, few enough for the caches of a processor.
-AT_ONCE = 1 << 17
+BATCH_WORDS = 1 << 17
 
 
-class PortWords(NamedTuple):
+class PortAccesses(NamedTuple):
     """Accesses of the host port, in the order in which they are made; each moves one beat.
 
     Parameters
@@ -40,8 +40,8 @@ class PortWords(NamedTuple):
     nodes, addresses : ndarray of int, shape (accesses,)
         Node and host address of each access.
     word : ndarray of int, shape (accesses, beat)
-        Numbers of the flits of each access among the flits of the node; -1 beyond the end of a
-        message.
+        The flits that each access moves, as columns of `RunWords.messages` or
+        `RunWords.received`; -1 beyond the end of a part.
     """
 
     nodes: IntArray
@@ -49,12 +49,12 @@ class PortWords(NamedTuple):
     word: IntArray
 
     @property
-    def number(self) -> int:
+    def n_accesses(self) -> int:
         """Number of accesses."""
         return len(self.nodes)
 
 
-class Words:
+class RunWords:
     """The words of one run: the messages to send, and an array that collects the received words.
 
     Parameters
@@ -94,45 +94,45 @@ class Words:
         if self.messages.shape != sent:
             raise InputError(f"Messages must be of shape {sent}, not {self.messages.shape}")
         shape, wide = (fabric.nodes, part.layout.recv_words(length)), fabric.width > 64
-        self.received = np.zeros(shape, object if wide else np.min_scalar_type(self._ones))
+        self.received = np.zeros(shape, object if wide else np.min_scalar_type(self._all_ones))
         self.through_port = self.direct = 0
 
-    def put(self, cells: Cells | None) -> PortWords:
-        """Put words directly into memories, and return the accesses for all others."""
-        chosen = self._sample(self.messages.shape, cells)
+    def write_direct(self, cells: MemoryCells | None) -> PortAccesses:
+        """Write words directly into memories, and return the accesses that write all others."""
+        chosen = self._sample_mask(self.messages.shape, cells)
         if not chosen.all():
             assert cells is not None
             # Locations that the port will write hold inverted words first, so that a write which
             # does not happen is noticed.
-            wrong = np.where(chosen, self.messages ^ self._ones, self.messages)
-            for rows, there, reached, places in self._places(cells, received=False):
+            wrong = np.where(chosen, self.messages ^ self._all_ones, self.messages)
+            for rows, there, reached, places in self._word_locations(cells, received=False):
                 chosen[rows] |= there & ~reached
-                cells.put(*places, wrong[rows][reached])
+                cells.write_words(*places, wrong[rows][reached])
                 self.direct += np.count_nonzero(reached & ~chosen[rows])
-        return self._through(chosen, self._layout.send_base)
+        return self._make_accesses(chosen, self._layout.send_base)
 
-    def asked(self, cells: Cells | None) -> Iterator[PortWords]:
+    def read_accesses(self, cells: MemoryCells | None) -> Iterator[PortAccesses]:
         """Yield the accesses that read the sample, then those that read inaccessible memories.
 
-        The caller passes the words of the first accesses to `fill` before it takes the second.
-        In between, all other words are taken directly from memories.
+        The caller passes the words of the first accesses to `enter_read_words` before it takes the
+        second. In between, all other words are taken directly from memories.
         """
-        known = self._sample(self.received.shape, cells)
-        yield self._through(known, self._layout.recv_base)
+        known = self._sample_mask(self.received.shape, cells)
+        yield self._make_accesses(known, self._layout.recv_base)
         missing = np.zeros_like(known)
         if not known.all():
             assert cells is not None
-            for rows, there, reached, places in self._places(cells, received=True):
+            for rows, there, reached, places in self._word_locations(cells, received=True):
                 received, sampled = self.received[rows], known[rows]
                 missing[rows] = there & ~reached & ~sampled
                 before = received[sampled]
-                received[reached] = cells.take(*places)
+                received[reached] = cells.read_words(*places)
                 received[sampled] = before
                 self.direct += np.count_nonzero(reached & ~sampled)
-        yield self._through(missing, self._layout.recv_base)
+        yield self._make_accesses(missing, self._layout.recv_base)
 
-    def fill(self, which: PortWords, words: NDArray[Any]) -> None:
-        """Enter the words that some accesses read through the port."""
+    def enter_read_words(self, which: PortAccesses, words: NDArray[Any]) -> None:
+        """Enter the words that accesses have read through the port into `received`."""
         if self._beat == 1:
             self.received[which.nodes, which.word[:, 0]] = words
             return
@@ -142,48 +142,57 @@ class Words:
             flits = [int(beat) >> k * width & ones for beat in words[there].tolist()]
             self.received[which.nodes[there], word[there]] = as_words(self._fabric, flits)
 
-    def beats(self, which: PortWords) -> NDArray[Any]:
+    def written_beats(self, which: PortAccesses) -> NDArray[Any]:
         """Return the data of some write accesses, one beat each."""
         if self._beat == 1:
             return self.messages[which.nodes, which.word[:, 0]]
-        found = np.zeros(which.number, object)
+        found = np.zeros(which.n_accesses, object)
         for k, word in enumerate(which.word.T):
             flits = self.messages[which.nodes, np.maximum(word, 0)].astype(object)
             found |= np.where(word >= 0, flits << k * self._fabric.width, 0)
         return found
 
     @property
-    def _ones(self) -> int | np.uint64:
+    def _all_ones(self) -> int | np.uint64:
         """A flit of all ones, in the type of the words."""
         ones = (1 << self._fabric.width) - 1
         return np.uint64(ones) if self._fabric.width <= 64 else ones
 
-    def _sample(self, shape: tuple[int, int], cells: Cells | None) -> _Flags:
-        """Return True for the words that always pass through the port: a sample and the corners."""
+    def _sample_mask(self, shape: tuple[int, int], cells: MemoryCells | None) -> _Flags:
+        """Return True for each word that has to pass through the port.
+
+        These are a random sample, and the first and the last word of the first and the last node.
+        All words pass through the port without `cells`, with `through_port`, or if they are few.
+        """
         total = shape[0] * shape[1]
-        if cells is None or self._through_port or total <= SAMPLE:
+        if cells is None or self._through_port or total <= PORT_SAMPLE_WORDS:
             return np.ones(shape, bool)
         chosen = np.zeros(shape, bool)
-        chosen.ravel()[np.random.default_rng(total).choice(total, SAMPLE, replace=False)] = True
+        chosen.ravel()[
+            np.random.default_rng(total).choice(total, PORT_SAMPLE_WORDS, replace=False)
+        ] = True
         chosen[[0, 0, -1, -1], [0, -1, 0, -1]] = True
         if self._beat > 1:
             # All flits of a beat move together, so one chosen flit chooses its beat.
-            first = self._first(np.arange(shape[1]))
+            first = self._first_of_beat(np.arange(shape[1]))
             starts = np.unique(first)
             by_beat = np.logical_or.reduceat(chosen, starts, axis=1)
             chosen = by_beat[:, np.searchsorted(starts, first)]
         return chosen
 
-    def _first(self, word: IntArray) -> IntArray:
-        """Return the number of the first flit in the beat of each flit."""
+    def _first_of_beat(self, word: IntArray) -> IntArray:
+        """Return, for each flit, the first flit of its beat; a new beat begins with each part."""
         return word - word % self._flits % self._beat
 
-    def _through(self, chosen: _Flags, base: int) -> PortWords:
-        """Return the accesses that move the chosen words, and count these words."""
+    def _make_accesses(self, chosen: _Flags, base: int) -> PortAccesses:
+        """Return the accesses that move the chosen words, and add these words to `through_port`.
+
+        `base` is the host address of the first word.
+        """
         nodes, index = np.nonzero(chosen)
         if self._beat > 1:
             # One access for each beat.
-            nodes, index = np.unique([nodes, self._first(index)], axis=1)
+            nodes, index = np.unique([nodes, self._first_of_beat(index)], axis=1)
         if len(nodes) < chosen.size:
             # Random order within a node, so that no answer of the port can depend on the access
             # before. Node by node, because simulators are slower if more nodes change at a time.
@@ -195,12 +204,12 @@ class Words:
         word = np.where(flit[:, None] + every < self._flits, index[:, None] + every, -1)
         self.through_port += int((word >= 0).sum())
         beats = -(-self._fabric.flits // self._beat)
-        return PortWords(nodes, base + part * beats + flit // self._beat, word)
+        return PortAccesses(nodes, base + part * beats + flit // self._beat, word)
 
-    def _places(
-        self, cells: Cells, *, received: bool
+    def _word_locations(
+        self, cells: MemoryCells, *, received: bool
     ) -> Iterator[tuple[slice, _Flags, _Flags, tuple[IntArray, IntArray, IntArray]]]:
-        """Yield the locations of words, for some nodes at a time.
+        """Yield the locations of all words to send or received, for a batch of nodes at a time.
 
         Yields
         ------
@@ -212,7 +221,10 @@ class Words:
             Node, memory and address of the words in `reached`.
         """
         words = (self.received if received else self.messages).shape[1]
-        size, every = max(AT_ONCE // max(words, 1), 1), cells.exists.all() and cells.reached.all()
+        size, every = (
+            max(BATCH_WORDS // max(words, 1), 1),
+            cells.exists.all() and cells.reached.all(),
+        )
         program, job = self._fabric.program, self._job
         form = program.form_of(job.mode, job.length, job.root)
         for first in range(0, self._fabric.nodes, size):
@@ -221,7 +233,7 @@ class Words:
                 program, received=received, form=form, length=job.length, root=job.root, nodes=nodes
             )
             if self._beat > 1:
-                memory, address = self._in_rows(memory, address)
+                memory, address = self._split_rows(memory, address)
             there = reached = address >= 0
             if not every:
                 there = there & cells.exists[nodes[:, None], memory]
@@ -230,14 +242,15 @@ class Words:
             rows = slice(first, first + len(nodes))
             yield rows, there, reached, (node, memory[reached], address[reached])
 
-    def _in_rows(self, memory: IntArray, address: IntArray) -> tuple[IntArray, IntArray]:
-        """Convert flit addresses to (memory, row), with one memory for each flit of a row.
+    def _split_rows(self, memory: IntArray, address: IntArray) -> tuple[IntArray, IntArray]:
+        """Convert memories and flit addresses to the numbering of `MemoryCells`.
 
-        See `Cells`. A row of a memory holds one beat.
+        A row of a memory holds one beat. `MemoryCells` has a memory of its own for each flit of a
+        row: number `memory * beat + flit`, address `row`.
         """
         fabric = self._fabric
         own = np.array([each.own for each in fabric.program.memories])
         pitches = 1, received_pitch(fabric.program, 0)
-        sent, received = (FlitRows(self._beat, pitch).split(address) for pitch in pitches)
+        sent, received = (FlitRows(self._beat, pitch).split_address(address) for pitch in pitches)
         row, flit = (np.where(own[memory], *each) for each in zip(sent, received, strict=True))
         return memory * self._beat + flit, np.where(address >= 0, row, -1)

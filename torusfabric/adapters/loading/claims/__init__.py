@@ -1,9 +1,10 @@
 """Proofs of a fabric with loaded tables.
 
-The proof has two halves. Whole runs are proved of hardware whose tables hold the image as constants
-(`held`). Loading is proved apart: `image_claim` checks that the words of the image write the
-contents of these tables, and the harnesses of `writing` prove the loader and the tables for any
-words.
+The proof has two halves. Whole runs are proved of a copy of the hardware in which the tables are
+constants that hold the image (`with_constant_tables`). Loading is proved separately, in three
+steps: the words of the image write exactly these constants (`image_claim`); the loader and the
+tables store any words as the format of images says (`writing_harnesses`); and the copy differs from
+the fabric in tables and loader only (`equal_texts_claim`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ....contract.claims import Claim
 from ....errors import InputError
-from ....proof.lemmas import wired
-from ....proof.report import refuted
+from ....proof.lemmas import wiring_claim
+from ....proof.report import make_refutation
 from ....rtl.netlist import Role
 from .writing import image_claim, loading_wires, writing_harnesses
 
@@ -28,15 +29,25 @@ if TYPE_CHECKING:
     from ....rtl.netlist import Netlist
     from ....verilog.design import Design
 
-__all__ = ["assumptions", "check_provable", "claims", "harnesses", "held", "held_netlist",
-           "image_claim", "loading_claim", "same_texts", "writing_harnesses"]  # fmt: skip
+__all__ = [
+    "assumptions",
+    "check_provable",
+    "claims",
+    "harnesses",
+    "with_constant_tables",
+    "constant_table_netlist",
+    "image_claim",
+    "loading_claim",
+    "equal_texts_claim",
+    "writing_harnesses",
+]
 
 #: Roles of the modules that differ between the two halves.
-APART = (Role.TABLE, Role.LOADER)
+LOADED_ROLES = (Role.TABLE, Role.LOADER)
 
 
 def check_provable(fabric: Fabric) -> None:
-    """Raise `InputError` if a fabric cannot be proved."""
+    """Raise `InputError` if a fabric cannot be proved: it has streams, and runs choose the root."""
     if fabric.core.concurrent and fabric.program.any_root:
         raise InputError(
             "Streams with loaded tables are proved for a fixed root only; build the fabric "
@@ -44,20 +55,22 @@ def check_provable(fabric: Fabric) -> None:
         )
 
 
-def held(fabric: Fabric) -> Fabric:
-    """Return a copy of a fabric in which the tables and the loaded state are constants.
+def with_constant_tables(fabric: Fabric) -> Fabric:
+    """Return a copy of a fabric whose tables are constants, with the contents of its image.
 
-    All other modules are those of the fabric.
+    The loaded state is constant, too. All other modules are those of the fabric.
     """
     found = copy(fabric)
-    found.netlist = held_netlist(fabric.netlist)
+    found.netlist = constant_table_netlist(fabric.netlist)
     return found
 
 
-def held_netlist(netlist: Netlist) -> Netlist:
-    """Return a netlist in which the tables and the loaded state are constants."""
+def constant_table_netlist(netlist: Netlist) -> Netlist:
+    """Return a copy of a netlist whose tables and loaded state are constants."""
     modules = {
-        name: partial(cast("Any", make), written=False) if netlist.roles[name] in APART else make
+        name: partial(cast("Any", make), written=False)
+        if netlist.roles[name] in LOADED_ROLES
+        else make
         for name, make in netlist.modules.items()
     }
     return replace(netlist, modules=modules)
@@ -73,9 +86,9 @@ def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
     proved, text : Design, GateText
         Emitted Verilog and gates of the hardware with constant tables.
     """
-    from ....verilog import emit  # here, since simulations need no text
+    from ....verilog import emit  # here, since simulations need no Verilog
 
-    yield same_texts(partial(emit, written), proved, [written.netlist])
+    yield equal_texts_claim(partial(emit, written), proved, [written.netlist])
     yield loading_claim(written, text)
     yield image_claim(written.tables.image)
 
@@ -83,18 +96,20 @@ def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
 def loading_claim(written: Fabric, text: GateText) -> Claim:
     """Return the claim about the wires from the loader to the tables."""
     says = "the loader writes every table by its own number"
-    return wired("loading", says, text, loading_wires(written, text))
+    return wiring_claim("loading", says, text, loading_wires(written, text))
 
 
 def harnesses(written: Fabric) -> Iterator[Harness]:
     """Yield the proof harnesses of the loader and of the tables."""
-    from ....verilog import emit  # here, since simulations need no text
+    from ....verilog import emit  # here, since simulations need no Verilog
 
     return writing_harnesses(written.netlist, emit(written), written.digest)
 
 
-def same_texts(write: Callable[[], Design], proved: Design, netlists: Sequence[Netlist]) -> Claim:
-    """Return the claim that both designs are equal except for tables and the loader.
+def equal_texts_claim(
+    write: Callable[[], Design], proved: Design, netlists: Sequence[Netlist]
+) -> Claim:
+    """Return the claim that two designs are equal except for tables and the loader.
 
     Parameters
     ----------
@@ -103,19 +118,22 @@ def same_texts(write: Callable[[], Design], proved: Design, netlists: Sequence[N
     proved : Design
         The design with constant tables.
     netlists : sequence of Netlist
-        Netlists of the first, which give the roles of modules.
+        Netlists of the design that `write` emits. They say which modules are tables and loader.
     """
     says = "all modules except tables and the loader are independent of the loaded contents"
     roles = {name: role for each in netlists for name, role in each.roles.items()}
-    return Claim("text", "comparison", says, lambda: check_same(write(), proved, roles))
+    return Claim("text", "comparison", says, lambda: compare_modules(write(), proved, roles))
 
 
-def check_same(written: Design, proved: Design, roles: Mapping[str, Role]) -> int:
-    """Compare all modules except tables and the loader, and return their number."""
-    apart = {written.prefix + name for name, role in roles.items() if role in APART}
+def compare_modules(written: Design, proved: Design, roles: Mapping[str, Role]) -> int:
+    """Compare the Verilog of all modules except tables and loader; return the number compared.
+
+    Raises a refutation if a module differs.
+    """
+    apart = {written.prefix + name for name, role in roles.items() if role in LOADED_ROLES}
     for name, text in written.modules.items():
         if name not in apart and proved.modules.get(name) != text:
-            raise refuted("text", name, f"{name} must be the same whatever is loaded")
+            raise make_refutation("text", name, f"{name} must be the same whatever is loaded")
     return len(written.modules.keys() - apart)
 
 

@@ -1,4 +1,7 @@
-"""Whole runs, from loaders to unloaders, of a fabric with streams and loaded tables."""
+"""Proof of whole runs of a fabric with streams and loaded tables.
+
+The proof drives the signals that loaders and unloaders give to the nodes.
+"""
 
 from __future__ import annotations
 
@@ -11,40 +14,43 @@ from ....topology import BoolArray, IntArray
 from ...streams.claims.whole_runs import StreamAccess
 
 if TYPE_CHECKING:
-    from ....proof.machine import Machine
+    from ....proof.machine import SymbolicMachine
     from ....proof.messages import Run
 
-__all__ = ["RoomAccess"]
+__all__ = ["LoadedStreamAccess"]
 
 
-class RoomAccess(StreamAccess):
-    """The signals that loaders and unloaders give to the nodes, according to the image."""
+class LoadedStreamAccess(StreamAccess):
+    """The signals that loaders and unloaders give to the nodes, for runs of the loaded entries.
+
+    The methods replace those of `StreamAccess` that differ with loaded tables.
+    """
 
     always_last = True
 
-    def __init__(self, fabric: Any, machine: Machine) -> None:
+    def __init__(self, fabric: Any, machine: SymbolicMachine) -> None:
         super().__init__(fabric, machine)
         self._entries = np.array([place.number for place in fabric.tables.image.places])
 
-    def entries(self, forms: list[int]) -> IntArray:
-        """Return the numbers of the entries of forms."""
+    def entry_numbers(self, forms: list[int]) -> IntArray:
+        """Return the entry number of each form in `forms`."""
         found: IntArray = self._entries[forms]
         return found
 
-    def leads(self, runs: Sequence[Run]) -> IntArray:
-        """Return the cycles from `ends` to the last cycle, for each run.
+    def lead_cycles(self, runs: Sequence[Run]) -> IntArray:
+        """Return the cycles from the signal ``ends`` of the sequencer to the end of each run.
 
-        The sequencer of a room knows the last slot of a run in that slot, not before. So `ends`
-        comes no earlier than the last slot.
+        The sequencer of a loaded fabric recognises the last slot of a run in that slot, and not
+        earlier. So ``ends`` comes in the last slot or later, even if the lead is longer.
         """
         forms = self.program.forms
-        drains = [forms[run.form(self.program)].timing.drain for run in runs]
+        drains = [forms[run.form_number(self.program)].timing.drain_cycles for run in runs]
         return np.minimum(drains, self.lead)
 
-    def sends(self, run: Run) -> BoolArray:
+    def sending_nodes(self, run: Run) -> BoolArray:
         """Return True for each node that sends a message."""
-        part = self.program.part(run.form(self.program))
-        sends: BoolArray = part.groups.group >= 0
+        part = self.program.part(run.form_number(self.program))
+        sends: BoolArray = part.groups.group_of_node >= 0
         if part.schedule.collective.single_origin:
-            sends &= part.groups.position == part.schedule.collective.root
+            sends &= part.groups.position_of_node == part.schedule.collective.root
         return sends

@@ -1,11 +1,11 @@
 """Claims about loading: the loader follows the format of images, and tables store its words.
 
-The loader is compared with a model of a reader, which advances by one part of the image a word (see
-`torusfabric.adapters.loading.image`).
+The loader is compared with the *reader*, a model of the format in the harness: with each word it
+advances to the next part of the image (see `torusfabric.adapters.loading.image`).
 
-Tables whose Verilog differs only in contents are proved once. The read address is an arbitrary
-constant. The claim is that each output bit either keeps its value of the cycle before or takes the
-bit of the word that the loader wrote into this row.
+A table is proved for one read address, which is an arbitrary constant, so for all. The claim is
+that each output bit keeps its value until the loader writes the row at this address, and then takes
+its bit of the written word. Tables whose Verilog differs only in initial contents are proved once.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....contract.claims import Claim
-from ....proof.model import Model, earlier
-from ....proof.report import refuted
-from ....proof.wiring import Wires, control_tree, planned_wires
-from ....rtl.crc import CRC_BITS, ONES
+from ....proof.model import HarnessBuilder, earlier_value
+from ....proof.report import make_refutation
+from ....proof.wiring import Wires, control_tree_inputs, planned_wires
+from ....rtl.crc import CRC_BITS, INITIAL_CRC
 from ....rtl.memories import address_width
 from ....rtl.netlist import Role
-from ..contents import UNASKED
-from ..image import FILLS
-from ..layout import PIECE, pieces
-from ..loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT
+from ..contents import UNUSED_ROW
+from ..image import FILL_MASK_INDEX
+from ..layout import PIECE_BITS, split_into_pieces
+from ..loader import ALL_NODES, END_MARK, MAGIC, PIECE_AT, ROWS_AT
 
 if TYPE_CHECKING:
     from ....proof.gates import Bit, GateText
@@ -43,17 +43,20 @@ if TYPE_CHECKING:
 
 __all__ = ["image_claim", "loading_wires", "writing_harnesses"]
 
-#: The part of the image that the reader waits for; NONE if no image is under way.
+#: The part of the image to which the next word belongs, for the reader; NONE between images. The
+#: numbers are those of `LoaderState` plus 1.
 NONE, BEGIN, FABRIC, PROGRAM, MODES, BASE, TABLE, FIRST, DATA, CHECK = range(10)
 
 #: The initial contents of a table in its Verilog.
-CONTENTS = re.compile(
+INITIAL_CONTENTS = re.compile(
     r"^  (integer index[^;]*;|initial begin\n.*?\n  end|initial [^\n]*)\n", re.M | re.S
 )
 
 
 def writing_harnesses(netlist: Netlist, design: Design, digest: int) -> Iterator[Harness]:
-    """Yield the harnesses of the loader, and of each table that differs in more than contents.
+    """Yield the harness of the loader, then one for each group of tables with the same Verilog.
+
+    Initial contents and module names are left out of this comparison of Verilog.
 
     Parameters
     ----------
@@ -71,37 +74,42 @@ def writing_harnesses(netlist: Netlist, design: Design, digest: int) -> Iterator
     for name, role in roles.items():
         if role is Role.TABLE:
             module = design.prefix + name
-            text = CONTENTS.sub("", design.modules[module]).replace(module, "", 1)
+            text = INITIAL_CONTENTS.sub("", design.modules[module]).replace(module, "", 1)
             texts.setdefault(text, name)
     for name in texts.values():
         yield _table_harness(design, name, netlist.modules[name]())  # type: ignore[arg-type]
 
 
 def _table_harness(design: Design, name: str, table: LoadedTable) -> Harness:
-    """Return the harness around the tables of one owner."""
-    model = Model(design, name, resets=False)
+    """Return the harness that proves the tables of one owner."""
+    model = HarnessBuilder(design, name, resets=False)
     for number, (rows, bits) in enumerate(() if table.whole else table.tables):
         if bits:
-            model.drive(f"address_{number}", model.fixed(f"at_{number}", address_width(rows)))
-    places = [*_places(table)]
+            model.drive_input(
+                f"address_{number}", model.add_constant_value(f"at_{number}", address_width(rows))
+            )
+    places = [*_written_bits(table)]
     for output, (runs, late) in table.parts.items():
         shown = [places[bit] for start, width in runs for bit in range(start, start + width)]
         ago = late + (2 if table.whole else 3)
-        for low, high in _stretches(shown):
+        for low, high in _successive_bits(shown):
             writes, bit = shown[low]
-            now = f"{output}[{high}:{low}]" if model.width(output) > 1 else output
-            word = earlier(f"load_word[{bit + high - low}:{bit}]", ago)
-            follows = f"{now} == ({earlier(writes, ago)} ? {word} : $past({now}))"
+            now = f"{output}[{high}:{low}]" if model.port_width(output) > 1 else output
+            word = earlier_value(f"load_word[{bit + high - low}:{bit}]", ago)
+            follows = f"{now} == ({earlier_value(writes, ago)} ? {word} : $past({now}))"
             model.claim(f"shows_{output}_from_{low}", follows)
-    return model.harness(
+    return model.make_harness(
         "each bit keeps its value until the loader writes its row, and then has the written value"
     )
 
 
-def _places(table: LoadedTable) -> Iterator[tuple[str, int]]:
-    """Yield for each bit of a row the condition that writes it, and its position in the word."""
+def _written_bits(table: LoadedTable) -> Iterator[tuple[str, int]]:
+    """Yield for each bit of a row the condition that writes the bit, and its bit in `load_word`.
+
+    With `whole`, the bits are those of all rows.
+    """
     mine = "!rst && load_valid && (load_every || load_table == number)"
-    listed = pieces(table.tables)
+    listed = split_into_pieces(table.tables)
     for row in range(table.tables[0][0] if table.whole else 1):
         for number, piece in enumerate(listed):
             at = f"load_row == {row}"
@@ -112,8 +120,11 @@ def _places(table: LoadedTable) -> Iterator[tuple[str, int]]:
                 yield f"{mine} && load_piece == {number} && {at}", bit
 
 
-def _stretches(places: Sequence[tuple[str, int]]) -> Iterator[tuple[int, int]]:
-    """Yield first and last index of successive bits that are written by the same word."""
+def _successive_bits(places: Sequence[tuple[str, int]]) -> Iterator[tuple[int, int]]:
+    """Yield first and last index of each range of bits that is written by the same word.
+
+    One claim covers such a range.
+    """
     first = 0
     for k in range(1, len(places) + 1):
         before = places[k - 1]
@@ -123,12 +134,12 @@ def _stretches(places: Sequence[tuple[str, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _loader_harness(design: Design, name: str, loader: ImageLoader, digest: int) -> Harness:
-    """Return the harness around the loader."""
-    model = Model(design, name)
-    _read(model, digest)
+    """Return the harness that compares the loader with the reader."""
+    model = HarnessBuilder(design, name)
+    _add_reader(model, digest)
     if loader.blocks is not None:
-        _claim_of_blocks(model, loader.blocks)
-    model.claims({
+        _claim_block_outputs(model, loader.blocks)
+    model.claim_all({
         "is_where_the_reader_is": "waits_for == (state == 9 ? 0 : state + 1)",
         "knows_the_image": "filled == fills && bare == alone && number == fill",
         "knows_the_rows":
@@ -154,22 +165,25 @@ def _loader_harness(design: Design, name: str, loader: ImageLoader, digest: int)
             "!steady || !$past(steady) || !$past($past(begins)) || $past(begins || settles_3) || "
             "!loaded",
     })  # fmt: skip
-    return model.harness(
+    return model.make_harness(
         "the loader reads each image as its format says and writes every word of its rows; the "
         "image counts as loaded once its CRC is right, not before",
         cycles=3,
     )
 
 
-def _claim_of_blocks(model: Model, blocks: IntArray) -> None:
-    """Add the claims about the output `image` and the owner numbers of the tables of a block."""
-    width, bits = model.width("numbers"), model.width("numbers") // blocks.shape[1]
+def _claim_block_outputs(model: HarnessBuilder, blocks: IntArray) -> None:
+    """Add the claims about a loader of one board of several.
+
+    They concern the output `image`, and the owner numbers of the tables of the board's nodes.
+    """
+    width, bits = model.port_width("numbers"), model.port_width("numbers") // blocks.shape[1]
     joined = [
         sum(number << bits * k for k, number in enumerate(nodes)) for nodes in blocks.tolist()
     ]
     cases = "".join(f"block == {k} ? {width}'d{each} : " for k, each in enumerate(joined[:-1]))
-    last, image = f"{width}'d{joined[-1]}", model.width("image")
-    model.claims({
+    last, image = f"{width}'d{joined[-1]}", model.port_width("image")
+    model.claim_all({
         "begins_at_rest": "!begins || !busy",
         "knows_the_check": "sum_of_image == last_word",
         "names_the_image_that_is_there":
@@ -179,57 +193,72 @@ def _claim_of_blocks(model: Model, blocks: IntArray) -> None:
     })  # fmt: skip
 
 
-def _read(model: Model, digest: int) -> None:
-    """Add the model of a reader: the part that it waits for, and the fields that it has read."""
-    count = model.width("fills") // PIECE
-    fills = "load_data" if count == 1 else f"{{load_data, filled[{count * PIECE - 1}:{PIECE}]}}"
-    bits = model.width("fill")
-    model.wire("fills_the_run", "1'(filled >> last_entry)")
-    of_blocks = model.has("numbers")
+def _add_reader(model: HarnessBuilder, digest: int) -> None:
+    """Add the reader to the harness.
+
+    Its register ``waits_for`` is the part of the image to which the next word belongs. Its other
+    registers are the fields that it has read, and the CRC.
+    """
+    count = model.port_width("fills") // PIECE_BITS
+    fills = (
+        "load_data"
+        if count == 1
+        else f"{{load_data, filled[{count * PIECE_BITS - 1}:{PIECE_BITS}]}}"
+    )
+    bits = model.port_width("fill")
+    model.add_wire("fills_the_run", "1'(filled >> last_entry)")
+    of_blocks = model.has_name("numbers")
     stops = "waits_for >= 6 && busy" + " && (fills_the_run || bare)" * (not of_blocks)
-    model.wire("now", f"load_first ? {BEGIN} : ({stops}) ? {NONE} : waits_for", 4)
-    rests = " && all_rest" if model.has("all_rest") else " && !busy" * of_blocks
-    model.wire("accepts", f"load_we && now == {BASE}{rests}")
+    model.add_wire("now", f"load_first ? {BEGIN} : ({stops}) ? {NONE} : waits_for", 4)
+    rests = " && all_rest" if model.has_name("all_rest") else " && !busy" * of_blocks
+    model.add_wire("accepts", f"load_we && now == {BASE}{rests}")
     following = {
         BEGIN: f"load_data == {MAGIC} ? {FABRIC} : {NONE}",
         FABRIC: f"load_data == {digest} ? {PROGRAM} : {NONE}",
         PROGRAM: f"{MODES}",
         MODES: f"number == {count - 1} ? {BASE} : {MODES}",
         BASE: f"begins ? {TABLE} : {NONE}",
-        TABLE: f"load_data[15:0] == {END} ? {CHECK} : {FIRST}",
+        TABLE: f"load_data[15:0] == {END_MARK} ? {CHECK} : {FIRST}",
         FIRST: f"{DATA}",
         DATA: f"rows == 0 ? {TABLE} : {DATA}",
         CHECK: f"{NONE}",
     }
     cases = " : ".join(f"now == {at} ? ({after})" for at, after in following.items())
-    model.register("waits_for", f"!load_we ? waits_for : {cases} : {NONE}", 4)
+    model.add_register("waits_for", f"!load_we ? waits_for : {cases} : {NONE}", 4)
 
-    def read(name: str, width: int, **values: str) -> None:
-        """Add a register that takes a value with each word of the named parts."""
+    def add_field(name: str, width: int, **values: str) -> None:
+        """Add a register that takes a new value with each word of some parts of the image.
+
+        A keyword is the name of a part, and its value the expression for the new value.
+        """
         taken = " : ".join(f"load_we && now == {globals()[at]} ? {v}" for at, v in values.items())
-        model.register(name, f"{taken} : {name}", width)
+        model.add_register(name, f"{taken} : {name}", width)
 
-    read("filled", count * PIECE, MODES=fills)
-    read("number", bits, PROGRAM="0", MODES="number + 1")
-    read("bare", 1, BASE="load_data == 0")
-    read("table", model.width("load_table"), TABLE="load_data")
-    read("every", 1, TABLE=f"load_data[15:0] == {EVERY}")
-    read("piece", model.width("load_piece"), TABLE=f"load_data >> {PIECE_AT}")
+    add_field("filled", count * PIECE_BITS, MODES=fills)
+    add_field("number", bits, PROGRAM="0", MODES="number + 1")
+    add_field("bare", 1, BASE="load_data == 0")
+    add_field("table", model.port_width("load_table"), TABLE="load_data")
+    add_field("every", 1, TABLE=f"load_data[15:0] == {ALL_NODES}")
+    add_field("piece", model.port_width("load_piece"), TABLE=f"load_data >> {PIECE_AT}")
     if of_blocks:
-        read("sum_of_image", PIECE, CHECK="load_data")
-    read("rows", PIECE - ROWS_AT, TABLE=f"load_data >> {ROWS_AT}", DATA="rows - 1")
-    read("row", model.width("load_row"), FIRST="load_data", DATA="row + 1")
-    model.wire("summed", f"(load_first ? {CRC_BITS}'d{ONES} : sum) ^ load_data", CRC_BITS)
-    parities = (f"^(summed & {CRC_BITS}'d{mask})" for mask in reversed(_sum_masks()))
-    model.register("sum", f"load_we ? {{{', '.join(parities)}}} : sum", CRC_BITS)
+        add_field("sum_of_image", PIECE_BITS, CHECK="load_data")
+    add_field("rows", PIECE_BITS - ROWS_AT, TABLE=f"load_data >> {ROWS_AT}", DATA="rows - 1")
+    add_field("row", model.port_width("load_row"), FIRST="load_data", DATA="row + 1")
+    model.add_wire(
+        "summed", f"(load_first ? {CRC_BITS}'d{INITIAL_CRC} : sum) ^ load_data", CRC_BITS
+    )
+    parities = (f"^(summed & {CRC_BITS}'d{mask})" for mask in reversed(_crc_masks()))
+    model.add_register("sum", f"load_we ? {{{', '.join(parities)}}} : sum", CRC_BITS)
 
 
-def _sum_masks() -> list[int]:
-    """Return a mask for each bit of the CRC, the parity of the masked bits of old CRC xor word.
+def _crc_masks() -> list[int]:
+    """Return a mask for each bit of the CRC.
 
-    The CRC is linear in the old CRC and the word, so `zlib` gives the effect of each single bit.
+    After one more word, bit k of the CRC is the parity of ``(old CRC xor word) & mask[k]``. The
+    CRC is linear in both, so `zlib` gives the effect of each single bit. Why not the masks of the
+    hardware: the claim must not rely on them.
     """
-    columns = [zlib.crc32((1 << k).to_bytes(CRC_BITS // 8, "little"), ONES) ^ ONES
+    columns = [zlib.crc32((1 << k).to_bytes(CRC_BITS // 8, "little"), INITIAL_CRC) ^ INITIAL_CRC
                for k in range(CRC_BITS)]  # fmt: skip
     return [sum((column >> bit & 1) << k for k, column in enumerate(columns))
             for bit in range(CRC_BITS)]  # fmt: skip
@@ -242,46 +271,49 @@ def image_claim(image: Image) -> Claim:
 
 
 def _check_image(image: Image) -> int:
-    """Compare the rows that the words of an image write with its contents."""
+    """Compare the rows that the words of an image write with its contents; return their number.
+
+    Raises a refutation if a row or the CRC is wrong.
+    """
     words, layout = image.words, image.layout
     if zlib.crc32(np.array(words[:-1], "<u4").tobytes()) != words[-1]:
-        raise refuted("image", "check", "the last word must be the check of all others")
-    written = _written_rows(words[FILLS + layout.fill_words + 1 : -2], image.room.nodes)
+        raise make_refutation("image", "check", "the last word must be the check of all others")
+    written = _written_rows(words[FILL_MASK_INDEX + layout.fill_words + 1 : -2], image.room.nodes)
     count = 0
-    for owner, tables in enumerate(layout.tables):
-        for number, (table, _, low, width) in enumerate(pieces(tables)):
+    for owner, tables in enumerate(layout.table_sizes):
+        for number, (table, _, low, width) in enumerate(split_into_pieces(tables)):
             for row, value in enumerate(image.contents[owner][table]):
-                if value == UNASKED:
+                if value == UNUSED_ROW:
                     continue
                 found = written.get((owner, number, row))
                 if found is None or (found ^ value >> low) & ((1 << width) - 1):
                     message = f"row {row} of piece {number} of table {owner} must be written"
-                    raise refuted("image", str(owner), message)
+                    raise make_refutation("image", str(owner), message)
                 count += 1
     return count
 
 
 def _written_rows(words: Sequence[int], nodes: int) -> dict[tuple[int, int, int], int]:
-    """Return the word that each row holds at the end, keyed by (owner, piece, row)."""
+    """Return the word that each row holds after all runs of rows, keyed by (owner, piece, row)."""
     found, rest = dict[tuple[int, int, int], int](), iter(words)
     for head in rest:
         first, owner = next(rest), head & (1 << PIECE_AT) - 1
         for row in range(first, first + (head >> ROWS_AT) + 1):
             word, piece = next(rest), head >> PIECE_AT & (1 << ROWS_AT - PIECE_AT) - 1
-            for each in range(nodes) if owner == EVERY else (owner,):
+            for each in range(nodes) if owner == ALL_NODES else (owner,):
                 found[each, piece, row] = word
     return found
 
 
 def loading_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the wires to the loader and to tables, and the owner numbers of tables.
+    """Yield the wires of the loader and of the bus from the loader to all tables.
 
-    The bus reaches the tables of nodes through registers, so they are written later than the single
-    tables.
+    The inputs with the owner numbers of tables are included. The bus reaches the tables of nodes
+    through a register for each group of nodes, and the single tables directly.
     """
-    layout, nodes, staged = fabric.tables.layout, fabric.nodes, control_tree(fabric, text)
+    layout, nodes, staged = fabric.tables.layout, fabric.nodes, control_tree_inputs(fabric, text)
     every = layout.room.nodes
-    (loader,) = (instance.name for instance in fabric.netlist.having(Role.LOADER))
+    (loader,) = (instance.name for instance in fabric.netlist.instances_with_role(Role.LOADER))
     given, numbers = text.instances[loader].pins, dict[str, int]()
     numbers |= {f"the_table_node_{node}": node for node in range(nodes)}
     numbers |= {f"the_table_{name}": every + k for k, name in enumerate(layout.single_tables)}
@@ -292,7 +324,7 @@ def loading_wires(fabric: Fabric, text: GateText) -> Wires:
         if number < nodes and "numbers" in given:
             known = given["numbers"][len(bits) * number :][: len(bits)]
         yield name, "number", [*bits], known
-        for port in layout.bus:
+        for port in layout.bus_signals:
             wanted: list[Bit] = [*given[port]]
             found: list[Bit | None] = [*pins[port]]
             if number < nodes:

@@ -1,4 +1,4 @@
-"""Packets of streams, and faults of runs: a packet or the command is spoiled.
+"""Packets of streams, and runs with a fault in one packet or in the command.
 
 In a run with a fault no node may receive anything, and the next run must be unaffected. The module
 needs only Python, because simulations import it and emitted benches contain a copy.
@@ -8,13 +8,13 @@ import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Packet", "Choices", "Spoiled", "spoiled"]
+__all__ = ["Packet", "FaultChoices", "FaultyRun", "spoil_run"]
 
 #: The error numbers of runs that faults here can cause.
 MODE, ROOT, LENGTH, OPERATION, PACKETS, DESTINATION = 1, 2, 3, 4, 6, 7
 
 #: The most words by which a packet is made too long.
-MORE = 3
+MOST_EXTRA_WORDS = 3
 
 
 class Packet(NamedTuple):
@@ -32,17 +32,18 @@ class Packet(NamedTuple):
     words: tuple[int, ...]
 
 
-class Choices(NamedTuple):
+class FaultChoices(NamedTuple):
     """The limits of the choices of a run; a fault exceeds one of them.
 
     Parameters
     ----------
     most : int
-        Words of the longest packet.
+        Flits of the longest packet.
     any_length : bool
         True if packets may be shorter.
     commands : dict of str to int
-        For each word of a command that matters, the number of valid values; empty without commands.
+        Number of valid values of each word of a command that matters, by name; empty if the fabric
+        has no commands.
     destinations : int
         Number of destinations in the group; 0 if packets have none.
     destination_bits : int
@@ -56,7 +57,7 @@ class Choices(NamedTuple):
     destination_bits: int
 
 
-class Spoiled(NamedTuple):
+class FaultyRun(NamedTuple):
     """A run with a fault.
 
     Parameters
@@ -64,9 +65,9 @@ class Spoiled(NamedTuple):
     error : int
         The error that the fabric must report.
     sent : list of (list of Packet)
-        The packets that each node sends.
+        The packets that each node sends, one of which may be faulty.
     command : dict of str to int
-        The changed words of the command, by name.
+        The changed words of the command, by name; empty if a packet is faulty.
     """
 
     error: int
@@ -81,68 +82,70 @@ Change = Callable[[list[Packet], random.Random], None]
 COMMAND_ERRORS = {"mode": MODE, "length": LENGTH, "root": ROOT, "operation": OPERATION}
 
 
-def spoiled(
-    generator: random.Random, choices: Choices, sent: Sequence[Sequence[Packet]]
-) -> Spoiled:
+def spoil_run(
+    generator: random.Random, choices: FaultChoices, sent: Sequence[Sequence[Packet]]
+) -> FaultyRun:
     """Return a run with a random fault.
 
     Parameters
     ----------
-    choices : Choices
+    choices : FaultChoices
         The limits of the run.
     sent : sequence of (sequence of Packet)
         The packets of each node without a fault.
 
     Examples
     --------
-    >>> choices = Choices(2, any_length=False, commands={}, destinations=0, destination_bits=0)
-    >>> spoiled(random.Random(5), choices, [[Packet(0, (5, 6))], []]).sent
+    >>> choices = FaultChoices(2, any_length=False, commands={}, destinations=0, destination_bits=0)
+    >>> spoil_run(random.Random(5), choices, [[Packet(0, (5, 6))], []]).sent
     [[Packet(number=0, words=(5,))], []]
     """
-    packets, commands = bad_packets(choices, sent), list(choices.commands)
+    packets, commands = possible_packet_faults(choices, sent), list(choices.commands)
     chosen = generator.randrange(len(packets) + len(commands))
     if chosen >= len(packets):
         name = commands[chosen - len(packets)]
-        return Spoiled(COMMAND_ERRORS[name], [[] for _ in sent], {name: choices.commands[name]})
+        return FaultyRun(COMMAND_ERRORS[name], [[] for _ in sent], {name: choices.commands[name]})
     error, change = packets[chosen]
     changed = [list(of_node) for of_node in sent]
     change(generator.choice([of_node for of_node in changed if of_node]), generator)
-    return Spoiled(error, changed, {})
+    return FaultyRun(error, changed, {})
 
 
-def bad_packets(choices: Choices, sent: Sequence[Sequence[Packet]]) -> list[tuple[int, Change]]:
+def possible_packet_faults(
+    choices: FaultChoices, sent: Sequence[Sequence[Packet]]
+) -> list[tuple[int, Change]]:
     """Return the faults that packets can have: pairs of an error and a change that causes it."""
 
-    def too_long(packets: list[Packet], generator: random.Random) -> None:
-        resize(packets, generator, choices.most + generator.randint(1, MORE))
+    def make_too_long(packets: list[Packet], generator: random.Random) -> None:
+        resize_packet(packets, generator, choices.most + generator.randint(1, MOST_EXTRA_WORDS))
 
-    def to_nobody(packets: list[Packet], generator: random.Random) -> None:
+    def send_to_nobody(packets: list[Packet], generator: random.Random) -> None:
         where = generator.randrange(len(packets))
         packets[where] = packets[where]._replace(number=choices.destinations)
 
-    found: list[tuple[int, Change]] = [(PACKETS, too_long)]
+    found: list[tuple[int, Change]] = [(PACKETS, make_too_long)]
     if sum(map(len, sent)) > 1 or not choices.any_length:
-        found.append((PACKETS, unequal))
+        found.append((PACKETS, make_unequal))
     if choices.destinations:
-        found.append((DESTINATION, to_the_same))
+        found.append((DESTINATION, repeat_destination))
         if choices.destinations < 1 << choices.destination_bits:
-            found.append((DESTINATION, to_nobody))
+            found.append((DESTINATION, send_to_nobody))
     return found
 
 
-def unequal(packets: list[Packet], generator: random.Random) -> None:
+def make_unequal(packets: list[Packet], generator: random.Random) -> None:
     """Make one packet a word shorter than all others, or longer if packets have one word."""
     length = len(packets[0].words)
-    resize(packets, generator, length - 1 if length > 1 else 2)
+    resize_packet(packets, generator, length - 1 if length > 1 else 2)
 
 
-def to_the_same(packets: list[Packet], generator: random.Random) -> None:
+def repeat_destination(packets: list[Packet], generator: random.Random) -> None:
     """Send two packets to one destination."""
     first, second = generator.sample(range(len(packets)), 2)
     packets[first] = packets[first]._replace(number=packets[second].number)
 
 
-def resize(packets: list[Packet], generator: random.Random, length: int) -> None:
+def resize_packet(packets: list[Packet], generator: random.Random, length: int) -> None:
     """Give a random packet another length."""
     where = generator.randrange(len(packets))
     words = packets[where].words * (length + 1)

@@ -1,8 +1,12 @@
 """Proof of a fabric with streams.
 
-Modules are proved by induction (`stream_harnesses`), packet tables and wires by comparison with the
-program and the plan of the netlist (`stream_claims`), and whole runs by symbolic simulation
-(`torusfabric.adapters.streams.claims.whole_runs`).
+The proof has three parts:
+
+- Each module keeps its claims, by induction (`stream_harnesses`).
+- The packet tables agree with the program, and the wires with the plan of the netlist
+  (`stream_claims`).
+- Whole runs of the core deliver the right words, by symbolic simulation
+  (`torusfabric.adapters.streams.claims.whole_runs`).
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....contract.claims import Claim
-from ..sections import levels
+from ..sections import tree_levels
 from .commands import commands_harness
 from .control import control_harness
 from .loader import loader_harness
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from ....rtl import Fabric
     from ....verilog.design import Design
 
-__all__ = ["between_harnesses", "stream_claims", "stream_harnesses"]
+__all__ = ["tree_and_crossing_harnesses", "stream_claims", "stream_harnesses"]
 
 
 def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
@@ -42,18 +46,18 @@ def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """
     modules = fabric.netlist.modules
 
-    def shape(name: str) -> Any:
+    def engine_shape(name: str) -> Any:
         return modules[name]().shape
 
-    yield loader_harness(design, shape("loader"))
-    yield unloader_harness(design, shape("unloader"))
-    yield control_harness(design, fabric.program, levels=levels(fabric.nodes))
+    yield loader_harness(design, engine_shape("loader"))
+    yield unloader_harness(design, engine_shape("unloader"))
+    yield control_harness(design, fabric.program, levels=tree_levels(fabric.nodes))
     if "commands" in modules:
-        yield commands_harness(design, shape("commands"))
-    yield from between_harnesses(fabric, design)
+        yield commands_harness(design, engine_shape("commands"))
+    yield from tree_and_crossing_harnesses(fabric, design)
 
 
-def between_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
+def tree_and_crossing_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """Yield the harnesses of readiness tree and crossings."""
     for name in fabric.netlist.modules:
         if name.startswith("readiness"):

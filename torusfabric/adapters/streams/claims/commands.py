@@ -1,8 +1,13 @@
 """Claims about `Commands`: each command gets one status, in order, and the run that it requests.
 
-The model follows one arbitrary command, from its last word to the last word of its status, and
-counts the commands ahead of it. This number determines the state of the command: taken, waiting for
-its run, under way, or a waiting status.
+The model follows one arbitrary command, from its last word to the last word of its status. It
+counts the commands ahead, whose statuses have not been sent. This number and the numbers of
+commands in each state determine the state of the followed command::
+
+    taken        received, neither put nor refused
+    waiting      put; its run has not begun
+    running      its run is under way
+    shown        its status is in the queue of statuses
 """
 
 from __future__ import annotations
@@ -10,9 +15,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ....proof.model import Model, by_value, stays, within
+from ....proof.model import HarnessBuilder, is_stable, select_by_value, vector_field
 from ....rtl.run_choices import RunError
-from ..ports import COMMAND, COMMAND_BITS, STATUS
+from ..ports import COMMAND_BITS, COMMAND_WORDS, STATUS_WORDS
 from .engines import section_of
 
 if TYPE_CHECKING:
@@ -33,10 +38,10 @@ def commands_harness(design: Design, shape: CommandShape) -> Harness:
     shape : CommandShape
         Parameters of the module.
     """
-    model = Model(design, "commands")
+    model = HarnessBuilder(design, "commands")
     # Runs. One may begin in the cycle before `run_over` reports the end of another.
-    model.register("begun", "begun + run_begins", 2)
-    model.register("running", "running + run_begins - run_over", 2)
+    model.add_register("begun", "begun + run_begins", 2)
+    model.add_register("running", "running + run_begins - run_over", 2)
     next_is_there = "load_valid[begun[0]] && $past(load_valid)[begun[0]]"
     model.assume(f"!run_begins || (may_begin && !(steady && $past(run_begins)) && {next_is_there})")
     model.assume("!run_over || running != 0")
@@ -47,50 +52,53 @@ def commands_harness(design: Design, shape: CommandShape) -> Harness:
     model.claim("knows_that_a_run_began", "has_begun == (steady && $past(run_begins))")
     _add_collection(model)
     _add_counts(model, shape)
-    _add_tracked(model, shape)
+    _add_followed_command(model, shape)
     _claim_refusals(model, shape)
     _claim_statuses(model)
-    _claim_facts(model, shape)
-    return model.harness(
+    _claim_stable_choices(model, shape)
+    return model.make_harness(
         "every command is answered by one status, in order, and its run has the choices of the "
         "command",
         cycles=2,
     )
 
 
-def _add_collection(model: Model) -> None:
-    """Add the words of the command that is being received."""
-    model.wire("beat", "tvalid && tready")
-    model.wire("accepted", "beat && tlast")
-    model.wire("more_beats", f"beats + 3'(beat && beats <= {len(COMMAND)})", 3)
-    model.register("beats", "accepted ? 0 : more_beats", 3)
+def _add_collection(model: HarnessBuilder) -> None:
+    """Add the words of the command that is being received, and claim that `Commands` has the same.
+
+    The registers ``beats`` and ``word_..`` are those of the model.
+    """
+    model.add_wire("beat", "tvalid && tready")
+    model.add_wire("accepted", "beat && tlast")
+    model.add_wire("more_beats", f"beats + 3'(beat && beats <= {len(COMMAND_WORDS)})", 3)
+    model.add_register("beats", "accepted ? 0 : more_beats", 3)
     # Words of the last packet that was received.
-    model.register("its_beats", "accepted ? more_beats : its_beats", 3)
+    model.add_register("its_beats", "accepted ? more_beats : its_beats", 3)
     same = []
-    for k, name in enumerate(COMMAND):
-        model.wire(f"now_{name}", f"beat && beats == {k} ? tdata : word_{name}", COMMAND_BITS)
-        model.register(f"word_{name}", f"accepted ? 0 : now_{name}", COMMAND_BITS)
+    for k, name in enumerate(COMMAND_WORDS):
+        model.add_wire(f"now_{name}", f"beat && beats == {k} ? tdata : word_{name}", COMMAND_BITS)
+        model.add_register(f"word_{name}", f"accepted ? 0 : now_{name}", COMMAND_BITS)
         same.append(f"command_{name} == word_{name}")
-    model.claims({
+    model.claim_all({
         "takes_one_command_at_a_time": "tready == !there",
         "collects_beats": f"there || (number == beats && {' && '.join(same)})",
         "knows_how_many_beats_there_were": "!there || number == its_beats",
         "collects_nothing_beside": "!there || (beats == 0 && "
-        + " && ".join(f"word_{name} == 0" for name in COMMAND) + ")",
+        + " && ".join(f"word_{name} == 0" for name in COMMAND_WORDS) + ")",
     })  # fmt: skip
 
 
-def _add_counts(model: Model, shape: CommandShape) -> None:
+def _add_counts(model: HarnessBuilder, shape: CommandShape) -> None:
     """Add the number of commands in each state."""
     section = section_of("begun", shape.facts.sections)
-    model.wire("put", "there && fine && waiting != 2")
-    model.wire("refused", "there && !fine && waiting == 0 && running == 0 && may_begin")
-    model.wire("resolved", "refused || run_over")
-    model.wire("leaves", "status_tvalid && status_tready && status_tlast")
-    model.register("taken", "accepted ? 1 : put || refused ? 0 : taken")
-    model.register("waiting", "waiting + put - run_begins", 2)
-    model.register("shown", "shown + resolved - leaves", 2)
-    model.claims({
+    model.add_wire("put", "there && fine && waiting != 2")
+    model.add_wire("refused", "there && !fine && waiting == 0 && running == 0 && may_begin")
+    model.add_wire("resolved", "refused || run_over")
+    model.add_wire("leaves", "status_tvalid && status_tready && status_tlast")
+    model.add_register("taken", "accepted ? 1 : put || refused ? 0 : taken")
+    model.add_register("waiting", "waiting + put - run_begins", 2)
+    model.add_register("shown", "shown + resolved - leaves", 2)
+    model.claim_all({
         "counts_commands": "there == taken && waiting < 3 && shown < 3",
         "counts_runs": f"under_way == 3'(waiting) + running && next_section == {section} && "
                        "odd == (begun[0] ^ waiting[0]) && running < 3",
@@ -102,38 +110,44 @@ def _add_counts(model: Model, shape: CommandShape) -> None:
     })  # fmt: skip
 
 
-def _add_tracked(model: Model, shape: CommandShape) -> None:
-    """Add an arbitrary command that is followed, and the number of commands ahead of it."""
-    model.free("follow")
-    model.wire("begins_here", "accepted && follow && !followed")
-    model.wire("first", "followed && ahead == 0")
-    model.register("followed", "begins_here || (followed && !(first && leaves))")
-    model.wire("outstanding", "taken + waiting + running + shown", 3)
-    model.register("ahead", "begins_here ? outstanding - leaves : ahead - leaves", 3)
-    for name in COMMAND:
-        model.register(f"its_{name}", f"begins_here ? now_{name} : its_{name}", COMMAND_BITS)
-    model.wire("its_form", _form(shape), 32)
-    model.wire("is_taken", "followed && ahead == shown + running + waiting")
+def _add_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
+    """Add the followed command, the number of commands ahead of it, and its state.
+
+    The free value ``follow`` lets the solver choose the command.
+    """
+    model.add_free_value("follow")
+    model.add_wire("begins_here", "accepted && follow && !followed")
+    model.add_wire("first", "followed && ahead == 0")
+    model.add_register("followed", "begins_here || (followed && !(first && leaves))")
+    model.add_wire("outstanding", "taken + waiting + running + shown", 3)
+    model.add_register("ahead", "begins_here ? outstanding - leaves : ahead - leaves", 3)
+    for name in COMMAND_WORDS:
+        model.add_register(f"its_{name}", f"begins_here ? now_{name} : its_{name}", COMMAND_BITS)
+    model.add_wire("its_form", _followed_form(shape), 32)
+    model.add_wire("is_taken", "followed && ahead == shown + running + waiting")
     for k in range(2):
-        model.wire(
+        model.add_wire(
             f"waits_{k}",
             f"followed && !is_taken && ahead == shown + running + {k} && waiting > {k}",
         )
-    model.wire("its_newest", "followed && running != 0 && ahead == shown + running - 1")
-    model.wire("runs", "followed && running != 0 && ahead == shown")
-    barrier = f"its_form == {shape.forms - 1}" if shape.barrier else "1'b0"
-    model.wire("its_status", "runs && run_over || is_taken && refused")
-    model.register("its_error", "its_status ? (run_over ? error : refusal) : its_error", 4)
-    model.register(
+    model.add_wire("its_newest", "followed && running != 0 && ahead == shown + running - 1")
+    model.add_wire("runs", "followed && running != 0 && ahead == shown")
+    barrier = f"its_form == {shape.n_forms - 1}" if shape.barrier else "1'b0"
+    model.add_wire("its_status", "runs && run_over || is_taken && refused")
+    model.add_register("its_error", "its_status ? (run_over ? error : refusal) : its_error", 4)
+    model.add_register(
         "its_cycles",
         f"its_status ? (run_over && error == 0 && !({barrier}) ? cycles : 0) : its_cycles", 32,
     )  # fmt: skip
-    model.wire("is_shown", "followed && ahead < shown")
-    _claim_tracked(model, shape)
+    model.add_wire("is_shown", "followed && ahead < shown")
+    _claim_followed_command(model, shape)
 
 
-def _form(shape: CommandShape) -> str:
-    """Return the form of the followed command; length 0 selects the form for longest messages."""
+def _followed_form(shape: CommandShape) -> str:
+    """Return the form of the followed command, in Verilog.
+
+    Length 0 selects the form for the longest messages.
+    """
     of_modes = []
     for ranges in shape.choices.served:
         cases = [
@@ -146,49 +160,58 @@ def _form(shape: CommandShape) -> str:
     return " : ".join([*cases, last])
 
 
-def _kept(name: str) -> str:
-    """Return the model signal for a word of the followed command: the form in place of the mode."""
+def _model_signal(name: str) -> str:
+    """Return the model signal that corresponds to a stored word of the followed command.
+
+    `Commands` stores the form in place of the mode.
+    """
     return "its_form" if name == "mode" else f"its_{name}"
 
 
-def _claim_tracked(model: Model, shape: CommandShape) -> None:
+def _claim_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
     """Claim that the followed command keeps its contents in every state."""
-    bits = {name: width for name, width in shape.bits.items() if width}
+    bits = {name: width for name, width in shape.stored_bits.items() if width}
     held = {"mode": "load_mode", "root": "load_root"}
     claims = {
-        "is_somewhere":
-            "!followed || is_taken || waits_0 || waits_1 || runs || its_newest || is_shown",
-        "is_ahead_of_what_came_later":
-            "!followed || ahead < outstanding",
+        "is_somewhere": (
+            "!followed || is_taken || waits_0 || waits_1 || runs || its_newest || is_shown"
+        ),
+        "is_ahead_of_what_came_later": "!followed || ahead < outstanding",
         "takes_the_command": "!is_taken || (taken && "
-        + " && ".join(f"command_{name} == its_{name}" for name in COMMAND) + ")",
-        "runs_in_a_mode_that_there_is":
-            f"!(waits_0 || waits_1 || runs || its_newest) || its_mode < {shape.choices.modes} "
-            f"&& its_form < {shape.forms}",
-        "runs_under_its_tag":
-            "!runs || (has_begun && running == 1) || run_tag == its_tag",
-        "begins_under_its_tag":
-            f"!(has_begun && its_newest) || {within('tag_under_way', '!begun[0]', 32)} == its_tag",
-    }  # fmt: skip
+        + " && ".join(f"command_{name} == its_{name}" for name in COMMAND_WORDS)
+        + ")",
+        "runs_in_a_mode_that_there_is": (
+            "!(waits_0 || waits_1 || runs || its_newest) || "
+            f"its_mode < {shape.choices.n_modes} && its_form < {shape.n_forms}"
+        ),
+        "runs_under_its_tag": "!runs || (has_begun && running == 1) || run_tag == its_tag",
+        "begins_under_its_tag": (
+            "!(has_begun && its_newest) || "
+            f"{vector_field('tag_under_way', '!begun[0]', 32)} == its_tag"
+        ),
+    }
     for k in range(2):
         parity = "begun[0]" if k == 0 else "!begun[0]"
         for name, width in bits.items():
             register = held.get(name, f"{name}_under_way")
             claims[f"keeps_its_{name}_{k}"] = (
-                f"!waits_{k} || {within(register, parity, width)} == {width}'({_kept(name)})"
+                f"!waits_{k} || {vector_field(register, parity, width)} == "
+                f"{width}'({_model_signal(name)})"
             )
     if "run_idle" in model.widths:
         claims["follows_no_barrier_at_once"] = (
-            f"!runs || its_newest || (!run_idle && its_form != {shape.forms - 1})"
+            f"!runs || its_newest || (!run_idle && its_form != {shape.n_forms - 1})"
         )
-        claims["knows_barriers"] = f"!its_newest || run_idle == (its_form == {shape.forms - 1})"
+        claims["knows_barriers"] = f"!its_newest || run_idle == (its_form == {shape.n_forms - 1})"
     claims |= {
-        f"runs_with_its_{name}":
-            f"!(run_begins && waits_0) || {name} == {bits[name]}'({_kept(name)})"
-        for name in ("mode", "root", "operation") if name in bits
-    }  # fmt: skip
-    if model.has("barrier"):
-        barrier = shape.forms - 1
+        f"runs_with_its_{name}": (
+            f"!(run_begins && waits_0) || {name} == {bits[name]}'({_model_signal(name)})"
+        )
+        for name in ("mode", "root", "operation")
+        if name in bits
+    }
+    if model.has_name("barrier"):
+        barrier = shape.n_forms - 1
         claims["tells_barriers"] = f"!(run_begins && waits_0) || barrier == (its_form == {barrier})"
         claims["asks_for_its_length"] = (
             f"!(run_begins && waits_0) || wanted == (its_form == {barrier} ? 1 : "
@@ -198,25 +221,25 @@ def _claim_tracked(model: Model, shape: CommandShape) -> None:
         claims["asks_for_its_length"] = (
             f"!(run_begins && waits_0) || wanted == {bits['length']}'(its_length)"
         )
-    model.claims(claims)
+    model.claim_all(claims)
 
 
-def _claim_refusals(model: Model, shape: CommandShape) -> None:
+def _claim_refusals(model: HarnessBuilder, shape: CommandShape) -> None:
     """Claim that invalid commands are refused, with a right error number."""
-    modes = shape.choices.modes
+    modes = shape.choices.n_modes
     mode = f"command_mode[{max(shape.mode_bits, 1) - 1}:0]"
-    model.wire("bad_mode", f"command_mode >= {modes}")
-    roots = by_value([count or 0 for count in shape.choices.roots], mode)
-    model.wire("bad_root", f"{roots} != 0 && command_root >= {roots}")
+    model.add_wire("bad_mode", f"command_mode >= {modes}")
+    roots = select_by_value([count or 0 for count in shape.choices.roots], mode)
+    model.add_wire("bad_root", f"{roots} != 0 && command_root >= {roots}")
     fits = f"command_length <= {shape.most}"
     if not shape.choices.lengths:
         fits = f"command_length == 0 || command_length == {shape.most}"
-    model.wire("bad_length", f"!({fits})")
-    known = by_value(shape.operations, mode)
+    model.add_wire("bad_length", f"!({fits})")
+    known = select_by_value(shape.operator_counts, mode)
     bad_operation = f"{known} != 0 && command_operation >= {known}"
-    model.wire("bad_operation", bad_operation if shape.operation_bits else "1'b0")
-    model.wire("bad_words", f"its_beats != {len(COMMAND)}")
-    model.wire("fine", "!bad_mode && !bad_root && !bad_length && !bad_operation && !bad_words")
+    model.add_wire("bad_operation", bad_operation if shape.operation_bits else "1'b0")
+    model.add_wire("bad_words", f"its_beats != {len(COMMAND_WORDS)}")
+    model.add_wire("fine", "!bad_mode && !bad_root && !bad_length && !bad_operation && !bad_words")
     kinds = {"root": RunError.ROOT, "length": RunError.LENGTH, "operation": RunError.OPERATION}
     allowed = [f"refusal == {int(RunError.COMMAND)} && bad_words"]
     allowed += [f"refusal == {int(RunError.MODE)} && bad_mode && !bad_words"]
@@ -224,23 +247,23 @@ def _claim_refusals(model: Model, shape: CommandShape) -> None:
         f"refusal == {int(error)} && bad_{name} && !bad_mode && !bad_words"
         for name, error in kinds.items()
     ]
-    model.claims({
+    model.claim_all({
         "refuses_what_there_is_not": "!there || (refusal == 0) == fine",
         "says_why_it_refuses": f"!there || fine || {' || '.join(f'({each})' for each in allowed)}",
     })  # fmt: skip
 
 
-def _claim_statuses(model: Model) -> None:
+def _claim_statuses(model: HarnessBuilder) -> None:
     """Claim the rules of AXI-Stream, and the words of a status."""
-    last = len(STATUS) - 1
+    last = len(STATUS_WORDS) - 1
     moves = "status_tvalid && status_tready"
-    model.register("words", f"{moves} ? (words == {last} ? 0 : words + 1) : words", 2)
+    model.add_register("words", f"{moves} ? (words == {last} ? 0 : words + 1) : words", 2)
     waits = "status_tvalid && !status_tready"
     entry = "{its_cycles, its_error, its_tag}"
     said = "words == 0 ? its_tag : words == 1 ? its_error : its_cycles"
-    model.claims({
+    model.claim_all({
         "status_tvalid_stays_until_tready": f"!steady || !$past({waits}) || status_tvalid",
-        "status_is_stable": stays("{status_tlast, status_tdata}", waits),
+        "status_is_stable": is_stable("{status_tlast, status_tdata}", waits),
         "shows_a_status_while_there_is_one": "status_tvalid == (shown != 0)",
         "ends_a_status_after_its_words": f"status_tlast == (words == {last})",
         "counts_words": f"status_beat == words && words <= {last} && (shown != 0 || words == 0)",
@@ -253,7 +276,7 @@ def _claim_statuses(model: Model) -> None:
     })  # fmt: skip
 
 
-def _claim_facts(model: Model, shape: CommandShape) -> None:
+def _claim_stable_choices(model: HarnessBuilder, shape: CommandShape) -> None:
     """Claim that the choices of a run are stable while nodes use them."""
     bits = {"mode": shape.facts.form_bits, "root": shape.facts.root_bits}
     sections = shape.facts.sections
@@ -261,12 +284,12 @@ def _claim_facts(model: Model, shape: CommandShape) -> None:
     for name, width in bits.items():
         if not width:
             continue
-        for odd, now, then in model.parts(f"load_{name}", 2, width):
+        for odd, now, then in model.vector_fields(f"load_{name}", 2, width):
             model.claim(
                 f"keeps_{name}_while_it_is_loaded_{odd}",
                 f"!steady || !load_valid[{odd}] || !$past(load_valid[{odd}]) || {now} == {then}",
             )
-        for section, now, then in model.parts(f"unload_{name}", sections.count, width):
+        for section, now, then in model.vector_fields(f"unload_{name}", sections.n_sections, width):
             model.claim(
                 f"keeps_{name}_while_it_is_unloaded_{section}",
                 f"!steady || {now} == "
@@ -274,15 +297,15 @@ def _claim_facts(model: Model, shape: CommandShape) -> None:
             )
     for odd in range(2):
         begins = f"$past(run_begins && begun[0] == {odd})"
-        model.claims({
+        model.claim_all({
             f"waits_for_its_run_{odd}":
                 f"!steady || !$past(load_valid[{odd}]) || load_valid[{odd}] || {begins}",
             f"leaves_with_its_run_{odd}": f"!steady || !{begins} || !load_valid[{odd}]",
         })  # fmt: skip
     if shape.facts.form_bits:
-        forms, width = shape.forms, shape.facts.form_bits
-        known = [f"(!load_valid[{odd}] || {within('load_mode', str(odd), width)} < {forms})"
+        forms, width = shape.n_forms, shape.facts.form_bits
+        known = [f"(!load_valid[{odd}] || {vector_field('load_mode', str(odd), width)} < {forms})"
                  for odd in range(2)]  # fmt: skip
-        known += [f"{within('unload_mode', str(section), width)} < {forms}"
-                  for section in range(sections.count)]  # fmt: skip
+        known += [f"{vector_field('unload_mode', str(section), width)} < {forms}"
+                  for section in range(sections.n_sections)]  # fmt: skip
         model.claim("knows_the_modes", " && ".join(known))

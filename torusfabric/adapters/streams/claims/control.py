@@ -1,16 +1,17 @@
 """Claims about the control: the conditions for begin and end of runs, and its outputs to the nodes.
 
-The model has one node, all other nodes, and the readiness tree, see
-`torusfabric.adapters.streams.claims.readiness`. The core of the model may end a run at any time.
+The model has one node, one free signal for all other nodes, and the readiness tree; see
+`torusfabric.adapters.streams.claims.readiness`. It also has a core, which may end a run at any
+time.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....proof.model import Model
-from ..hardware import LEAD
-from .engines import cases
+from ....proof.model import HarnessBuilder
+from ..hardware import LEAD_CYCLES
+from .engines import choose_by_form
 from .readiness import add_nodes, claim_facts
 
 if TYPE_CHECKING:
@@ -33,14 +34,14 @@ def control_harness(design: Design, program: Program | None, *, levels: int) -> 
     levels : int
         Registers of the readiness tree between nodes and control.
     """
-    model = Model(design, "stream_control")
+    model = HarnessBuilder(design, "stream_control")
     add_nodes(model, levels)
     _add_core(model)
     _claim_runs(model, round_trip=levels + 1)
     claim_facts(model)
-    if model.has("last") and program is not None:
+    if model.has_name("last") and program is not None:
         _claim_blocks(model, program)
-    return model.harness(
+    return model.make_harness(
         "a run begins only when every node has a good message and room for the result, ends "
         "once, and has the length of all packets; nodes are informed of both, and of dropped "
         "packets",
@@ -48,44 +49,46 @@ def control_harness(design: Design, program: Program | None, *, levels: int) -> 
     )
 
 
-def _add_core(model: Model) -> None:
-    """Add a model of the core: it ends each run once, and asserts `ends` `LEAD` cycles before.
+def _add_core(model: HarnessBuilder) -> None:
+    """Add a model of the core: it ends each run once, `LEAD_CYCLES` after it has asserted `ends`.
 
-    If a run begins in the last cycle of another, `busy` rises one cycle later. The proof of whole
-    runs shows that the core behaves so.
+    If a run begins in the last cycle of another, `busy` rises one cycle later than usual. The proof
+    of whole runs shows that the core behaves so.
     """
-    model.wire("accepted", "start && idle")
-    model.register("carried_out", "accepted || (carried_out && !ends)")
-    for cycle in range(1, LEAD + 1):
-        model.register(f"ends_{cycle}", "ends" if cycle == 1 else f"ends_{cycle - 1}")
-    model.register("core_runs", f"accepted || (core_runs && !ends_{LEAD})")
-    model.register("followed", f"accepted && ends_{LEAD}")
-    model.drive("busy", "core_runs && !followed")
-    model.drive("ending", f"ends_{LEAD - 1}")
-    model.drive("idle", f"!core_runs || ends_{LEAD}")
-    stages = " + ".join(["0", "carried_out", *(f"ends_{cycle}" for cycle in range(1, LEAD + 1))])
+    model.add_wire("accepted", "start && idle")
+    model.add_register("carried_out", "accepted || (carried_out && !ends)")
+    for cycle in range(1, LEAD_CYCLES + 1):
+        model.add_register(f"ends_{cycle}", "ends" if cycle == 1 else f"ends_{cycle - 1}")
+    model.add_register("core_runs", f"accepted || (core_runs && !ends_{LEAD_CYCLES})")
+    model.add_register("followed", f"accepted && ends_{LEAD_CYCLES}")
+    model.drive_input("busy", "core_runs && !followed")
+    model.drive_input("ending", f"ends_{LEAD_CYCLES - 1}")
+    model.drive_input("idle", f"!core_runs || ends_{LEAD_CYCLES}")
+    stages = " + ".join(
+        ["0", "carried_out", *(f"ends_{cycle}" for cycle in range(1, LEAD_CYCLES + 1))]
+    )
     model.claim("follows_the_run_of_the_core", f"{stages} == core_runs")
     model.claim("shows_a_run_at_once", "!followed || carried_out")
     model.assume("!ends || carried_out")
     model.assume("!ends || !(steady && $past(run_begins))")
 
 
-def _claim_runs(model: Model, *, round_trip: int) -> None:
+def _claim_runs(model: HarnessBuilder, *, round_trip: int) -> None:
     """Claim the conditions under which runs begin and end.
 
     After the begin of a run, the readiness of nodes is valid again after `round_trip` cycles.
     """
     wrong = "bad != 0"
-    if model.has("wanted") and model.has("last"):
+    if model.has_name("wanted") and model.has_name("last"):
         wrong += " || (wanted != 0 && wanted != last + 1)"
-    model.wire("wrong", wrong)
-    model.wire("only_waits", "barrier" if model.has("barrier") else "1'b0")
-    model.wire("allowed", "may_begin" if model.has("may_begin") else "1'b1")
+    model.add_wire("wrong", wrong)
+    model.add_wire("only_waits", "barrier" if model.has_name("barrier") else "1'b0")
+    model.add_wire("allowed", "may_begin" if model.has_name("may_begin") else "1'b1")
     heard = f"since == {round_trip}"
-    model.register("since", f"run_begins ? 0 : {heard} ? since : since + 1", 6)
-    model.register("begun", "begun + run_begins", 2)
-    model.register("ended", "ended + run_ends", 2)
-    model.wire("under_way", "begun != ended")
+    model.add_register("since", f"run_begins ? 0 : {heard} ? since : since + 1", 6)
+    model.add_register("begun", "begun + run_begins", 2)
+    model.add_register("ended", "ended + run_ends", 2)
+    model.add_wire("under_way", "begun != ended")
     claims = {
         "begins_when_every_node_is_ready": f"run_begins == (ready && {heard} && idle && allowed && "
             "((!wrong && !only_waits) || !busy))",
@@ -101,13 +104,13 @@ def _claim_runs(model: Model, *, round_trip: int) -> None:
         "ends_no_run_at_once": "!steady || !$past(run_begins) || !run_ends",
         "is_under_way_until_its_end": "under_way == (carried_out || drops || over)",
         "begins_once": "!steady || !$past(run_begins) || !run_begins",
-        "counts_runs": f"section == begun[{model.width('section') - 1}:0] && "
+        "counts_runs": f"section == begun[{model.port_width('section') - 1}:0] && "
                        "2'(begun - ended) < 2",
         "clears_nodes_in_a_reset": "clear == rst",
     }  # fmt: skip
-    if model.has("run_over"):
-        # Commands assume the same.
-        model.register("running", "running + run_begins - run_over", 2)
+    if model.has_name("run_over"):
+        # The claims about `Commands` assume the same.
+        model.add_register("running", "running + run_begins - run_over", 2)
         claims |= {
             "ends_runs_that_have_begun": "!run_over || running != 0",
             "is_done_with_a_run_when_the_next_has_begun": "running != 2 || run_over",
@@ -116,26 +119,27 @@ def _claim_runs(model: Model, *, round_trip: int) -> None:
             "counts_what_runs": "was_busy == (steady && $past(busy)) && "
             "running == core_runs + (was_busy && !busy) + drops + over",
         }
-    model.claims(claims)
+    model.claim_all(claims)
 
 
-def _claim_blocks(model: Model, program: Program) -> None:
-    """Claim that `last_flit` is the number of the last flit of a block.
+def _claim_blocks(model: HarnessBuilder, program: Program) -> None:
+    """Claim that the output `last_flit` is the number of the last flit of a block.
 
-    The flits of a packet go to its blocks in turn, in units of `unit` flits.
+    The flits of a packet go to its blocks in turn, in units of `unit` flits. So the last flit b of
+    the longest block satisfies ``(b + 1 - unit) * chunks <= last < (b + 1) * chunks``.
     """
     form, last, sampled = "0", "last", "start"
     if len(program.forms) > 1:
         # The form is known a cycle after the start.
         form, last, sampled = "last_entry", "$past(last)", "(steady && $past(start))"
         model.assume(f"last_entry < {len(program.forms)}")
-    following, ends = f"{model.width('last') + 10}'(last_flit + 1)", []
+    following, ends = f"{model.port_width('last') + 10}'(last_flit + 1)", []
     for each in program.forms:
-        chunks, unit = each.schedule.chunks, each.unit
+        chunks, unit = each.schedule.chunks, each.block_unit_flits
         end = (
             f"(({following} - {unit}) * {chunks} <= {last} && {following} * {chunks} > {last} && "
             f"(last_flit + 1) % {unit} == 0)"
         )
         ends.append("last_flit == 0" if each.loop.padded else end)
-    right = f"!{sampled} || {last} >= {program.flits} || {cases(ends, form)}"
+    right = f"!{sampled} || {last} >= {program.flits} || {choose_by_form(ends, form)}"
     model.claim("gives_the_core_the_last_flit_of_a_block", right)

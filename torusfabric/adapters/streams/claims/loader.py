@@ -1,25 +1,26 @@
 """Claims about loaders: each accepted word is written once, at its location.
 
-The model counts the words and packets of the message that is being loaded. A queue of the model
-holds faults and lengths of waiting messages. The written section is never that of a run under way,
-so a waiting message is not overwritten by later ones.
+The model counts the words and packets of the message that is being loaded, and keeps faults and
+lengths of waiting messages in a queue. The claims say that the loader has the same counts, and that
+the written section is never that of the run under way. So no later message overwrites the words of
+a run.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....proof.model import Model, by_value, within
+from ....proof.model import HarnessBuilder, select_by_value, vector_field
 from .engines import (
     add_runs,
-    add_words,
-    address_of,
-    fact,
-    field_of,
-    full_beats,
-    row_of,
+    add_word_position,
+    address_expression,
+    field_expression,
+    full_flit_keeps,
+    has_packets,
+    row_expression,
+    section_fact,
     section_of,
-    takes_part,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -40,75 +41,83 @@ def loader_harness(design: Design, shape: EngineShape) -> Harness:
     shape : EngineShape
         Parameters of the loaders.
     """
-    constants = ["sends", "position"] + ["row"] * (not shape.key_bits)
-    model = Model(design, "loader", constants=constants)
+    constants = ["sends", "position"] + ["row"] * (not shape.rom_address_bits)
+    model = HarnessBuilder(design, "loader", constants=constants)
     add_runs(model, shape.facts.sections, begins_if="loaded")
     _add_message(model, shape)
     _add_position(model, shape)
     _add_faults(model, shape)
     _add_queue(model, shape)
     _claim_writes(model, shape)
-    return model.harness(
+    return model.make_harness(
         "every accepted word is written once, at the address of its row, never into memory that "
         "a run uses; a message waits for its run, with its errors",
         cycles=4,
     )
 
 
-def _add_message(model: Model, shape: EngineShape) -> None:
+def _add_message(model: HarnessBuilder, shape: EngineShape) -> None:
     """Add the message that is being loaded, and the condition for accepting its words."""
     facts, sections = shape.facts, shape.facts.sections
-    bits = sections.number_bits
-    model.register("filling", "filling + ends", bits)
+    bits = sections.message_number_bits
+    model.add_register("filling", "filling + ends", bits)
     known = {"load_mode": facts.form_bits, "load_root": facts.root_bits}
     valid = "1'b1"
-    if model.has("load_valid"):
+    if model.has_name("load_valid"):
         valid = "load_valid[filling[0]]"
-        for odd, now, then in model.parts("load_valid", 2, 1):
+        for odd, now, then in model.vector_fields("load_valid", 2, 1):
             begins = f"$past(run_begins && begun[0] == {odd})"
             model.assume(f"!steady || !{then} || {now} || {begins}")
-        for name in filter(model.has, known):
-            for odd, now, then in model.parts(name, 2, known[name]):
+        for name in filter(model.has_name, known):
+            for odd, now, then in model.vector_fields(name, 2, known[name]):
                 stays = f"$past(load_valid[{odd}]) && load_valid[{odd}]"
                 model.assume(f"!steady || !({stays}) || {now} == {then}")
     for name, width in known.items():
-        value = fact(model, name, "filling[0]", width)
+        value = section_fact(model, name, "filling[0]", width)
         # Without a command the value is arbitrary, and no word is accepted.
-        model.wire(name.removeprefix("load_"), f"{valid} ? {value} : 0", max(width, 1))
+        model.add_wire(name.removeprefix("load_"), f"{valid} ? {value} : 0", max(width, 1))
     model.assume(f"mode < {len(shape.packets)}" if len(shape.packets) > 1 else "1")
-    model.wire("waiting", f"{bits}'(filling - begun)", bits)
+    model.add_wire("waiting", f"{bits}'(filling - begun)", bits)
     room, counts = "waiting < 2", ""
-    if sections.two:
+    if sections.has_two_sections:
         room = "2'(filling - ended) != 2"
         counts = " && occupied == 2'(filling - ended) && occupied < 3"
-    elif model.has("load_valid"):
+    elif model.has_name("load_valid"):
         model.assume("!steady || !$past(run_begins) || !load_valid[$past(begun[0])]")
-    model.wire("may", f"{room} && {valid}")
-    model.wire("takes_part", takes_part(shape, "sends", "mode", "root"))
-    model.wire("accepted", "tvalid && tready")
-    model.claims({
+    model.add_wire("may", f"{room} && {valid}")
+    model.add_wire("takes_part", has_packets(shape, "sends", "mode", "root"))
+    model.add_wire("accepted", "tvalid && tready")
+    model.claim_all({
         "accepts_while_there_is_room": "tready == (may && takes_part)",
         "counts_messages": f"number == filling{counts}",
         "counts_what_waits": f"waiting < 3 && {bits}'(begun - ended) < 2",
     })  # fmt: skip
 
 
-def _add_position(model: Model, shape: EngineShape) -> None:
-    """Add the numbers of the next word and packet. Words beyond the longest packet do not count."""
-    most, counts = shape.words.most, by_value([count - 1 for count in shape.counts], "mode")
-    model.wire("beyond", f"at == {most}")
-    model.register("at", "accepted ? (tlast ? 0 : beyond ? at : at + 1) : at", most.bit_length())
-    model.wire("ends_packet", "accepted && tlast")
-    model.wire("last_packet", f"its_packet == {counts}")
-    model.register(
+def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
+    """Add the numbers of the next word and packet, and claim that the loader has the same.
+
+    Words beyond the longest packet are not counted.
+    """
+    most, counts = (
+        shape.word_shape.most,
+        select_by_value([count - 1 for count in shape.packet_counts], "mode"),
+    )
+    model.add_wire("beyond", f"at == {most}")
+    model.add_register(
+        "at", "accepted ? (tlast ? 0 : beyond ? at : at + 1) : at", most.bit_length()
+    )
+    model.add_wire("ends_packet", "accepted && tlast")
+    model.add_wire("last_packet", f"its_packet == {counts}")
+    model.add_register(
         "its_packet",
         "ends_packet ? (last_packet ? 0 : its_packet + 1) : its_packet",
         max(shape.packet_bits, 1),
     )
-    model.wire("ends_message", "ends_packet && last_packet")
+    model.add_wire("ends_message", "ends_packet && last_packet")
     # The message of a node that sends nothing is complete at once.
-    model.wire("ends", "ends_message || (may && !takes_part)")
-    add_words(model, shape, "at", "mode", valid="!beyond")
+    model.add_wire("ends", "ends_message || (may && !takes_part)")
+    add_word_position(model, shape, "at", "mode", valid="!beyond")
     claims = {
         "counts_words": "beyond || index == at",
         "knows_what_is_beyond": f"full == beyond && at <= {most}",
@@ -116,14 +125,14 @@ def _add_position(model: Model, shape: EngineShape) -> None:
         "keeps_to_the_packets": f"!may || its_packet <= {counts}",
         "knows_the_last_word": f"at_last == (index == {most - 1})",
     }
-    if model.has("packet"):
+    if model.has_name("packet"):
         claims["counts_packets"] = "packet == its_packet"
-    model.claims(claims)
+    model.claim_all(claims)
 
 
-def _add_faults(model: Model, shape: EngineShape) -> None:
-    """Add the faults so far of the message that is being loaded."""
-    most, bits, full = shape.words.most, shape.flit_bits, full_beats(shape)
+def _add_faults(model: HarnessBuilder, shape: EngineShape) -> None:
+    """Add the faults of the message that is being loaded, and claim that the loader finds them."""
+    most, bits, full = shape.word_shape.most, shape.flit_bits, full_flit_keeps(shape)
     last, torn = "at", "0"
     if bits:
         flits = [f"tkeep == {keep} ? {bits}'d{k}" for k, keep in enumerate(full)]
@@ -131,119 +140,136 @@ def _add_faults(model: Model, shape: EngineShape) -> None:
         some = " || ".join(f"tkeep == {keep}" for keep in full[:-1])
         torn = f"tkeep != {full[-1]} && !(tlast && ({some}))"
     last_bits = most.bit_length() + bits
-    model.wire("last_flit_at", last, last_bits)
-    model.register(
+    model.add_wire("last_flit_at", last, last_bits)
+    model.add_register(
         "first_at", "ends_packet && its_packet == 0 ? last_flit_at : first_at", last_bits
     )
     wrong = f"last_flit_at != {shape.most_flits - 1}"
     if shape.any_length:
         too_long = f"last_flit_at >= {shape.most_flits}"
         wrong = f"({too_long} || (its_packet != 0 && last_flit_at != first_at))"
-    model.wire(
+    model.add_wire(
         "bad_length",
         f"bad_length_so_far || (accepted && ((!tlast && at == {most - 1}) || {torn})) || "
         f"(ends_packet && {wrong})",
     )
-    model.wire("bad_destination", f"bad_destination_so_far || {_bad_destination(model, shape)}")
+    model.add_wire("bad_destination", f"bad_destination_so_far || {_bad_destination(model, shape)}")
     for name in ("bad_length", "bad_destination"):
-        model.register(f"{name}_so_far", f"ends_message ? 0 : accepted ? {name} : {name}_so_far")
-    model.claims({
+        model.add_register(
+            f"{name}_so_far", f"ends_message ? 0 : accepted ? {name} : {name}_so_far"
+        )
+    model.claim_all({
         "calls_what_is_too_long_wrong": "!beyond || bad_length_so_far",
         "knows_what_is_wrong":
             "wrong_so_far == {bad_destination_so_far, bad_length_so_far}",
     })  # fmt: skip
-    if model.has("first_length"):
+    if model.has_name("first_length"):
         model.claim(
             "knows_the_first_length",
             "its_packet == 0 || bad_length_so_far || first_length == first_at",
         )
 
 
-def _bad_destination(model: Model, shape: EngineShape) -> str:
-    """Return, in Verilog, True for a destination that does not exist, or has had a packet."""
-    if not model.has("tdest"):
+def _bad_destination(model: HarnessBuilder, shape: EngineShape) -> str:
+    """Return an expression, in Verilog, that is true if the last packet has a wrong destination.
+
+    The destination does not exist, or has had a packet of this message.
+    """
+    if not model.has_name("tdest"):
         return "1'b0"
     # A destination with all bits set needs one bit more to be less than the number of them.
-    wrong = f"{{1'b0, tdest}} >= {by_value(shape.counts, 'mode')}"
+    wrong = f"{{1'b0, tdest}} >= {select_by_value(shape.packet_counts, 'mode')}"
     if shape.packet_bits:
         # A destination out of range may be taken for another one, as its message is faulty anyway.
-        most, size, at = max(shape.counts), 1 << shape.packet_bits, shape.packet_bits - 1
+        most, size, at = max(shape.packet_counts), 1 << shape.packet_bits, shape.packet_bits - 1
         seen = f"seen | ({size}'d1 << tdest[{at}:0])"
-        model.register("seen", f"ends_message ? 0 : ends_packet ? {seen} : seen", size)
+        model.add_register("seen", f"ends_message ? 0 : ends_packet ? {seen} : seen", size)
         model.claim("knows_its_destinations", f"sent == seen[{most - 1}:0]")
         wrong += f" || seen[tdest[{at}:0]]"
-    return f"(ends_packet && {by_value(shape.named, 'mode')} && ({wrong}))"
+    return f"(ends_packet && {select_by_value(shape.has_destinations, 'mode')} && ({wrong}))"
 
 
-def _add_queue(model: Model, shape: EngineShape) -> None:
-    """Add the facts about waiting messages: their faults, and their length."""
+def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
+    """Add the queue of waiting messages, with faults and length of each, and claim the outputs."""
     bits, length = 3 + shape.length_bits, ""
     if shape.length_bits:
         length = f"{shape.length_bits}'(its_packet == 0 ? last_flit_at : first_at), "
     faults = "takes_part, takes_part && bad_destination, takes_part && bad_length"
-    model.wire("known", f"{{{length}{faults}}}", bits)
-    model.wire("place", "waiting - run_begins", shape.facts.sections.number_bits)
-    model.register("known_0", "ends && place == 0 ? known : run_begins ? known_1 : known_0", bits)
-    model.register("known_1", "ends && place == 1 ? known : known_1", bits)
+    model.add_wire("known", f"{{{length}{faults}}}", bits)
+    model.add_wire("place", "waiting - run_begins", shape.facts.sections.message_number_bits)
+    model.add_register(
+        "known_0", "ends && place == 0 ? known : run_begins ? known_1 : known_0", bits
+    )
+    model.add_register("known_1", "ends && place == 1 ? known : known_1", bits)
     claims = {
         "loaded_while_a_message_waits": "loaded == (waiting != 0)",
         "tells_what_is_wrong": "!loaded || bad == known_0[1:0]",
         "knows_whether_two_wait": "both == (waiting == 2)",
-        "holds_the_message_behind": f"!both || ({_same('second', 'known_1', shape)})",
-        "holds_the_first_message": f"!loaded || ({_same('first', 'known_0', shape)})",
+        "holds_the_message_behind": f"!both || ({_equals_model('second', 'known_1', shape)})",
+        "holds_the_first_message": f"!loaded || ({_equals_model('first', 'known_0', shape)})",
     }
-    if shape.some:
+    if shape.has_idle_senders:
         claims["tells_whether_it_sends"] = "!loaded || counts == known_0[2]"
     if shape.length_bits:
         claims["tells_the_length"] = (
             "!loaded || !known_0[2] || known_0[0] || length == known_0 >> 3"
         )
-    if model.has("load_valid"):
+    if model.has_name("load_valid"):
         claims["waits_for_its_command"] = (
             "(waiting == 0 || load_valid[begun[0]]) && (waiting != 2 || load_valid == 3)"
         )
-    model.claims(claims)
+    model.claim_all(claims)
 
 
-def _same(register: str, known: str, shape: EngineShape) -> str:
-    """Return, in Verilog, True if a register equals the model; a faulty length does not matter."""
+def _equals_model(register: str, known: str, shape: EngineShape) -> str:
+    """Return an expression, in Verilog, that is true if a register equals an entry of the queue.
+
+    The length of a message with a length fault does not matter.
+    """
     same = f"{register}[2:0] == {known}[2:0]"
     if shape.length_bits:
         same += f" && (!{known}[2] || {known}[0] || {register} >> 3 == {known} >> 3)"
     return same
 
 
-def _claim_writes(model: Model, shape: EngineShape) -> None:
+def _claim_writes(model: HarnessBuilder, shape: EngineShape) -> None:
     """Claim that each accepted word, and nothing else, is written one cycle later."""
-    sections, table = shape.facts.sections, shape.table
-    model.wire("counts_word", "accepted && !beyond")
-    row = row_of(table, "tdest" if model.has("tdest") else "0", "mode")
-    model.wire("its_row", row, max(table.address_bits, 1))
-    model.wire("row_before", "$past(its_row)", max(table.address_bits, 1))
-    model.wire("mode_before", "$past(mode)", max(shape.facts.form_bits, 1))
+    sections, table = shape.facts.sections, shape.packet_table
+    model.add_wire("counts_word", "accepted && !beyond")
+    row = row_expression(table, "tdest" if model.has_name("tdest") else "0", "mode")
+    model.add_wire("its_row", row, max(table.address_bits, 1))
+    model.add_wire("row_before", "$past(its_row)", max(table.address_bits, 1))
+    model.add_wire("mode_before", "$past(mode)", max(shape.facts.form_bits, 1))
     bank, base = (
-        field_of(table, name, "row_before", "row", "mode_before") for name in ("bank", "base")
+        field_expression(table, name, "row_before", "row", "mode_before")
+        for name in ("bank", "base")
     )
     claims = {
         "writes_what_it_accepts_once": "write_enable == (steady && $past(counts_word))",
-        "writes_the_word": f"!write_enable || write_data == $past(tdata[{shape.port.width - 1}:0])",
+        "writes_the_word": (
+            f"!write_enable || write_data == $past(tdata[{shape.memory_port.width - 1}:0])"
+        ),
         "writes_to_the_right_bank": f"!write_enable || write_bank == {bank}",
-        "writes_to_the_right_address":
-            f"!write_enable || write_address == {address_of(shape, base, '$past(word_within)')}",
+        "writes_to_the_right_address": (
+            "!write_enable || write_address == "
+            f"{address_expression(shape, base, '$past(word_within)')}"
+        ),
         "writes_into_its_section": "!write_enable || write_section == $past(filling)",
-        "writes_what_no_run_reads":
-            f"!write_enable || !under_way || {section_of('write_section', sections)} != "
-            f"{section_of('ended', sections)}",
-        "writes_into_the_two_next_runs":
-            f"!write_enable || {sections.number_bits}'(write_section - begun) < 2",
-    }  # fmt: skip
-    if shape.key_bits:
+        "writes_what_no_run_reads": (
+            "!write_enable || !under_way || "
+            f"{section_of('write_section', sections)} != {section_of('ended', sections)}"
+        ),
+        "writes_into_the_two_next_runs": (
+            f"!write_enable || {sections.message_number_bits}'(write_section - begun) < 2"
+        ),
+    }
+    if shape.rom_address_bits:
         claims["asks_for_the_row_of_the_word"] = "!counts_word || key == its_row"
     if shape.keeps:
         mine = "1'b1"
-        if model.has("tdest"):
-            own = within("position", "mode", shape.facts.position_bits)
-            mine = f"(!{by_value(shape.named, 'mode')} || tdest == {own})"
+        if model.has_name("tdest"):
+            own = vector_field("position", "mode", shape.facts.position_bits)
+            mine = f"(!{select_by_value(shape.has_destinations, 'mode')} || tdest == {own})"
         claims["keeps_its_own_words"] = f"own_enable == (steady && $past(counts_word && {mine}))"
         claims["keeps_them_in_their_order"] = "!own_enable || own_index == $past(at)"
-    model.claims(claims)
+    model.claim_all(claims)

@@ -1,9 +1,9 @@
 """Claims about the readiness tree and the crossings, and a model of the nodes for the control.
 
-The model (`add_nodes`), which `torusfabric.adapters.streams.claims.control` uses, has one node with
-free outputs, which stands for any node. The only assumption: it stays ready until a run begins
-there. All other nodes together are one free signal. The tree is a delay of `levels` cycles. A run
-begins at the nodes one cycle later than at the control.
+The model of the nodes (`add_nodes`) is for `torusfabric.adapters.streams.claims.control`. It has
+one node with free outputs, which stands for any node, and one free signal for all others together.
+The only assumption is that the node stays ready until a run begins at the node. The tree is a delay
+of `levels` cycles. A run begins at the nodes one cycle later than at the control.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ....proof.model import Model, earlier, within
+from ....proof.model import HarnessBuilder, earlier_value, vector_field
 from ....rtl.run_choices import RunError
 
 if TYPE_CHECKING:
@@ -21,61 +21,68 @@ if TYPE_CHECKING:
 __all__ = ["add_nodes", "claim_facts", "crossing_harness", "tree_harness"]
 
 
-def add_nodes(model: Model, levels: int) -> None:
+def add_nodes(model: HarnessBuilder, levels: int) -> None:
     """Add a node, all other nodes, and a tree of `levels` registers to the model."""
-    model.register("arrives", "run_begins")
-    model.free("node_ready")
-    model.free("others_ready")
-    model.drive("ready", earlier("node_ready && others_ready", levels))
-    for name, bits in (("bad", 2), ("last", model.width("last"))):
+    model.add_register("arrives", "run_begins")
+    model.add_free_value("node_ready")
+    model.add_free_value("others_ready")
+    model.drive_input("ready", earlier_value("node_ready && others_ready", levels))
+    for name, bits in (("bad", 2), ("last", model.port_width("last"))):
         if bits:
-            model.free(f"node_{name}", bits)
-            model.free(f"others_{name}", bits)
+            model.add_free_value(f"node_{name}", bits)
+            model.add_free_value(f"others_{name}", bits)
     # A node is reset one cycle after the control; its outputs are arbitrary before.
-    model.wire("stays_ready", "steady && $past(steady && !rst && node_ready && !arrives)")
+    model.add_wire("stays_ready", "steady && $past(steady && !rst && node_ready && !arrives)")
     model.assume("!stays_ready || node_ready")
     model.assume("!stays_ready || node_bad == $past(node_bad)")
     bad = "node_bad | others_bad"
-    if model.has("last"):
-        model.fixed("node_sends")
+    if model.has_name("last"):
+        model.add_constant_value("node_sends")
         model.assume("!stays_ready || node_last == $past(node_last)")
         bad += " | (node_sends && node_last != others_last)"
-        model.drive("last", earlier("others_last", levels))
-    shown = earlier(bad, levels)
-    model.drive("bad", shown)
-    model.drive("good", f"{shown} == 0")
+        model.drive_input("last", earlier_value("others_last", levels))
+    shown = earlier_value(bad, levels)
+    model.drive_input("bad", shown)
+    model.drive_input("good", f"{shown} == 0")
 
 
-def _in_others(sections: Iterable[int], stays: Callable[[str], str]) -> str:
-    """Return the claim that `stays` holds for every section but that of the run just begun."""
+def _stays_in_others(sections: Iterable[int], stays: Callable[[str], str]) -> str:
+    """Return the claim that `stays` is true for every section except that of the run just begun.
+
+    `stays` returns a condition for the number of a section, both in Verilog.
+    """
     kept = (f"($past(section) == {k} || {stays(str(k))})" for k in sections)
     return f"!steady || ({' && '.join(kept)})"
 
 
-def claim_facts(model: Model) -> None:
-    """Claim that the facts about a run are right, and kept until the next run in its section."""
-    sections, bits = range(model.width("run_empty")), model.width("last")
+def claim_facts(model: HarnessBuilder) -> None:
+    """Claim the outputs of the control that describe a run: `error`, `run_empty`, `run_last`.
+
+    They are right one cycle after the begin of the run. The last two are kept until the next run in
+    the same section begins.
+    """
+    sections, bits = range(model.port_width("run_empty")), model.port_width("last")
     destination, packets = RunError.DESTINATION, RunError.PACKETS
     kind = f"(bad[1] ? {int(destination)} : {int(packets)})"
-    model.wire("error_of_run", f"wrong ? {kind} : 0", 4)
+    model.add_wire("error_of_run", f"wrong ? {kind} : 0", 4)
     begins = "steady && $past(run_begins)"
-    model.claims({
+    model.claim_all({
         "reports_the_right_error":
             "!steady || error == $past(run_begins ? error_of_run : error)",
         "says_what_is_empty": f"!({begins}) || run_empty[$past(section)] == $past(wrong)",
         "keeps_what_was_empty":
-            _in_others(sections, lambda k: f"run_empty[{k}] == $past(run_empty[{k}])"),
+            _stays_in_others(sections, lambda k: f"run_empty[{k}] == $past(run_empty[{k}])"),
         "keeps_the_last": "!steady || $past(run_begins) || run_empty == $past(run_empty)",
         "drops_what_a_node_calls_bad": f"!({begins}) || $past(wrong) || node_bad == 0",
     })  # fmt: skip
-    if model.has("last"):
-        model.claims({
+    if model.has_name("last"):
+        model.claim_all({
             "all_packets_have_the_length":
                 f"!({begins}) || $past(wrong) || !node_sends || "
-                f"{within('run_last', '$past(section)', bits)} == node_last",
+                f"{vector_field('run_last', '$past(section)', bits)} == node_last",
             "keeps_the_lengths":
-                _in_others(sections, lambda k: f"{within('run_last', k, bits)} == "
-                                               f"$past({within('run_last', k, bits)})"),
+                _stays_in_others(sections, lambda k: f"{vector_field('run_last', k, bits)} == "
+                                               f"$past({vector_field('run_last', k, bits)})"),
             "keeps_the_last_length": "!steady || $past(run_begins) || run_last == $past(run_last)",
         })  # fmt: skip
 
@@ -90,14 +97,14 @@ def tree_harness(design: Design, name: str) -> Harness:
     name : str
         Name of the module, such as ``readiness_8``.
     """
-    model = Model(design, name)
-    inputs, bits = model.width("bad") // 2, model.width("any_length")
-    if model.has("good"):
+    model = HarnessBuilder(design, name)
+    inputs, bits = model.port_width("bad") // 2, model.port_width("any_length")
+    if model.has_name("good"):
         for k in range(inputs):
-            model.assume(f"{model.word('good', k, 1)} == (bad[{2 * k + 1}:{2 * k}] == 0)")
-    sends = [model.word("sends", k, 1, ago=1) if model.has("sends") else "1'b1"
+            model.assume(f"{model.port_word('good', k, 1)} == (bad[{2 * k + 1}:{2 * k}] == 0)")
+    sends = [model.port_word("sends", k, 1, ago=1) if model.has_name("sends") else "1'b1"
              for k in range(inputs)]  # fmt: skip
-    lengths = [model.word("length", k, bits, ago=1) for k in range(inputs if bits else 0)]
+    lengths = [model.port_word("length", k, bits, ago=1) for k in range(inputs if bits else 0)]
     wrong = ["|".join(f"$past(bad)[{2 * k + bit}]" for k in range(inputs)) for bit in (0, 1)]
     if bits:
         differs = [
@@ -111,15 +118,15 @@ def tree_harness(design: Design, name: str) -> Harness:
                 f"shows_the_length_of_{k}",
                 f"!steady || any_bad[0] || !{sends[k]} || any_length == {lengths[k]}",
             )
-        if model.has("sends"):
+        if model.has_name("sends"):
             model.claim("shows_who_sends", f"!steady || any_sends == ({' || '.join(sends)})")
-    model.claims({
+    model.claim_all({
         "ready_if_all_are": "all_ready == &$past(ready)",
         "shows_that_none_is_bad": "!steady || none_bad == (any_bad == 0)",
         "shows_bad_lengths": f"!steady || any_bad[0] == ({wrong[0]})",
         "shows_bad_destinations": f"!steady || any_bad[1] == ({wrong[1]})",
     })  # fmt: skip
-    return model.harness(
+    return model.make_harness(
         "the output combines the reports of all nodes below, one cycle later", cycles=2
     )
 
@@ -152,14 +159,15 @@ def crossing_harness(design: Design, name: str) -> Harness:
     >>> crossing_harness(tf.emit(fabric), "s_axis_crossing").properties
     4
     """
-    model = Model(design, name)
-    model.drive("node_clk", "clk")
-    model.drive("node_rst", "rst")
+    model = HarnessBuilder(design, name)
+    model.drive_input("node_clk", "clk")
+    model.drive_input("node_rst", "rst")
     for each in POINTERS:
-        bits = model.width(each)
-        changed = model.wire(f"{each}_changed", f"{each}_gray ^ $past({each}_gray)", bits)
+        bits = model.port_width(each)
+        changed = model.add_wire(f"{each}_changed", f"{each}_gray ^ $past({each}_gray)", bits)
         model.claim(f"{each}_is_in_gray_code", f"{each}_gray == ({each} ^ ({each} >> 1))")
         one = f"$past({' || '.join(['rst', *RESETS])}) || !({changed} & ({changed} - 1'd1))"
         model.claim(f"one_bit_of_{each}_changes", one)
-    return model.harness("counters that the other clock reads change one bit at a time",
-                         cycles=2)  # fmt: skip
+    return model.make_harness(
+        "counters that the other clock reads change one bit at a time", cycles=2
+    )

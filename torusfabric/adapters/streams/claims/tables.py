@@ -1,7 +1,7 @@
-"""Claim about packet tables: an engine accesses each word at its location in the core.
+"""Check of packet tables: an engine accesses each word at its location in the core.
 
 Bank and address of a word are decoded from its row in the packet table, and compared with the
-locations that the program gives.
+location that the core gives.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....proof.report import refuted
+from ....proof.report import make_refutation
 
 if TYPE_CHECKING:
     from ....rtl.core import Core
@@ -37,13 +37,13 @@ def check_tables(core: Core, shape: EngineShape) -> int:
         Number of words that were checked.
     """
     program, count = core.program, 0
-    fields = {name: decoded_field(shape.table, name) for name in shape.table.fields}
+    fields = {name: decode_field(shape.packet_table, name) for name in shape.packet_table.fields}
     lengths = range(1, program.flits + 1) if program.any_length else [program.flits]
     for form, of_form in enumerate(program.forms):
-        for root in range(of_form.groups.size if of_form.any_root else 1):
+        for root in range(of_form.groups.group_size if of_form.any_root else 1):
             rows, within = _rows_and_steps(shape, form, root, -(-program.flits // core.beat))
             for length in lengths:
-                wanted, has = _wanted(core, shape, form, length, root)
+                wanted, has = _expected_fields(core, shape, form, length, root)
                 beats = has.shape[2]
                 found = {name: values[:, rows[:, :beats]] for name, values in fields.items()}
                 base, step = found.pop("base"), within[:beats]
@@ -57,16 +57,19 @@ def check_tables(core: Core, shape: EngineShape) -> int:
                             f"{name.capitalize()} of word {at[2]} of packet {at[1]} that node "
                             f"{at[0]} {shape.verb}s must be {right}, not {here}"
                         )
-                        raise refuted("packet tables", name, message)
+                        raise make_refutation("packet tables", name, message)
                 count += int(has.sum())
     return count
 
 
-def decoded_field(table: PacketTable, name: str) -> IntArray:
-    """Return a field of all rows, shape (nodes, rows), decoded from the sources of its bits."""
-    found, rows = np.zeros_like(table.rom_rows), np.arange(table.rows)
+def decode_field(table: PacketTable, name: str) -> IntArray:
+    """Return the values of a field that the hardware reads, shape (nodes, rows).
+
+    They are assembled from the sources of the bits: constants, address bits and ROM bits.
+    """
+    found, rows = np.zeros_like(table.rom_rows), np.arange(table.n_rows)
     for start, packets, blocks, places in zip(
-        table.starts, table.packet_bits, table.block_bits, table.places[name], strict=True
+        table.first_rows, table.packet_bits, table.block_bits, table.bit_sources[name], strict=True
     ):
         here = slice(start, start + (1 << packets + blocks))
         for bit, (kind, number) in enumerate(places):
@@ -80,19 +83,22 @@ def decoded_field(table: PacketTable, name: str) -> IntArray:
 def _rows_and_steps(
     shape: EngineShape, form: int, root: int, beats: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the row of each word of each packet, and the offset of the word in its block."""
-    words, packets, table = shape.words, shape.packets[form], shape.table
-    packet = np.array([root]) if packets.by_root else np.arange(packets.count)
+    """Return the row of each word of each packet, and the offset of each word in its block.
+
+    The shapes are (packets, words) and (words,).
+    """
+    words, packets, table = shape.word_shape, shape.packets[form], shape.packet_table
+    packet = np.array([root]) if packets.by_root else np.arange(packets.most_packets)
     index = np.arange(beats)
     if words.in_turn:
-        step, block = np.divmod(index, packets.blocks)
+        step, block = np.divmod(index, packets.n_blocks)
     else:
-        block, step = np.divmod(index, words.block if packets.blocks > 1 else beats)
-    rows: IntArray = table.starts[form] + (packet[:, None] << table.block_bits[form]) + block
+        block, step = np.divmod(index, words.block if packets.n_blocks > 1 else beats)
+    rows: IntArray = table.first_rows[form] + (packet[:, None] << table.block_bits[form]) + block
     return rows, step * packets.pitch
 
 
-def _wanted(
+def _expected_fields(
     core: Core, shape: EngineShape, form: int, length: int, root: int
 ) -> tuple[dict[str, IntArray], BoolArray]:
     """Return the expected fields of each word, and a flag for each word that exists.
@@ -101,10 +107,10 @@ def _wanted(
     """
     packets, received = shape.packets[form], shape.verb == "unload"
     first = core.beat * np.arange(-(-length // core.beat))
-    words = np.arange(packets.count)[:, None] * length + first
+    words = np.arange(packets.most_packets)[:, None] * length + first
     bank, address = (
         each.reshape(len(core.nodes), *words.shape)
-        for each in core.places(
+        for each in core.locate_words(
             received=received, form=form, words=words.ravel(), length=length, root=root
         )
     )
@@ -113,8 +119,8 @@ def _wanted(
             np.take_along_axis(each, packets.numbers[..., None], axis=1) for each in (bank, address)
         )
     own = np.array([memory.own for memory in core.rows.memories])[bank] & received
-    position = core.program.forms[form].groups.position[core.nodes]
-    here = packets.there & ((position == root) | (not packets.at_root))
+    position = core.program.forms[form].groups.position_of_node[core.nodes]
+    here = packets.has_packets & ((position == root) | (not packets.at_root))
     wanted = {
         "bank": np.where(own, -1, bank),
         "address": np.where(own, -1, address),

@@ -1,12 +1,13 @@
 """Proof of whole runs, from the outputs of loaders to the words that unloaders read.
 
-The proof executes the emitted core symbolically. Loaders and unloaders are replaced by their proved
-effects: which words they write, and which words they read. A run has a number. Its lowest bits are
-the section of the memories; one further bit distinguishes messages in the own block of a node. At
-the same time other messages are loaded and other runs are executed. With B buffers the proof gives
-these arbitrary effects in their own sections::
+The proof executes the emitted core symbolically. Loaders and unloaders are replaced by the writes
+and reads that are proved of them. A run has a number, modulo twice the sections. The lowest bits of
+the number are the section of the memories; one further bit distinguishes messages in the own block
+of a node. While run s is loaded, executed and unloaded, other messages are loaded and other runs
+are executed. The proof lets these write unknown values into their own sections at any time. With B
+buffers they are::
 
-    phase of run s       actions of others, with unknown values
+    phase of run s       other runs and loads that write
     loaders write s      runs s - B + 1 .. s - 1, loads of s + 1
     run s is executed    loads of s + 1 .. s + B - 1
     unloaders read s     runs s + 1 .. s + B - 1, loads up to s + B + 1
@@ -22,31 +23,39 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....proof.accesses import Access, Steps, of_runs
+from ....proof.accesses import AccessSteps, NodeAccess, stack_runs
 from ....proof.memory_runs import MemoryRuns
-from ....proof.messages import Locations, Run, in_beats
-from ....proof.runs import AT_ONCE, Meanwhile, Variant
-from ....proof.snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays, with_either
+from ....proof.messages import Locations, Run, group_by_beats
+from ....proof.runs import MOST_NODE_RUNS, Environment, StartTiming
+from ....proof.snapshot import (
+    Snapshot,
+    copy_to_runs,
+    cover_both,
+    cover_runs,
+    forget_changes,
+    register_arrays,
+    with_register_arrays,
+)
 from ....proof.symbols import UNKNOWN
 from ....rtl.netlist import Part, Role
 from ....topology import BoolArray, IntArray
 
 if TYPE_CHECKING:
-    from ....proof.machine import Machine, Override
+    from ....proof.machine import Override, SymbolicMachine
     from ....rtl import Fabric
     from ..engine import EngineShape
 
 __all__ = ["StreamAccess", "StreamRuns"]
 
 #: Cycles from the start of a run until all nodes have its section number.
-SETTLED = 4
+SETTLE_CYCLES = 4
 
 #: The write enables, and the port that tells which bytes of a word are valid.
-LOADS, KEEP = ("write_enable", "own_enable"), "tkeep"
+WRITE_ENABLES, KEEP = ("write_enable", "own_enable"), "tkeep"
 
 
-class StreamAccess(Access):
-    """Accesses to the memories of nodes, with the signals that loaders and unloaders drive.
+class StreamAccess(NodeAccess):
+    """Accesses to the memories of nodes, by the signals that loaders and unloaders drive.
 
     Attributes
     ----------
@@ -55,7 +64,7 @@ class StreamAccess(Access):
     number : int
         Number of the run that is executed.
     lead : int
-        Cycles from `ends` of the run port to the last cycle of a run.
+        Cycles from the output `ends` of the run port to the last cycle of a run.
     """
 
     port, refuses, follows = "tdata", False, 1
@@ -63,7 +72,7 @@ class StreamAccess(Access):
     #: True if the number of the last flit of a block is driven all the time, not only with a start.
     always_last = False
 
-    def __init__(self, fabric: Fabric, machine: Machine) -> None:
+    def __init__(self, fabric: Fabric, machine: SymbolicMachine) -> None:
         super().__init__(fabric, machine)
         self._core = fabric.core
         self._outlets: dict[str, list[int]] = {
@@ -73,34 +82,34 @@ class StreamAccess(Access):
         }
         self.nodes = self.nodes | self._outlets
         self.loader: EngineShape = fabric.netlist.modules["loader"]().shape
-        self.answer, self.number = self.loader.port.answer, 0
+        self.answer, self.number = self.loader.memory_port.read_cycles, 0
         self.lead = self._core.run_port.lead
-        sequencer = next(iter(fabric.netlist.having(Role.SEQUENCER)))
+        sequencer = next(iter(fabric.netlist.instances_with_role(Role.SEQUENCER)))
         # Each value that is sampled with a start comes from one net.
         inputs = sequencer.inputs.items()
         self._nets = {name: part.net for name, (part,) in inputs if isinstance(part, Part)}
         self._nets |= sequencer.outputs
 
-    def net(self, name: str) -> str:
-        """Return the net of an input or an output of the sequencer."""
+    def top_net(self, name: str) -> str:
+        """Return the net that is connected to an input or an output of the sequencer."""
         return self._nets.get(name, name)
 
     @property
-    def shown(self) -> dict[str, list[int]]:
-        """For each module that drives the data of streams, the nodes of its instances."""
+    def nodes_by_module(self) -> dict[str, list[int]]:
+        """The nodes of each module that drives `tdata` (own blocks)."""
         return self._outlets
 
-    def idle(self) -> dict[str, IntArray]:
+    def idle_access_nets(self) -> dict[str, IntArray]:
         """Return the values of write enables in cycles without a write."""
-        names = [name for name in self.machine.text.nets if name.startswith(LOADS)]
+        names = [name for name in self.machine.text.nets if name.startswith(WRITE_ENABLES)]
         return dict.fromkeys(names, np.array([[0]]))
 
-    def asked(self, runs: Sequence[Run]) -> dict[str, IntArray]:
+    def sampled_choices(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """Return the values at the run port that are sampled with the start of each run."""
-        forms = [run.form(self.program) for run in runs]
-        section = self.number % self.loader.facts.sections.count
+        forms = [run.form_number(self.program) for run in runs]
+        section = self.number % self.loader.facts.sections.n_sections
         found = {
-            "entry": self.entries(forms),
+            "entry": self.entry_numbers(forms),
             "root": np.array([run.root for run in runs]),
             "operation": np.array([run.operation for run in runs]),
             "section": np.full(len(runs), section),
@@ -108,32 +117,35 @@ class StreamAccess(Access):
         several = self.always_last or len(self.program.forms) > 1
         return found if several else found | self.last_flits(runs)
 
-    def entries(self, forms: list[int]) -> IntArray:
-        """Return the numbers by which the run port identifies forms."""
+    def entry_numbers(self, forms: list[int]) -> IntArray:
+        """Return the number by which the run port identifies each form; here that of the form."""
         return np.array(forms)
 
-    def leads(self, runs: Sequence[Run]) -> IntArray:
-        """Return the cycles from `ends` to the last cycle, for each run."""
+    def lead_cycles(self, runs: Sequence[Run]) -> IntArray:
+        """Return, for each run, the cycles from the output `ends` to the last cycle of the run."""
         return np.full(len(runs), self.lead)
 
-    def sends(self, run: Run) -> BoolArray:
+    def sending_nodes(self, run: Run) -> BoolArray:
         """Return an array that is True for each node that sends packets."""
-        form = run.form(self.program)
-        packets, position = self.loader.packets[form], self.program.forms[form].groups.position
-        found: BoolArray = packets.there & ((position == run.root) | (not packets.at_root))
+        form = run.form_number(self.program)
+        packets, position = (
+            self.loader.packets[form],
+            self.program.forms[form].groups.position_of_node,
+        )
+        found: BoolArray = packets.has_packets & ((position == run.root) | (not packets.at_root))
         return found
 
     def last_flits(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """Return the number of the last flit of a block in each run."""
-        forms = [self.program.forms[run.form(self.program)] for run in runs]
+        forms = [self.program.forms[run.form_number(self.program)] for run in runs]
         last = [0 if form.loop.padded else form.block_of(run.length) - 1
                 for form, run in zip(forms, runs, strict=True)]  # fmt: skip
         return {"last": np.array(last)}
 
-    def writes(self, runs: Sequence[Run]) -> Steps:
+    def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
         """Return the steps in which loaders write words to memories and own blocks."""
-        bank, address = self.located(runs, self._sent, ends_at_once=True)
-        own = of_runs([self._own_index(run) for run in runs], ends_at_once=True)
+        bank, address = self.locate_beats(runs, self._sent_locations, ends_at_once=True)
+        own = stack_runs([self._own_beat_indices(run) for run in runs], ends_at_once=True)
         there = address >= 0
         numbers = {
             "write_enable": there.astype(int),
@@ -142,67 +154,88 @@ class StreamAccess(Access):
             "own_enable": (there & (own >= 0)).astype(int),
             "own_index": own,
         }
-        return Steps(
+        return AccessSteps(
             len(address),
             numbers,
-            {"write_data": self.sent(runs)},
-            always=self.everywhere(write_section=self.number),
-            otherwise=dict.fromkeys(LOADS, 0),
+            {"write_data": self.message_bits(runs)},
+            always=self.at_all_nodes(write_section=self.number),
+            otherwise=dict.fromkeys(WRITE_ENABLES, 0),
         )
 
-    def everywhere(self, **numbers: int) -> dict[str, IntArray]:
-        """Return numbers of runs, modulo twice the sections, as inputs of all nodes."""
-        wrap, nodes = 2 * self.loader.facts.sections.count, self.program.topology.nodes
+    def at_all_nodes(self, **numbers: int) -> dict[str, IntArray]:
+        """Return inputs that are equal at all nodes.
+
+        `numbers` has a run number for each port. The input is the run number modulo twice the
+        sections.
+        """
+        wrap, nodes = 2 * self.loader.facts.sections.n_sections, self.program.topology.nodes
         return {port: np.full(nodes, number % wrap) for port, number in numbers.items()}
 
-    def _sent(self, run: Run) -> Locations:
+    def _sent_locations(self, run: Run) -> Locations:
         """Return the locations of the words that nodes send; address -1 where a node sends none."""
-        form = run.form(self.program)
-        bank, address = self._core.places(
+        form = run.form_number(self.program)
+        bank, address = self._core.locate_words(
             received=False, form=form, length=run.length, root=run.root
         )
-        return Locations(bank, np.where(self.sends(run)[:, None], address, -1))
+        return Locations(bank, np.where(self.sending_nodes(run)[:, None], address, -1))
 
-    def _index(self, words: int, length: int) -> IntArray:
-        """Return the index within its packet of each beat, shape (1, beats).
+    def _beat_indices(self, words: int, length: int) -> IntArray:
+        """Return the number of each beat within its packet, for packets of equal length.
 
         Parameters
         ----------
         words : int
-            Number of words of all packets.
+            Number of flits of all packets.
         length : int
-            Words of a packet.
+            Flits of a packet.
+
+        Returns
+        -------
+        ndarray of int, shape (1, beats)
+            0, 1, .. for the beats of each packet.
         """
         index = np.arange(words)[None] % length
-        return in_beats(index, length, self.beat)[..., 0] // self.beat
+        return group_by_beats(index, length, self.beat)[..., 0] // self.beat
 
-    def _flits(self, words: int, length: int) -> IntArray:
-        """Return the number of flits in each beat, shape (1, beats); parameters as in `_index`."""
-        return (in_beats(np.arange(words)[None], length, self.beat) >= 0).sum(axis=-1)
+    def _flits_per_beat(self, words: int, length: int) -> IntArray:
+        """Return the number of flits in each beat, shape (1, beats).
 
-    def _own_index(self, run: Run) -> IntArray:
-        """Return the index within its packet of each beat for the own node; -1 for other beats."""
-        part = self.program.part(run.form(self.program))
-        index = self._index(words := part.layout.send_words(run.length), run.length)
+        The parameters are those of `_beat_indices`. The last beat of a packet may be shorter.
+        """
+        return (group_by_beats(np.arange(words)[None], length, self.beat) >= 0).sum(axis=-1)
+
+    def _own_beat_indices(self, run: Run) -> IntArray:
+        """Return, for each node and beat that it sends, the number of the beat in the own block.
+
+        The result is -1 for beats that go to other nodes.
+        """
+        part = self.program.part(run.form_number(self.program))
+        index = self._beat_indices(words := part.layout.send_words(run.length), run.length)
         if not part.schedule.collective.personal:
             return np.repeat(index, self.program.topology.nodes, axis=0)
-        packet = in_beats(np.arange(words)[None] // run.length, run.length, self.beat)[..., 0]
-        return np.where(part.groups.position[:, None] == packet, index, -1)
+        packet = group_by_beats(np.arange(words)[None] // run.length, run.length, self.beat)[..., 0]
+        return np.where(part.groups.position_of_node[:, None] == packet, index, -1)
 
-    def _received(self, run: Run) -> Locations:
+    def _received_locations(self, run: Run) -> Locations:
         """Return the locations of the words that each node receives."""
-        form = run.form(self.program)
+        form = run.form_number(self.program)
         return Locations(
-            *self._core.places(received=True, form=form, length=run.length, root=run.root)
+            *self._core.locate_words(received=True, form=form, length=run.length, root=run.root)
         )
 
-    def reads(self, runs: Sequence[Run]) -> Steps:
-        """Return the reads of unloaders, in the order of words, while other runs go on."""
-        bank, address = self.located(runs, self._received)
-        own = self._own_memories[bank] & (address >= 0)
-        counts = [(self._received(run).address.shape[1], run.length) for run in runs]
-        there, index = np.ones_like(address), of_runs([self._index(*each) for each in counts])
-        flits = of_runs([self._flits(*each) for each in counts])
+    def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
+        """Return the steps in which unloaders read words, in their order.
+
+        Meanwhile the next run is executed, and loaders write anything into its section.
+        """
+        bank, address = self.locate_beats(runs, self._received_locations)
+        own = self._is_send_memory[bank] & (address >= 0)
+        counts = [(self._received_locations(run).address.shape[1], run.length) for run in runs]
+        there, index = (
+            np.ones_like(address),
+            stack_runs([self._beat_indices(*each) for each in counts]),
+        )
+        flits = stack_runs([self._flits_per_beat(*each) for each in counts])
         numbers = {
             "read_advance": there,
             "read_bank": np.where(own, UNKNOWN, bank),
@@ -212,45 +245,48 @@ class StreamAccess(Access):
             "read_index": there * index,
             KEEP: there * flits,
         }
-        others = self.everywhere(section=self.number + 1, write_section=self.number + 1)
-        return Steps(len(address), numbers | dict.fromkeys(LOADS, UNKNOWN * there), always=others)
+        others = self.at_all_nodes(section=self.number + 1, write_section=self.number + 1)
+        return AccessSteps(
+            len(address), numbers | dict.fromkeys(WRITE_ENABLES, UNKNOWN * there), always=others
+        )
 
-    def at(self, steps: Steps, step: int) -> dict[str, Override]:
+    def endpoint_inputs(self, steps: AccessSteps, step: int) -> dict[str, Override]:
         """Return the inputs of nodes in a step of some accesses.
 
-        In a run with an even number the receiver stalls in every odd step of a read.
+        A read takes several steps, and its address is driven in the first one only. In a run with
+        an even number the receiver stalls in every odd step.
         """
         if step and KEEP in steps.numbers:
-            there, known = steps.numbers["read_advance"], (KEEP, *LOADS)
+            there, known = steps.numbers["read_advance"], (KEEP, *WRITE_ENABLES)
             numbers = {port: steps.numbers[port] for port in known}
-            numbers["read_advance"] = there * (1 - step % 2 * self.waits)
+            numbers["read_advance"] = there * (1 - step % 2 * self.has_receiver_waits)
             steps, step = replace(steps, numbers=numbers), 0
-        return super().at(steps, step)
+        return super().endpoint_inputs(steps, step)
 
-    def bits(self, module: str, port: str, values: IntArray) -> IntArray:
+    def port_bits(self, module: str, port: str, values: IntArray) -> IntArray:
         """Return numbers as bits of a port.
 
         For `tkeep` the number counts valid flits, and the result has a bit for each byte.
         """
         if port != KEEP:
-            return super().bits(module, port, values)
+            return super().port_bits(module, port, values)
         places = np.array(self.machine.groups[module].program.inputs.get(port, []), int)
         flit = places // max(self.loader.keep_bits // self.beat, 1)
         return (flit[:, None, None] < values[None]).astype(int)
 
     @property
-    def waits(self) -> bool:
+    def has_receiver_waits(self) -> bool:
         """True if the receiver stalls in every other step of a read."""
         return self.number % 2 == 0
 
     @property
-    def _own_memories(self) -> BoolArray:
-        """True for each memory of the core that contains the words that the node sends."""
+    def _is_send_memory(self) -> BoolArray:
+        """True for each send memory among the memories of the core."""
         return np.array([memory.own for memory in self._core.rows.memories])
 
 
 class StreamRuns(MemoryRuns):
-    """Proofs of runs with each number, while other runs and loads change other sections."""
+    """Proof of runs with each number, while other runs and loads change other sections."""
 
     access: StreamAccess
 
@@ -259,18 +295,19 @@ class StreamRuns(MemoryRuns):
         self._sections = access.loader.facts.sections
         # Variants: one for each number, and one for runs that begin in the last cycle of another
         # run.
-        self._follows = 2 * self._sections.count
+        self._follows = 2 * self._sections.n_sections
         self.variants = tuple(
-            Variant(number, every=number < self._sections.count)
+            StartTiming(number, every=number < self._sections.n_sections)
             for number in range(self._follows + 1)
         )
 
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Execute runs with a number, and return the states that they leave.
+        """Execute runs with a number, and return the state that they leave.
 
-        Runs begin in the cycle after the last write. The last variant is `_prove_following`.
+        Each run begins in the cycle after the last write of its message. The last variant is
+        `_prove_back_to_back`.
 
         Parameters
         ----------
@@ -285,132 +322,152 @@ class StreamRuns(MemoryRuns):
             True to read and compare the received words.
         """
         if variant == self._follows:
-            return self._prove_following(runs, rest)
-        cycles, access, number = self.prepare(runs), self.access, variant
-        access.number, rest = number, spread(rest, len(runs))
-        access.answer = access.loader.port.answer * (1 + access.waits)
-        writes, buffers = access.writes(runs), self._sections.buffers
-        begin = self.written(rest, writes, writes.count)
-        self._disturb(begin, range(number - buffers + 1, number), [number, number + 1])
-        ahead = [access.at(self._loads(number + k), 0) for k in range(buffers)]
+            return self._prove_back_to_back(runs, rest)
+        cycles, access, number = self.prepare_machine(runs), self.access, variant
+        access.number, rest = number, copy_to_runs(rest, len(runs))
+        access.answer = access.loader.memory_port.read_cycles * (1 + access.has_receiver_waits)
+        writes, buffers = access.message_writes(runs), self._sections.buffers
+        begin = self.write_messages(rest, writes, writes.count)
+        self._disturb_state(begin, range(number - buffers + 1, number), [number, number + 1])
+        ahead = [access.endpoint_inputs(self._load_steps(number + k), 0) for k in range(buffers)]
         late = self._late_inputs(runs)
-        meanwhile = Meanwhile(
+        meanwhile = Environment(
             driven=lambda cycle: late if not cycle or access.always_last else {},
             overrides=lambda cycle: ahead[cycle % len(ahead)],
-            look=lambda cycle: self._look(runs, cycles, cycle),
+            look=lambda cycle: self._check_end_signals(runs, cycles, cycle),
         )
-        now, left = self.carry_out(runs, cycles, with_arrays(begin, [*arrays(rest)]), meanwhile)
+        now, left = self.execute_runs(
+            runs, cycles, with_register_arrays(begin, [*register_arrays(rest)]), meanwhile
+        )
         if compares:
-            # Before a run is unloaded, as many others may follow as there are other buffers.
+            # Before a run is unloaded, B - 1 other runs may follow, one for each other buffer.
             loads = range(number, number + buffers + 2)
-            now = unchanged(self.rested(now), left)
-            self._disturb(now, range(number + 1, number + buffers), loads)
-            self.read(runs, cycles, self._anything(now, number + 1))
-        return of_all(left, len(runs))
+            now = forget_changes(self.resting_state(now), left)
+            self._disturb_state(now, range(number + 1, number + buffers), loads)
+            self.read_and_compare(runs, cycles, self._with_unknown_registers(now, number + 1))
+        return cover_runs(left, len(runs))
 
     def _late_inputs(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the last flit of a block as an input, if it is driven after the start."""
-        late = self.access.always_last or len(self.program.forms) > 1
-        return self.starts.numbers(self.access.last_flits(runs) if late else {})
+        """Return the input with the last flit of a block, if it is driven after the start.
 
-    def _prove_following(self, runs: Sequence[Run], rest: Snapshot) -> Snapshot:
-        """Execute runs that begin in the last cycle of other runs, of each mode and length."""
+        The mapping is empty if the number is sampled with the start.
+        """
+        late = self.access.always_last or len(self.program.forms) > 1
+        return self.starts.input_bits(self.access.last_flits(runs) if late else {})
+
+    def _prove_back_to_back(self, runs: Sequence[Run], rest: Snapshot) -> Snapshot:
+        """Execute all pairs of a first run and a run that begins in the last cycle of the first.
+
+        The first runs have each mode and length, but only root 0 and operator 0.
+        """
         firsts = [run for run in runs if not run.root and not run.operation] or runs[:1]
-        size = max(1, AT_ONCE // (self.program.topology.nodes * len(runs)))
+        size = max(1, MOST_NODE_RUNS // (self.program.topology.nodes * len(runs)))
         left = []
         for at in range(0, len(firsts), size):
             pairs = [*product(firsts[at : at + size], runs)]
             before, after = zip(*pairs, strict=True)
-            left += [self._follow(before, after, rest, known) for known in range(2)]
-        return reduce(with_either, left)
+            left += [self._run_back_to_back(before, after, rest, known) for known in range(2)]
+        return reduce(cover_both, left)
 
-    def _follow(
+    def _run_back_to_back(
         self, firsts: Sequence[Run], runs: Sequence[Run], rest: Snapshot, known: int
     ) -> Snapshot:
-        """Execute each run from the last cycle of another run; all first runs end in one cycle.
+        """Execute pairs of runs, of which the second begins in the last cycle of the first.
 
-        The words of either the first or the second runs are compared; the words of the others are
-        unknown.
+        The starts of the first runs differ, so that all of them end in the same cycle. The words of
+        either the first or the second runs are compared; the words of the others are unknown.
 
         Parameters
         ----------
+        firsts, runs : sequence of Run
+            First and second run of each pair.
+        rest : Snapshot
+            The idle state from which the first runs start.
         known : int
             0 to compare the words of the first runs, 1 for those of the second.
         """
-        machine, access, rest = self.machine, self.access, spread(rest, len(runs))
-        last, now = self.prepare(firsts) - 1, rest
+        machine, access, rest = self.machine, self.access, copy_to_runs(rest, len(runs))
+        last, now = self.prepare_machine(firsts) - 1, rest
         for number, each in enumerate((firsts, runs)):
             access.number = number
-            writes = access.writes(each)
+            writes = access.message_writes(each)
             if number != known:
                 writes = replace(writes, words={})
-            now = self.written(now, writes, writes.count)
-        access.number, now = 0, with_arrays(now, [*arrays(rest)])
-        driven = self.starts.of(firsts) | self._late_inputs(firsts)
+            now = self.write_messages(now, writes, writes.count)
+        access.number, now = 0, with_register_arrays(now, [*register_arrays(rest)])
+        driven = self.starts.start_inputs(firsts) | self._late_inputs(firsts)
         for cycle in range(last.max() + 1):
             begins = (cycle == last.max() - last).astype(int)
-            machine.settle(now, driven | {access.net("start"): begins[None]})
-            now = machine.after(now)
+            machine.settle_nets(now, driven | {access.top_net("start"): begins[None]})
+            now = machine.next_state(now)
         access.number, access.unshown = 1, 1
         cycles = np.array([self.program.cycles(run.length, mode=run.mode) for run in runs])
         late = self._late_inputs(runs)
 
-        def look(cycle: int) -> None:
+        def check_cycle(cycle: int) -> None:
             if cycle < 0:  # the last cycle of the run before
-                machine.choose([run.operation for run in runs])
-            self._look(runs, cycles, cycle)
+                machine.choose_operators([run.operation for run in runs])
+            self._check_end_signals(runs, cycles, cycle)
 
-        meanwhile = Meanwhile(
-            driven=lambda cycle: late if not cycle or access.always_last else {}, look=look
+        meanwhile = Environment(
+            driven=lambda cycle: late if not cycle or access.always_last else {}, look=check_cycle
         )
-        now, left = self.carry_out(runs, cycles, now, meanwhile)
-        access.unshown, now = 0, unchanged(self.rested(now), left)
+        now, left = self.execute_runs(runs, cycles, now, meanwhile)
+        access.unshown, now = 0, forget_changes(self.resting_state(now), left)
         access.number = known
-        access.answer = access.loader.port.answer * (1 + access.waits)
-        self.read(runs if known else firsts, cycles, self._anything(now, known + 1))
-        return of_all(left, len(runs))
+        access.answer = access.loader.memory_port.read_cycles * (1 + access.has_receiver_waits)
+        self.read_and_compare(
+            runs if known else firsts, cycles, self._with_unknown_registers(now, known + 1)
+        )
+        return cover_runs(left, len(runs))
 
-    def _loads(self, number: int, **others: int) -> Steps:
-        """Return steps in which loaders do anything to a message, unless its run is executed."""
+    def _load_steps(self, number: int, **others: int) -> AccessSteps:
+        """Return steps in which loaders may write any words into the section of message `number`.
+
+        If `number` is that of the run under proof, they write nothing.
+        """
         enable = 0 if number == self.access.number else UNKNOWN
-        always = self.access.everywhere(write_section=number, **others)
-        return Steps(0, {}, always=always, otherwise=dict.fromkeys(LOADS, enable))
+        always = self.access.at_all_nodes(write_section=number, **others)
+        return AccessSteps(0, {}, always=always, otherwise=dict.fromkeys(WRITE_ENABLES, enable))
 
-    def _look(self, runs: Sequence[Run], cycles: IntArray, cycle: int) -> None:
-        """Check the cycles in which the sequencer announces the end of a run."""
+    def _check_end_signals(self, runs: Sequence[Run], cycles: IntArray, cycle: int) -> None:
+        """Check the outputs `ends`, `ending` and `idle` of the run port in a cycle of runs."""
         if cycle < 0:
             return
-        lead = self.access.leads(runs)
+        lead = self.access.lead_cycles(runs)
         for signal, wanted in (
             # No run ends in its first cycle.
             ("ends", (cycle == cycles - 1 - lead) & (cycle > 0)),
             ("ending", cycle == cycles - 2),
             ("idle", cycle >= cycles - 1),
         ):
-            self.check(runs, cycle, signal, wanted)
+            self.check_output(runs, cycle, signal, wanted)
 
-    def _anything(self, now: Snapshot, number: int) -> Snapshot:
-        """Return a state with the memories of another one, in which nodes use the section of a run.
+    def _with_unknown_registers(self, now: Snapshot, number: int) -> Snapshot:
+        """Return a state with the memories of `now`, and unknown registers.
 
-        All other registers are unknown.
+        Only the registers with the section number are known: nodes use the section of run `number`.
         """
         machine, access = self.machine, self.access
-        known = machine.unknown()
-        for _ in range(SETTLED):
-            machine.settle(known, {}, access.at(self._loads(number, section=number), 0))
-            known = machine.after(known)
-        return with_arrays(now, [*arrays(known)])
+        known = machine.unknown_state()
+        for _ in range(SETTLE_CYCLES):
+            machine.settle_nets(
+                known, {}, access.endpoint_inputs(self._load_steps(number, section=number), 0)
+            )
+            known = machine.next_state(known)
+        return with_register_arrays(now, [*register_arrays(known)])
 
-    def _disturb(self, now: Snapshot, runs: Iterable[int], loads: Iterable[int]) -> None:
-        """Change a state as some other runs and loads may: unknown values in their sections.
+    def _disturb_state(self, now: Snapshot, runs: Iterable[int], loads: Iterable[int]) -> None:
+        """Change the memories of a state as other runs and loads may: write unknown values.
 
-        All registers except the section number are unknown, so one cycle covers any number of
-        cycles.
+        They write into their own sections. One cycle is simulated for each pair of a run and a
+        load. All registers except the section number are unknown in this cycle, so the result
+        covers any number of cycles.
         """
         machine, access = self.machine, self.access
         for number in runs:
-            anything = self._anything(now, number)
+            anything = self._with_unknown_registers(now, number)
             for load in loads:
-                loading = access.at(self._loads(load, section=number), 0)
-                machine.settle(anything, {}, loading)
-                machine.after(anything)
+                loading = access.endpoint_inputs(self._load_steps(load, section=number), 0)
+                machine.settle_nets(anything, {}, loading)
+                machine.next_state(anything)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ....proof.gates import Bit
-from ....proof.lemmas import wired
-from ....proof.wiring import Wires, control_tree, planned_wires
+from ....proof.lemmas import wiring_claim
+from ....proof.wiring import Wires, control_tree_inputs, planned_wires
 from ....rtl.netlist import Role
-from ..hardware import NETS
+from ..hardware import RUN_PORT_NETS
 
 if TYPE_CHECKING:
     from ....contract.claims import Claim
@@ -21,31 +21,34 @@ __all__ = ["wire_claims"]
 
 
 #: Outputs of a node of the readiness tree, each with the inputs on which it depends.
-FOLLOWS = {"all_ready": ["ready"], "any_bad": ["bad"], "none_bad": ["good"],
+TREE_INPUTS = {"all_ready": ["ready"], "any_bad": ["bad"], "none_bad": ["good"],
            "any_length": ["length", "sends"], "any_sends": ["sends"]}  # fmt: skip
 
 #: Inputs of the control, each with the outputs of loaders and unloaders on which it depends.
-HEARD = {"ready": ["loaded", "free"], "bad": ["bad"], "good": ["bad"],
+NODE_REPORTS = {"ready": ["loaded", "free"], "bad": ["bad"], "good": ["bad"],
          "last": ["length", "counts"]}  # fmt: skip
 
 #: Inputs of loaders and unloaders about runs, and, with fixed tables, about messages.
-OF_RUNS = ("clear", "run_begins", "run_ends", "run_empty", "run_last")
-OF_MESSAGES = ("load_valid", "load_mode", "load_root", "unload_mode", "unload_root")
+RUN_SIGNALS = ("clear", "run_begins", "run_ends", "run_empty", "run_last")
+COMMAND_SIGNALS = ("load_valid", "load_mode", "load_root", "unload_mode", "unload_root")
 
 
 def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     """Yield the claims about wires: at nodes, to and from the control, and all others."""
     says = "the engines of each node write and read that node, by rows of its own tables"
-    yield wired("node ports", says, text, _node_wires(fabric, text))
+    yield wiring_claim("node ports", says, text, _node_wires(fabric, text))
     says = "the control hears each node, and each node is given what it and commands give"
-    yield wired("stream control", says, text, _control_wires(fabric, text))
+    yield wiring_claim("stream control", says, text, _control_wires(fabric, text))
     says = "engines, control and crossings are wired to each other and to ports as planned"
-    yield wired("streams", says, text, planned_wires(fabric, text, Role.STREAM, Role.OUTLET))
+    yield wiring_claim("streams", says, text, planned_wires(fabric, text, Role.STREAM, Role.OUTLET))
 
 
 def _node_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield wires between the modules of a node: each input is the output of the same name."""
-    for store in fabric.netlist.having(Role.ENDPOINT):
+    """Yield wires between endpoint, engines, own block and ROMs of each node.
+
+    Output and input of such a wire have the same name.
+    """
+    for store in fabric.netlist.instances_with_role(Role.ENDPOINT):
         engines = [text.instances[f"{name}_at_{store.node}"] for name in ("loader", "unloader")]
         outlets = (f"{name}_at_{store.node}" for name in ("own_block", "outlet"))
         outlet = next(name for name in outlets if name in text.instances)
@@ -67,8 +70,8 @@ def _node_wires(fabric: Fabric, text: GateText) -> Wires:
 def _control_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield the wires between control, commands, sequencer and all nodes.
 
-    An output of the first three drives the inputs of the same name, at nodes one cycle later. The
-    readiness tree connects each node to the control.
+    An output of control, commands or sequencer drives all inputs of the same name, at nodes through
+    a register. The readiness tree leads from each node to the control.
     """
     given: dict[str, list[Bit]] = {}
     ones = [name for name in ("the_sequencer", "the_commands", "the_stream_control")
@@ -79,31 +82,31 @@ def _control_wires(fabric: Fabric, text: GateText) -> Wires:
     for name in ones:
         module, pins, _ = text.instances[name]
         for port in text.modules[module].inputs:
-            net = NETS.get(port, port) if name == "the_sequencer" else port
+            net = RUN_PORT_NETS.get(port, port) if name == "the_sequencer" else port
             if net in given:
                 yield name, port, [*pins[port]], given[net][: len(pins[port])]
-    told = OF_RUNS if fabric.tables else OF_RUNS + OF_MESSAGES
-    staged, heard = control_tree(fabric, text), defaultdict[str, list[Bit]](list)
+    told = RUN_SIGNALS if fabric.tables else RUN_SIGNALS + COMMAND_SIGNALS
+    staged, heard = control_tree_inputs(fabric, text), defaultdict[str, list[Bit]](list)
     for name in (f"{end}_at_{k}" for k in range(fabric.nodes) for end in ("loader", "unloader")):
         for port, bits in text.instances[name].pins.items():
             heard[port] += bits
             if port in told:
                 yield name, port, [staged.get(bit) for bit in bits], given[port][: len(bits)]
-    for port, said in HEARD.items():
+    for port, said in NODE_REPORTS.items():
         bits = text.instances["the_stream_control"].pins.get(port, [])
         if bits:
             wanted = {bit for each in said for bit in heard[each]}
-            found = _heard(fabric, text, bits)
+            found = _tree_sources(fabric, text, bits)
             yield "the_stream_control", port, sorted(found, key=str), sorted(wanted, key=str)
 
 
-def _heard(fabric: Fabric, text: GateText, bits: list[Bit]) -> set[Bit]:
-    """Return the bits at nodes on which some bits at the root of the readiness tree depend."""
+def _tree_sources(fabric: Fabric, text: GateText, bits: list[Bit]) -> set[Bit]:
+    """Return the outputs of nodes that reach some outputs of the root of the readiness tree."""
     before: dict[Bit, list[Bit]] = {}
-    for instance in fabric.netlist.having(Role.STREAM):
+    for instance in fabric.netlist.instances_with_role(Role.STREAM):
         if instance.name in text.instances and instance.module.startswith("readiness"):
             pins = text.instances[instance.name].pins
-            for out, ports in FOLLOWS.items():
+            for out, ports in TREE_INPUTS.items():
                 # Nodes have an output `bad`, but none for `good`.
                 followed = ports if out != "none_bad" or "good" in pins else ["bad"]
                 inputs = [bit for port in followed for bit in pins.get(port, [])]

@@ -1,8 +1,8 @@
 """The driver of streams in Amaranth's simulator: sources and sinks, all of which stall at random.
 
-Every clock has a process that sets the signals of its streams after the falling edge, and samples
-them shortly before the rising edge, at which a beat is transferred if `tvalid` and `tready` are
-high.
+A *port* is here one end of a stream, a source or a sink. Each clock has a process. It sets the
+signals of its ports after the falling edge, and samples them shortly before the rising edge. A beat
+is transferred at a rising edge if `tvalid` and `tready` are high.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from amaranth.hdl import Signal
 from amaranth.sim import SimulatorContext
 
 from ....rtl.assembly import Assembly
-from .beats import SIGNALS, Beat, Log, Sink, Source
+from .beats import SIGNALS, Beat, Sink, Source, StreamLog
 
 if TYPE_CHECKING:
     from ....simulation.engines.amaranth_engine import Testbench
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["StreamBench"]
 
 #: Cycles between two reports of the progress.
-REPORT = 64
+REPORT_CYCLES = 64
 
 #: The period of the fabric clock in femtoseconds; the clock rises in the middle of it.
 PERIOD = 10_000_000
 
 #: Limits of the periods of other clocks, relative to the fabric clock.
-SHORTEST, LONGEST = 0.4, 2.4
+SHORTEST_PERIOD, LONGEST_PERIOD = 0.4, 2.4
 
 
 class StreamBench:
@@ -41,65 +41,63 @@ class StreamBench:
 
     Attributes
     ----------
-    log : Log
+    log : StreamLog
         The record of the simulation so far.
     """
 
     def __init__(self, design: Assembly, traffic: StreamTraffic, progress: Progress | None) -> None:
-        self._design, self._traffic, self.log = design, traffic, Log()
+        self._design, self._traffic, self.log = design, traffic, StreamLog()
         self._progress = progress or (lambda done, total: None)
         random = np.random.default_rng(traffic.seed)
-        self._sources = [_Driver(design, source, random) for source in traffic.sources]
-        sinks = [_Taker(design, sink, random, self.log) for sink in traffic.sinks]
-        self._ports: list[_Port] = [*self._sources, *sinks]
-        self._left, self._quiet, self._was_busy = traffic.beats, 0, False
+        self._sources = [_SourceDriver(design, source, random) for source in traffic.sources]
+        sinks = [_SinkDriver(design, sink, random, self.log) for sink in traffic.sinks]
+        self._ports: list[_StreamEnd] = [*self._sources, *sinks]
+        self._left, self._quiet, self._was_busy = traffic.n_beats, 0, False
         self._error = 0
 
     @property
-    def unsent(self) -> int:
+    def n_unsent(self) -> int:
         """Number of beats that the fabric has not accepted."""
         return sum(len(source.beats) for source in self._sources)
 
     def testbenches(self) -> list[Testbench]:
-        """Return a testbench for each clock.
-
-        The first one is that of the fabric clock, which ends all.
+        """Return a testbench for each clock; the first one, for the fabric clock, ends all.
 
         Periods and phases of the other clocks are random, so that edges of two clocks drift past
         each other.
         """
         # The ports of each clock; the clock of the fabric is None.
-        found: dict[str, tuple[Signal | None, list[_Port]]] = {"": (None, [])}
+        found: dict[str, tuple[Signal | None, list[_StreamEnd]]] = {"": (None, [])}
         for port in self._ports:
             name = f"clk_{port.prefix.rpartition('_')[2]}"
             clock = getattr(self._design, name, None)
             found.setdefault(name if clock is not None else "", (clock, []))[1].append(port)
         domains = list(found.values())
         if len(domains) == 1:
-            return [self._run]
+            return [self._run_one_clock]
         random, own = np.random.default_rng(self._traffic.seed), domains[1:]
-        periods = [int(PERIOD * random.uniform(SHORTEST, LONGEST)) for _ in own]
+        periods = [int(PERIOD * random.uniform(SHORTEST_PERIOD, LONGEST_PERIOD)) for _ in own]
         phases = [int(random.integers(1, PERIOD)) for _ in own]
         starts = zip(domains, [PERIOD, *periods], [0, *phases], strict=True)
-        return [self._apart(*domain, period, phase) for domain, period, phase in starts]
+        return [self._make_testbench(*domain, period, phase) for domain, period, phase in starts]
 
     @property
-    def _over(self) -> bool:
+    def _is_over(self) -> bool:
         """True if no beat has passed for so long that the simulation ends."""
         traffic = self._traffic
         return self._quiet >= (traffic.patience if self._left > 0 else traffic.settling)
 
-    async def _run(self, ctx: SimulatorContext) -> None:
+    async def _run_one_clock(self, ctx: SimulatorContext) -> None:
         """Run the simulation if all streams have the fabric clock."""
-        while not self._over:
+        while not self._is_over:
             for port in self._ports:
-                port.offer(ctx)
-            self._look(ctx, self._ports)
-            self._tick(ctx)
+                port.drive_signals(ctx)
+            self._record_beats(ctx, self._ports)
+            self._end_cycle(ctx)
             await ctx.tick()
 
-    def _apart(
-        self, clock: Signal | None, ports: Sequence[_Port], period: int, phase: int
+    def _make_testbench(
+        self, clock: Signal | None, ports: Sequence[_StreamEnd], period: int, phase: int
     ) -> Testbench:
         """Return the testbench of one of several clocks.
 
@@ -107,41 +105,41 @@ class StreamBench:
         ----------
         clock : Signal or None
             The clock to drive; None for the fabric clock, which the simulator drives.
-        ports : sequence of _Port
-            The streams of this clock, which are sampled just before it rises.
+        ports : sequence of _StreamEnd
+            The ports of this clock, which are sampled just before it rises.
         period, phase : int
-            Femtoseconds.
+            Period of the clock, and delay of its first period, in femtoseconds.
         """
         half = period // 2
         early = half // 8 if clock is None else 0
 
         async def testbench(ctx: SimulatorContext) -> None:
             await ctx.delay(phase * 1e-15)
-            while clock is not None or not self._over:
+            while clock is not None or not self._is_over:
                 if clock is not None:
                     ctx.set(clock, 0)
                 for port in ports:
-                    port.offer(ctx)
+                    port.drive_signals(ctx)
                 await ctx.delay((half - early) * 1e-15)
-                self._look(ctx, ports)
+                self._record_beats(ctx, ports)
                 if clock is not None:
                     ctx.set(clock, 1)
                 else:
-                    self._tick(ctx)
+                    self._end_cycle(ctx)
                 await ctx.delay((half + early) * 1e-15)
 
         return testbench
 
-    def _look(self, ctx: SimulatorContext, ports: Sequence[_Port]) -> None:
-        """Note the beats that are transferred at the next edge."""
-        beats = sum([port.look(ctx, self.log.clocks) for port in ports])
+    def _record_beats(self, ctx: SimulatorContext, ports: Sequence[_StreamEnd]) -> None:
+        """Sample the ports of a clock, and count the beats transferred at the next edge."""
+        beats = sum([port.sample_beat(ctx, self.log.clocks) for port in ports])
         # After all expected beats have arrived, further ones must not keep the simulation alive.
         if beats and self._left > 0:
             self._quiet = -1  # up to the end of this cycle
         self._left -= beats
 
-    def _tick(self, ctx: SimulatorContext) -> None:
-        """Note the end of a run and changes of `error`, and count a cycle."""
+    def _end_cycle(self, ctx: SimulatorContext) -> None:
+        """Log the end of a run and a change of `error`, and count a cycle of the fabric clock."""
         log, traffic = self.log, self._traffic
         busy = bool(ctx.get(self._design.busy))
         if self._was_busy and not busy:
@@ -153,42 +151,42 @@ class StreamBench:
         self._error = error
         log.clocks += 1
         self._quiet += 1
-        if log.clocks % REPORT == 0:
-            self._progress(traffic.beats - max(self._left, 0), traffic.beats)
+        if log.clocks % REPORT_CYCLES == 0:
+            self._progress(traffic.n_beats - max(self._left, 0), traffic.n_beats)
 
 
-class _Port(ABC):
-    """One end of a stream."""
+class _StreamEnd(ABC):
+    """A port: the source or sink at one stream of the fabric."""
 
     def __init__(self, design: Assembly, end: Source | Sink, random: np.random.Generator) -> None:
         self._design, self.prefix, self._stall = design, end.prefix, end.stall
         self._random = random
-        self._valid, self._ready = self._signal("tvalid"), self._signal("tready")
+        self._valid, self._ready = self._stream_signal("tvalid"), self._stream_signal("tready")
         #: The other signals of the stream, by the fields of a beat.
         self._fields = {field: signal for name, field in SIGNALS.items()
-                        if (signal := self._signal(name)) is not None}  # fmt: skip
+                        if (signal := self._stream_signal(name)) is not None}  # fmt: skip
 
-    def _signal(self, name: str) -> Any:
+    def _stream_signal(self, name: str) -> Any:
         """Return a signal of the stream, or None if the stream lacks it."""
         return getattr(self._design, f"{self.prefix}_{name}", None)
 
     @abstractmethod
-    def offer(self, ctx: SimulatorContext) -> None:
+    def drive_signals(self, ctx: SimulatorContext) -> None:
         """Set the signals for the next edge."""
 
     @abstractmethod
-    def look(self, ctx: SimulatorContext, cycle: int) -> bool:
+    def sample_beat(self, ctx: SimulatorContext, cycle: int) -> bool:
         """Return True if a beat is transferred at the next edge."""
 
 
-class _Driver(_Port):
+class _SourceDriver(_StreamEnd):
     """A source: sends its beats, one after another."""
 
     def __init__(self, design: Assembly, source: Source, random: np.random.Generator) -> None:
         super().__init__(design, source, random)
         self.beats, self._offered = deque(source.beats), False
 
-    def offer(self, ctx: SimulatorContext) -> None:
+    def drive_signals(self, ctx: SimulatorContext) -> None:
         """Offer the next beat, or no beat with random values on the other signals."""
         if self._offered:
             return
@@ -203,7 +201,7 @@ class _Driver(_Port):
         for field, signal in self._fields.items():
             ctx.set(signal, getattr(beat, field) & (1 << len(signal)) - 1)
 
-    def look(self, ctx: SimulatorContext, cycle: int) -> bool:
+    def sample_beat(self, ctx: SimulatorContext, cycle: int) -> bool:
         """Return True if the offered beat is accepted at the next edge."""
         if not (self._offered and ctx.get(self._ready)):
             return False
@@ -212,28 +210,30 @@ class _Driver(_Port):
         return True
 
 
-class _Taker(_Port):
+class _SinkDriver(_StreamEnd):
     """A sink: receives beats and logs them."""
 
-    def __init__(self, design: Assembly, sink: Sink, random: np.random.Generator, log: Log) -> None:
+    def __init__(
+        self, design: Assembly, sink: Sink, random: np.random.Generator, log: StreamLog
+    ) -> None:
         super().__init__(design, sink, random)
         self._log, self._arrivals = log, log.arrivals.setdefault(sink.prefix, [])
         self._takes = False
         self._held: Beat | None = None
 
-    def offer(self, ctx: SimulatorContext) -> None:
+    def drive_signals(self, ctx: SimulatorContext) -> None:
         """Set `tready` at random."""
         self._takes = self._random.random() >= self._stall
         ctx.set(self._ready, self._takes)
 
-    def look(self, ctx: SimulatorContext, cycle: int) -> bool:
+    def sample_beat(self, ctx: SimulatorContext, cycle: int) -> bool:
         """Return True if a beat is accepted at the next edge; a waiting beat must not change."""
         if not ctx.get(self._valid):
-            self._steady(None)
+            self._check_stable(None)
             return False
         shown: dict[str, Any] = {name: ctx.get(each) for name, each in self._fields.items()}
         beat = Beat(**shown, cycle=cycle)
-        self._steady(beat)
+        self._check_stable(beat)
         if not self._takes:
             self._held = beat
             return False
@@ -241,7 +241,7 @@ class _Taker(_Port):
         self._arrivals.append(beat)
         return True
 
-    def _steady(self, beat: Beat | None) -> None:
+    def _check_stable(self, beat: Beat | None) -> None:
         """Log the sink if a waiting beat has changed or vanished."""
         if self._held is not None and (
             beat is None or beat._replace(cycle=self._held.cycle) != self._held

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["SIGNALS", "STATUS_SINK", "Beat", "Log", "Sink", "Source"]
+__all__ = ["SIGNALS", "STATUS_SINK", "Beat", "StreamLog", "Sink", "Source"]
 
 #: The signals of a stream besides its handshake, with the field of a `Beat` that each carries.
 SIGNALS = {"tdata": "word", "tlast": "last", "tkeep": "keep", "tdest": "number", "tid": "number"}
@@ -33,7 +33,8 @@ class Beat(NamedTuple):
     cycle : int
         The cycle in which a sink accepted the word; 0 at a source.
     keep : int
-        A bit for each byte that is part of the packet, where words have several flits.
+        The value of `tkeep`: a bit for each byte that is part of the packet; 0 where words are
+        single flits.
     """
 
     word: int
@@ -42,12 +43,12 @@ class Beat(NamedTuple):
     cycle: int = 0
     keep: int = 0
 
-    def flits(self, beat: int, width: int) -> Iterable[Beat]:
+    def split_flits(self, beat: int, width: int) -> Iterable[Beat]:
         """Return the flits of the beat that are part of the packet, as beats of one flit each.
 
-        A word is *torn* if its bytes are not whole flits from the lowest on, or if it has free
-        flits but is not the last. The flits of a torn word get the origin -1, so that a comparison
-        reports them.
+        In a *torn* word the valid bytes are not whole flits from the lowest on, or flits are
+        missing although the word is not the last. The flits of a torn word get the number -1, so
+        that a comparison reports them.
 
         Parameters
         ----------
@@ -110,7 +111,7 @@ class Sink(NamedTuple):
 
 
 @dataclass
-class Log:
+class StreamLog:
     """The record of a simulation.
 
     Parameters

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from itertools import groupby, islice, zip_longest
 
 from ....simulation.comparison import Comparison
-from ..ports import STATUS
-from .beats import STATUS_SINK, Log
-from .messages import Exchange
+from ..ports import STATUS_WORDS
+from .beats import STATUS_SINK, StreamLog
+from .messages import RunPackets
 
-__all__ = ["Compared"]
+__all__ = ["StreamComparison"]
 
 
-class Compared:
-    """The counts of right and wrong words of each run.
+class StreamComparison:
+    """The comparison of all received words of a simulation, run by run.
 
     Received words are assigned to runs by their order alone: a node must receive the packets of run
     0, then those of run 1, and so on.
@@ -25,7 +25,7 @@ class Compared:
         For each run, the cycle in which the last of its words was accepted at any node.
     """
 
-    def __init__(self, exchanges: Sequence[Exchange], log: Log) -> None:
+    def __init__(self, exchanges: Sequence[RunPackets], log: StreamLog) -> None:
         self._checked = [0] * len(exchanges)
         self._wrong: list[list[str]] = [[] for _ in exchanges]
         self.missing, self.ends = 0, [0] * len(exchanges)
@@ -42,32 +42,32 @@ class Compared:
                         self.ends[run] = max(self.ends[run], got.cycle if got else 0)
                         if got is None or got[:3] != right:
                             where = f"word {k} of node {packet.number} at node {node} in run {run}"
-                            came = "missing" if got is None else _beat_in_words(got)
-                            self._wrong[run].append(
-                                f"{where} is {came}, not {_beat_in_words(right)}"
-                            )
+                            came = "missing" if got is None else _beat_text(got)
+                            self._wrong[run].append(f"{where} is {came}, not {_beat_text(right)}")
             for extra in coming:
-                text = f"node {node} must receive no more words, not {_beat_in_words(extra)}"
+                text = f"node {node} must receive no more words, not {_beat_text(extra)}"
                 self._wrong[-1].append(text)
 
     @property
-    def runs(self) -> list[Comparison]:
-        """The result of each run."""
+    def run_comparisons(self) -> list[Comparison]:
+        """The counts of compared and wrong words of each run, with the first difference."""
         return [
             Comparison(checked, len(wrong), wrong[0] if wrong else None)
             for checked, wrong in zip(self._checked, self._wrong, strict=True)
         ]
 
-    def compare_statuses(self, log: Log, errors: Sequence[int], cycles: Sequence[int]) -> None:
+    def compare_statuses(
+        self, log: StreamLog, errors: Sequence[int], cycles: Sequence[int]
+    ) -> None:
         """Compare the status of each run, if the fabric sends any: tag, error and cycles."""
         words = [arrival.word for arrival in log.arrivals.get(STATUS_SINK, ())]
         for run, (error, count) in enumerate(zip(errors, cycles, strict=True)):
-            got, right = words[len(STATUS) * run :][: len(STATUS)], [run, error, count]
+            got, right = words[len(STATUS_WORDS) * run :][: len(STATUS_WORDS)], [run, error, count]
             if words and got != right:
                 self._wrong[run].append(f"status of run {run} is {got}, not {right}")
 
-    def compare_errors(self, log: Log, errors: Sequence[int]) -> None:
-        """Compare the changes of the output `error` with the errors of the runs, in order."""
+    def compare_errors(self, log: StreamLog, errors: Sequence[int]) -> None:
+        """Compare the logged changes of the output `error` with those that the runs cause."""
         shown = [error for error, _ in groupby([0, *errors])][1:]
         for place, (got, right) in enumerate(zip_longest(log.errors, shown)):
             if got != right:
@@ -75,7 +75,7 @@ class Compared:
                 return
 
 
-def _beat_in_words(beat: tuple[int, ...]) -> str:
-    """Return a word, the number of its packet, and whether it is the last, for a message."""
+def _beat_text(beat: tuple[int, ...]) -> str:
+    """Return a received or expected beat as text for a message."""
     word, last, number, *_ = beat
     return f"{word:#x} of {number}" + ", the last" * bool(last)

@@ -13,46 +13,49 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....simulation.engines.calls import fields, from_chunks, to_chunks
-from .beats import SIGNALS, Beat, Log, Sink, Source
+from ....simulation.engines.calls import uint64_fields, words_from_chunks, words_to_chunks
+from .beats import SIGNALS, Beat, Sink, Source, StreamLog
 
 if TYPE_CHECKING:
     from ....simulation.engines.base import Progress
     from ....simulation.engines.session import Session
     from .traffic import StreamTraffic
 
-__all__ = ["run_compiled"]
+__all__ = ["run_compiled_traffic"]
 
 #: Places in the arrays for words beyond the expected ones, so that excess words are noticed.
-MORE = 16
+SPARE_BEATS = 16
 
 #: The scale of a stall probability: a number of 32 bits.
-ALL = 1 << 32
+STALL_SCALE = 1 << 32
 
 
 class CStream(ctypes.Structure):
-    """The struct `Stream` of ``streams.cc``."""
+    """The struct ``Stream`` of ``streams.cc``."""
 
-    _fields_ = fields("valid* ready* fields* field_count beats* row capacity passed stall")
+    _fields_ = uint64_fields("valid* ready* fields* field_count beats* row capacity passed stall")
 
 
 class CStreamTask(ctypes.Structure):
-    """The struct `StreamTask` of ``streams.cc``."""
+    """The struct ``StreamTask`` of ``streams.cc``."""
 
-    _fields_ = fields(
+    _fields_ = uint64_fields(
         "sources* source_count sinks* sink_count busy* cycles* runs* run_capacity run_count "
         "error* errors* error_capacity error_count beats patience settling seed clocks "
         "unsteady done"
     )
 
 
-class Stream:
-    """The beats of one end of a stream, as rows of 32-bit chunks::
+class CompiledStream:
+    """The beats of one source or sink, in an array of 32-bit chunks with one row for each beat.
 
-        source:  one row a beat: the chunks of tdata, tlast, tkeep, tdest
-        sink:    one row a beat: the chunks of tdata, tlast, tkeep, tid; the cycle
+    ::
 
-    A signal that the stream lacks has no chunks.
+        row of a source:  | tdata | tlast | tkeep | tdest |
+        row of a sink:    | tdata | tlast | tkeep | tid   | cycle |
+
+    A signal has as many chunks as its bits need, the lowest first; a signal that the stream lacks
+    has none.
 
     Parameters
     ----------
@@ -63,12 +66,12 @@ class Stream:
     sent : sequence of Beat
         The beats to send; none at a sink.
     room : int
-        The most beats that a sink can receive.
+        Number of beats for which a sink has rows; 0 at a source.
 
     Attributes
     ----------
     in_c : CStream
-        The struct that the library gets.
+        The struct with which the library finds array and signals.
     """
 
     def __init__(
@@ -81,64 +84,66 @@ class Stream:
         self._rows = np.zeros((room, sum(self._chunks) + 1), np.uint32)
         if sent:
             columns = (
-                to_chunks([getattr(beat, SIGNALS[name]) for beat in sent], bits)
+                words_to_chunks([getattr(beat, SIGNALS[name]) for beat in sent], bits)
                 for name, bits in self._bits.items()
             )
             self._rows = np.hstack([*columns])
         names = ("tvalid", "tready", *self._bits)
-        valid, ready, *values = (session.address(f"{end.prefix}_{name}") for name in names)
-        # The struct `Field` consists of numbers and addresses of 64 bits.
+        valid, ready, *values = (session.net_address(f"{end.prefix}_{name}") for name in names)
+        # The struct ``Field`` of ``streams.cc`` consists of numbers and addresses of 64 bits.
         listed = np.array([values, self._chunks, [*self._bits.values()]], np.uint64).T
         self.in_c = CStream(
-            valid, ready, session.keep(listed), len(listed), self._rows.ctypes.data,
-            sum(self._chunks), len(self._rows), 0, round(end.stall * ALL),
+            valid, ready, session.keep_alive(listed), len(listed), self._rows.ctypes.data,
+            sum(self._chunks), len(self._rows), 0, round(end.stall * STALL_SCALE),
         )  # fmt: skip
 
-    def received(self, count: int) -> list[Beat]:
+    def received_beats(self, count: int) -> list[Beat]:
         """Return the first `count` beats that were received."""
         rows = self._rows[:count]
         *columns, cycles = np.split(rows, np.cumsum(self._chunks), axis=1)
         found = {"cycle": cycles[:, 0].tolist()}
         for column, (name, bits) in zip(columns, self._bits.items(), strict=True):
-            found[SIGNALS[name]] = from_chunks(column, bits).tolist()
+            found[SIGNALS[name]] = words_from_chunks(column, bits).tolist()
         return [*map(Beat, *(found.get(name, [0] * len(rows)) for name in Beat._fields))]
 
 
-def run_compiled(
+def run_compiled_traffic(
     session: Session, traffic: StreamTraffic, progress: Progress | None
-) -> tuple[Log, int]:
-    """Run all traffic; return the log, and the number of beats that the fabric did not accept."""
-    sources = [Stream(session, each, each.beats) for each in traffic.sources]
-    sinks = [Stream(session, each, room=each.expected + MORE) for each in traffic.sinks]
+) -> tuple[StreamLog, int]:
+    """Simulate all traffic, and return the log and the number of beats that were not accepted."""
+    sources = [CompiledStream(session, each, each.beats) for each in traffic.sources]
+    sinks = [
+        CompiledStream(session, each, room=each.expected + SPARE_BEATS) for each in traffic.sinks
+    ]
     c_sources, c_sinks = (
         (CStream * len(made))(*(each.in_c for each in made)) for made in (sources, sinks)
     )
-    runs = np.zeros((sum(len(each.beats) for each in traffic.sources) + MORE, 2), np.uint32)
+    runs = np.zeros((sum(len(each.beats) for each in traffic.sources) + SPARE_BEATS, 2), np.uint32)
     errors = np.zeros(len(runs), np.uint32)
     task = CStreamTask(
         sources=ctypes.addressof(c_sources), source_count=len(sources),
         sinks=ctypes.addressof(c_sinks), sink_count=len(sinks),
-        busy=session.address("busy"), cycles=session.address("cycles"),
+        busy=session.net_address("busy"), cycles=session.net_address("cycles"),
         runs=runs.ctypes.data, run_capacity=len(runs),
-        error=session.address("error"), errors=errors.ctypes.data, error_capacity=len(errors),
-        beats=traffic.beats, patience=traffic.patience, settling=traffic.settling,
+        error=session.net_address("error"), errors=errors.ctypes.data, error_capacity=len(errors),
+        beats=traffic.n_beats, patience=traffic.patience, settling=traffic.settling,
         seed=traffic.seed,
     )  # fmt: skip
     library, report = session.library, None
     if progress:
-        report = lambda _: progress(task.done, traffic.beats)
+        report = lambda _: progress(task.done, traffic.n_beats)
     library.streams_open.restype = ctypes.c_void_p
     opened = ctypes.c_void_p(library.streams_open(ctypes.c_void_p(session.handle),
                                                   ctypes.byref(task)))  # fmt: skip
     try:
-        session.pass_edges(partial(library.streams_run, opened), report=report)
+        session.simulate_in_turns(partial(library.streams_run, opened), report=report)
     finally:
         library.streams_close(opened)
-    log = Log(clocks=task.clocks)
+    log = StreamLog(clocks=task.clocks)
     log.runs = [tuple(run) for run in runs[: task.run_count].tolist()]
     log.errors = errors[: task.error_count].tolist()
     for sink, made, c_sink in zip(traffic.sinks, sinks, c_sinks, strict=True):
-        log.arrivals[sink.prefix] = made.received(c_sink.passed)
+        log.arrivals[sink.prefix] = made.received_beats(c_sink.passed)
     if task.unsteady:
         log.unsteady = traffic.sinks[task.unsteady - 1].prefix
     return log, sum(source.capacity - source.passed for source in c_sources)

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..bench.packets import Packet
-from .messages import Exchange
+from .messages import RunPackets
 from .traffic import beat_count
 
-__all__ = ["Rate", "sustained_rate"]
+__all__ = ["SustainedRate", "sustained_rate"]
 
 
 @dataclass(frozen=True)
-class Rate:
+class SustainedRate:
     """The rate of consecutive runs, measured from the end of the first run to the end of the last.
 
     A run ends when its last word has been received. Nodes load, run and unload at the same time,
@@ -31,8 +31,8 @@ class Rate:
     least_cycles : float
         The fewest cycles that ports, links and buffers allow for these runs.
     load_cycles, unload_cycles : float
-        Cycles in which the busiest node loads, or unloads, all words of these runs, one beat in
-        each cycle in which its port does not stall.
+        Cycles that the node with the most words needs to load, or to unload, these runs: one beat
+        in each cycle in which its port does not stall.
     run_cycles : float
         The sum over these runs of the cycles from start to done.
     buffers : int
@@ -68,8 +68,8 @@ class Rate:
         return self.words / self.least_cycles
 
     @property
-    def share(self) -> float:
-        """The measured rate divided by the limit, at most 1."""
+    def limit_share(self) -> float:
+        """The measured rate as a share of the limit, from 0 to 1."""
         return self.least_cycles / self.cycles
 
     def to_json(self) -> dict[str, Any]:
@@ -79,12 +79,12 @@ class Rate:
         for name in ("words_per_cycle", "words_per_cycle_limit"):
             value = getattr(self, name)
             found |= {name: value, name.replace("words", "bytes"): value * self.width / 8}
-        found |= {"share": self.share, "limited_by": self.limited_by}
+        found |= {"share": self.limit_share, "limited_by": self.limited_by}
         return {k: round(v, 3) if isinstance(v, float) else v for k, v in found.items()}
 
 
 def sustained_rate(
-    exchanges: Sequence[Exchange],
+    exchanges: Sequence[RunPackets],
     run_cycles: Sequence[int],
     ends: Sequence[int],
     *,
@@ -92,12 +92,12 @@ def sustained_rate(
     buffers: int,
     width: int,
     beat: int = 1,
-) -> Rate | None:
+) -> SustainedRate | None:
     """Return the rate of consecutive runs; None for a single run.
 
     Parameters
     ----------
-    exchanges : sequence of Exchange
+    exchanges : sequence of RunPackets
         The packets of each run.
     run_cycles : sequence of int
         The cycles of each run, from start to done.
@@ -115,13 +115,13 @@ def sustained_rate(
     if len(exchanges) < 2:
         return None
     sent, received = (
-        np.array([_beats(of_run, beat) for of_run in of_end]) / (1 - stall)
+        np.array([_count_beats(of_run, beat) for of_run in of_end]) / (1 - stall)
         for of_end in zip(*exchanges, strict=True)
     )
-    least = _least_ends(sent, run_cycles, received, buffers)
-    return Rate(
+    least = _earliest_ends(sent, run_cycles, received, buffers)
+    return SustainedRate(
         runs=len(exchanges) - 1,
-        words=sum(sum(_beats(exchange.received, 1)) for exchange in exchanges[1:]),
+        words=sum(sum(_count_beats(exchange.received, 1)) for exchange in exchanges[1:]),
         cycles=ends[-1] - ends[0],
         least_cycles=least[-1] - least[0],
         load_cycles=float(sent[1:].sum(axis=0).max()),
@@ -132,12 +132,12 @@ def sustained_rate(
     )
 
 
-def _beats(packets: list[list[Packet]], beat: int) -> list[int]:
+def _count_beats(packets: list[list[Packet]], beat: int) -> list[int]:
     """Return the number of beats of each node, where a beat has `beat` words."""
     return [sum(beat_count(packet, beat) for packet in of_node) for of_node in packets]
 
 
-def _least_ends(
+def _earliest_ends(
     sent: np.ndarray, run_cycles: Sequence[int], received: np.ndarray, buffers: int
 ) -> list[float]:
     """Return the earliest cycle in which the last word of each run can be received.
@@ -156,12 +156,12 @@ def _least_ends(
     Where runs take longest, they follow one another without a pause.
 
     >>> one = np.ones((4, 3))
-    >>> _least_ends(one, [5, 5, 5, 5], one, 2)
+    >>> _earliest_ends(one, [5, 5, 5, 5], one, 2)
     [7.0, 12.0, 17.0, 22.0]
 
     With three buffers a long run begins before the words of the two runs before it are received.
 
-    >>> [_least_ends(one, [1, 1, 20, 1], 6 * one, buffers) for buffers in (2, 3)]
+    >>> [_earliest_ends(one, [1, 1, 20, 1], 6 * one, buffers) for buffers in (2, 3)]
     [[8.0, 14.0, 34.0, 40.0], [8.0, 14.0, 29.0, 35.0]]
     """
     nodes = range(sent.shape[1])

@@ -12,24 +12,26 @@ from typing import Any
 
 from ....errors import InputError
 from ....rtl.fabric import Fabric
-from ....simulation.comparison import totals
+from ....simulation.comparison import total_words
 from ....simulation.engines import AmaranthEngine, Engine, Job
-from ....simulation.jobs import default_jobs, is_barrier, random_jobs, ready_jobs
-from ....simulation.report import JobReport, Subject, facts_of
-from ..options import MOST_STALL, check_share
-from ..ports import STATUS, needs_commands
-from ..sections import sections_of
-from .beats import STATUS_SINK, Log
-from .comparison import Compared
-from .messages import Planned, draw_exchange, spoiled_run
-from .rates import Rate, sustained_rate
-from .traffic import traffic_of
+from ....simulation.jobs import checked_jobs, default_jobs, is_barrier, random_jobs
+from ....simulation.report import JobReport, SimulationSummary, program_facts
+from ..options import MOST_STALL, check_probability
+from ..ports import STATUS_WORDS, needs_commands
+from ..sections import choose_sections
+from .beats import STATUS_SINK, StreamLog
+from .comparison import StreamComparison
+from .messages import PlannedRun, make_faulty_run, random_run_packets
+from .rates import SustainedRate, sustained_rate
+from .traffic import make_traffic
 
 __all__ = ["StreamReport", "draw_jobs", "simulate_streams"]
 
 
 def draw_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
-    """Return the usual jobs of a fabric, then random ones; each before a barrier, if there is one.
+    """Return the usual jobs of a fabric, then random ones.
+
+    If the fabric has a barrier, a barrier follows each job.
 
     Parameters
     ----------
@@ -86,38 +88,40 @@ def simulate_streams(
         raise InputError(
             f"Ports can rest only with the top stream, not {fabric.top}; leave stall out"
         )
-    stall = check_share("Stall", stall, MOST_STALL)
-    faults = check_share("Share of faults", faults, 1)
+    stall = check_probability("Stall", stall, MOST_STALL)
+    faults = check_probability("Share of faults", faults, 1)
     usual = draw_jobs(fabric, 3, seed=seed) if jobs is None else jobs
-    generator, runs, cycles = random.Random(seed), list[Planned](), list[int]()
-    for number, job in enumerate(ready_jobs(fabric, usual)):
-        exchange = draw_exchange(fabric, job, seed=seed + number)
+    generator, runs, cycles = random.Random(seed), list[PlannedRun](), list[int]()
+    for number, job in enumerate(checked_jobs(fabric, usual)):
+        exchange = random_run_packets(fabric, job, seed=seed + number)
         bad = generator.random() < faults
-        run = spoiled_run(fabric, job, exchange, generator) if bad else Planned(job, exchange)
+        run = (
+            make_faulty_run(fabric, job, exchange, generator) if bad else PlannedRun(job, exchange)
+        )
         runs.append(run)
         # A barrier and a dropped run do not execute the program.
         idle = run.error or is_barrier(fabric, run.job)
         cycles.append(0 if idle else fabric.program.cycles(run.job.length, mode=run.job.mode))
     engine = engine or AmaranthEngine(fabric)
-    traffic = traffic_of(fabric, runs, stall=stall, seed=seed, cycles=max(cycles))
+    traffic = make_traffic(fabric, runs, stall=stall, seed=seed, cycles=max(cycles))
     began = time.perf_counter()
     log = engine.run_traffic(traffic, progress)
     seconds = round(time.perf_counter() - began, 3)
     # From here on the log has flits in place of beats, and no status of the loading of an image.
     for prefix in (f"m_axis_{node}" for node in range(fabric.nodes)):
-        beats = (beat.flits(fabric.beat, fabric.width) for beat in log.arrivals[prefix])
+        beats = (beat.split_flits(fabric.beat, fabric.width) for beat in log.arrivals[prefix])
         log.arrivals[prefix] = list(chain.from_iterable(beats))
     if fabric.tables and fabric.tables.empty:
-        del log.arrivals[STATUS_SINK][: len(STATUS)]
-    return _report(fabric, runs, cycles, log, stall=stall, engine=engine.name, seconds=seconds)
+        del log.arrivals[STATUS_SINK][: len(STATUS_WORDS)]
+    return _make_report(fabric, runs, cycles, log, stall=stall, engine=engine.name, seconds=seconds)
 
 
-def _report(
-    fabric: Fabric, runs: Sequence[Planned], cycles: Sequence[int], log: Log, **others: Any
+def _make_report(
+    fabric: Fabric, runs: Sequence[PlannedRun], cycles: Sequence[int], log: StreamLog, **others: Any
 ) -> StreamReport:
     """Return the comparison of all words as a report; `others` are further fields of it."""
     exchanges, errors = [run.exchange for run in runs], [run.error for run in runs]
-    found = Compared(exchanges, log)
+    found = StreamComparison(exchanges, log)
     found.compare_statuses(log, errors, cycles)
     if not needs_commands(fabric.program):
         found.compare_errors(log, errors)
@@ -125,34 +129,34 @@ def _report(
     if not fabric.own_clocks and not any(errors) and not found.missing:
         rate = sustained_rate(
             exchanges, cycles, found.ends, stall=others["stall"], width=fabric.width,
-            buffers=sections_of(fabric.program, fabric.beat).buffers, beat=fabric.beat,
+            buffers=choose_sections(fabric.program, fabric.beat).buffers, beat=fabric.beat,
         )  # fmt: skip
     counted = iter([count for _, count in log.runs])
     jobs = list[JobReport]()
-    for run, words in zip(runs, found.runs, strict=True):
+    for run, words in zip(runs, found.run_comparisons, strict=True):
         if run.error:
             continue
         if is_barrier(fabric, run.job):
             mode, (checked, wrong, _) = run.job.mode or 0, words
             jobs.append(JobReport(mode, "barrier", 1, None, None, 0, 0, checked, wrong))
         else:
-            jobs.append(JobReport.of(fabric, run.job, next(counted, -1), words))
+            jobs.append(JobReport.from_run(fabric, run.job, next(counted, -1), words))
     return StreamReport(
-        **facts_of(fabric.program),
+        **program_facts(fabric.program),
         width=fabric.width,
         dropped=dict(sorted(Counter(int(error) for error in errors if error).items())),
         rate=rate,
         cycles=sum(job.cycles for job in jobs),
         predicted_cycles=sum(job.predicted_cycles for job in jobs),
         jobs=tuple(jobs),
-        **totals(found.runs),
+        **total_words(found.run_comparisons),
         clocks=log.clocks,
         **others,
     )
 
 
 @dataclass(frozen=True)
-class StreamReport(Subject):
+class StreamReport(SimulationSummary):
     """The report of a simulation of streams.
 
     Parameters
@@ -161,7 +165,7 @@ class StreamReport(Subject):
         The probability in each cycle that a port stalled.
     dropped : dict of int to int
         Number of dropped runs, by their error.
-    rate : Rate or None
+    rate : SustainedRate or None
         The rate of consecutive runs; None if runs were dropped, words are missing, or nodes have
         clocks of their own.
     clocks : int
@@ -170,7 +174,7 @@ class StreamReport(Subject):
 
     stall: float
     dropped: dict[int, int]
-    rate: Rate | None
+    rate: SustainedRate | None
     jobs: tuple[JobReport, ...]
     first_wrong: str | None
     clocks: int

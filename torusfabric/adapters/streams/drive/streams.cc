@@ -1,10 +1,11 @@
-// Drives the streams of a compiled model: sources and sinks, each of which rests now and then.
+// Driver of the streams of a compiled model: sources and sinks, all of which stall at random. The
+// structs are laid out by compiled.py.
 
 #include "model.cc"
 
 namespace {
 
-// xorshift64*, of which the upper half counts.
+// The random generator xorshift64*; it returns the upper half of each number.
 class Random {
 public:
     explicit Random(uint64_t seed) : state_(seed * 2 + 1) {}
@@ -16,7 +17,7 @@ public:
         return (uint32_t)(state_ * UINT64_C(2685821657736338717) >> 32);
     }
 
-    // Whether to rest, which is as likely as `stall` is to 2 ** 32.
+    // Return true with probability stall / 2^32: the port stalls in this cycle.
     bool rests(uint64_t stall) { return next() < stall; }
 
     void scramble(uint32_t *value, uint64_t bits) {
@@ -28,14 +29,14 @@ private:
     uint64_t state_;
 };
 
-// A signal of a stream that goes with its words.
+// A signal of a stream besides its handshake.
 struct Field {
     uint32_t *value;
     uint64_t chunks, bits;
 };
 
-// One end of a stream. A row of beats has the chunks of all fields; where beats arrive, the cycle
-// follows.
+// One end of a stream: a source or a sink. A row of `beats` has the chunks of all fields of a beat.
+// At a sink, the cycle in which the beat arrived follows.
 struct Stream {
     uint32_t *valid, *ready;
     const Field *fields;
@@ -50,15 +51,15 @@ struct StreamTask {
     Stream *sinks;
     uint64_t sink_count;
     const uint32_t *busy, *cycles;
-    uint32_t *runs;  // of each run that ended, the cycle and the cycles it took
+    uint32_t *runs;  // for each run that ended: the cycle of its end, and its number of cycles
     uint64_t run_capacity, run_count;
     const uint32_t *error;
-    uint32_t *errors;  // what `error` has become, each time that it has changed
+    uint32_t *errors;  // value of the output `error` after each change
     uint64_t error_capacity, error_count;
-    uint64_t beats;  // those that have to pass
+    uint64_t beats;  // number of beats that have to be transferred
     uint64_t patience, settling, seed;
     uint64_t clocks;
-    uint64_t unsteady;  // the number of a sink, from 1, at which a word did not wait; 0 for none
+    uint64_t unsteady;  // number of a sink, from 1, at which a waiting word changed; 0 for none
     uint64_t done;
 };
 
@@ -132,7 +133,7 @@ private:
     bool waits_ = false;
 };
 
-// All that goes on at the streams of a model.
+// The simulation of all streams of a model.
 class Traffic {
 public:
     Traffic(Model &model, StreamTask &task)
@@ -140,7 +141,7 @@ public:
           drivers_(task.sources, task.sources + task.source_count),
           takers_(task.sinks, task.sinks + task.sink_count), left_(task.beats) {}
 
-    // Let some edges pass; returns how many have until nothing happens any more.
+    // Simulate `count` clock edges, or fewer if the simulation ends; return the number of edges.
     u64 run(u64 count) {
         for (u64 edge = 0; edge < count; edge++) {
             if (quiet_ >= (left_ ? task_.patience : task_.settling) || model_.failed())
@@ -177,7 +178,7 @@ private:
         last_error_ = *task_.error;
         model_.finish();
         task_.clocks++;
-        // What comes beyond what must may come for ever.
+        // After all expected beats, further ones must not keep the simulation alive.
         quiet_ = passed && left_ ? 0 : quiet_ + 1;
         left_ -= passed < left_ ? passed : left_;
         task_.done += passed;

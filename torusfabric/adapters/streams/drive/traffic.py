@@ -1,4 +1,7 @@
-"""The traffic of streams for some runs: packets, commands and images as beats, and its drivers."""
+"""The traffic of streams for some runs: packets, commands and images, all of them as beats.
+
+A `StreamTraffic` passes itself to the driver for Amaranth's simulator or for a compiled model.
+"""
 
 from __future__ import annotations
 
@@ -11,30 +14,30 @@ from ....errors import WorkFailed
 from ....rtl.fabric import Fabric
 from ....rtl.run_choices import RunError
 from ..bench.packets import Packet
-from ..ports import COMMAND, LOAD, STATUS, needs_commands
+from ..ports import COMMAND_WORDS, LOAD_MODE, STATUS_WORDS, needs_commands
 from .amaranth import StreamBench
-from .beats import STATUS_SINK, Beat, Log, Sink, Source
-from .compiled import run_compiled
+from .beats import STATUS_SINK, Beat, Sink, Source, StreamLog
+from .compiled import run_compiled_traffic
 
 if TYPE_CHECKING:
     from ....rtl.assembly import Assembly
     from ....simulation.engines.base import Progress
     from ....simulation.engines.session import Session
-    from .messages import Planned
+    from .messages import PlannedRun
 
-__all__ = ["StreamTraffic", "beat_count", "beats_of", "traffic_of"]
+__all__ = ["StreamTraffic", "beat_count", "packet_beats", "make_traffic"]
 
 #: Cycles after the last expected beat in which no other may arrive.
-SETTLING = 64
+SETTLE_CYCLES = 64
 
 #: Cycles without any beat after which the simulation is given up, in addition to those of the
 #: longest run.
-PATIENCE = 500
+PATIENCE_CYCLES = 500
 
 
 @dataclass(frozen=True)
 class StreamTraffic(Traffic):
-    """The beats of all streams.
+    """The beats that are sent into all streams, and the numbers of beats expected from them.
 
     Parameters
     ----------
@@ -45,8 +48,8 @@ class StreamTraffic(Traffic):
     seed : int
         Seed of the stalls.
     patience, settling : int
-        Cycles without any beat after which the simulation ends: while beats are missing; and after
-        all have arrived.
+        Cycles without any beat after which the simulation ends: `patience` while beats are missing,
+        `settling` after all have arrived.
     loads : bool
         True if the first command loads an image.
     """
@@ -55,28 +58,30 @@ class StreamTraffic(Traffic):
     sinks: list[Sink]
     seed: int
     patience: int
-    settling: int = SETTLING
+    settling: int = SETTLE_CYCLES
     loads: bool = False
 
     @property
-    def beats(self) -> int:
+    def n_beats(self) -> int:
         """Number of all beats that are sent and received."""
         return sum(len(s.beats) for s in self.sources) + sum(s.expected for s in self.sinks)
 
-    def simulate(self, design: Assembly, run: Callable[..., Any], progress: Progress | None) -> Log:
+    def simulate(
+        self, design: Assembly, run: Callable[..., Any], progress: Progress | None
+    ) -> StreamLog:
         """Drive the ports in Amaranth's simulator."""
         bench = StreamBench(design, self, progress)
         run(*bench.testbenches())
-        self.check_log(bench.log, bench.unsent)
+        self.check_complete(bench.log, bench.n_unsent)
         return bench.log
 
-    def run_compiled(self, session: Session, progress: Progress | None) -> Log:
+    def run_compiled(self, session: Session, progress: Progress | None) -> StreamLog:
         """Drive the ports of a compiled model."""
-        log, unsent = run_compiled(session, self, progress)
-        self.check_log(log, unsent)
+        log, unsent = run_compiled_traffic(session, self, progress)
+        self.check_complete(log, unsent)
         return log
 
-    def check_log(self, log: Log, unsent: int) -> None:
+    def check_complete(self, log: StreamLog, unsent: int) -> None:
         """Check that all words were accepted and received.
 
         Raises
@@ -100,9 +105,9 @@ class StreamTraffic(Traffic):
             )
 
 
-def traffic_of(
+def make_traffic(
     fabric: Fabric,
-    runs: Sequence[Planned],
+    runs: Sequence[PlannedRun],
     *,
     stall: float,
     seed: int,
@@ -112,7 +117,7 @@ def traffic_of(
 
     Parameters
     ----------
-    runs : sequence of Planned
+    runs : sequence of PlannedRun
         The runs. Their jobs become commands, if the fabric has a command stream.
     stall : float
         The probability in each cycle that a port stalls.
@@ -127,7 +132,7 @@ def traffic_of(
         sent = (packet for exchange in exchanges for packet in exchange.sent[node])
         received = (packet for exchange in exchanges for packet in exchange.received[node])
         sources.append(
-            Source(f"s_axis_{node}", list(beats_of(sent, fabric.width, fabric.beat)), stall)
+            Source(f"s_axis_{node}", list(packet_beats(sent, fabric.width, fabric.beat)), stall)
         )
         count = sum(beat_count(packet, fabric.beat) for packet in received)
         sinks.append(Sink(f"m_axis_{node}", count, stall))
@@ -144,14 +149,14 @@ def traffic_of(
             if number % 2 and run.error is not RunError.LENGTH and not says:
                 values["length"] = 0
             values["tag"] = number
-            commands += [Beat(values[name], name == COMMAND[-1]) for name in COMMAND]
+            commands += [Beat(values[name], name == COMMAND_WORDS[-1]) for name in COMMAND_WORDS]
         if empty:
-            words = [LOAD] + [0] * (len(COMMAND) - 1) + fabric.tables.image.words
+            words = [LOAD_MODE] + [0] * (len(COMMAND_WORDS) - 1) + fabric.tables.image.words
             loading = [Beat(word, k == len(words) - 1) for k, word in enumerate(words)]
             commands = [*loading, *commands]
         sources.append(Source("s_axis_cmd", commands, stall))
-        sinks.append(Sink(STATUS_SINK, len(STATUS) * (len(runs) + empty), stall))
-    patience = round((PATIENCE + cycles) / max(1 - stall, 0.01))
+        sinks.append(Sink(STATUS_SINK, len(STATUS_WORDS) * (len(runs) + empty), stall))
+    patience = round((PATIENCE_CYCLES + cycles) / max(1 - stall, 0.01))
     return StreamTraffic(sources, sinks, seed, patience, loads=empty)
 
 
@@ -160,7 +165,7 @@ def beat_count(packet: Packet, beat: int) -> int:
     return -(-len(packet.words) // beat)
 
 
-def beats_of(packets: Iterable[Packet], width: int, beat: int = 1) -> Iterable[Beat]:
+def packet_beats(packets: Iterable[Packet], width: int, beat: int = 1) -> Iterable[Beat]:
     """Yield the beats of packets, of `beat` flits each; the last of a packet may have fewer."""
     for number, words in packets:
         for start in range(0, len(words), beat):

@@ -1,10 +1,16 @@
 """Circuit-switched broadcast on tori with unequal sides, by levels that are made finer.
 
-Every axis has an even number of levels, in a cycle. A node on the grid of levels is informed if its
-level numbers are all even or all odd. To *refine* an axis is to insert an even number of new levels
+The *levels* of an axis are some of its coordinates, numbered from 0 (see `LevelGrid`). Every axis
+has an even number of levels, in a cycle. A node at levels of all axes is informed if its level
+numbers are all even or all odd. To *refine* an axis is to insert an even number of new levels
 into each of its *gaps* between neighbouring levels, and to inform the nodes on them in one round.
 Let p1 <= p2 <= .. be the new levels of a gap. The nodes below the gap inform p2, p4, .., and the
-nodes above inform p1, p3, ... When all gaps have one link, `fill` informs the remaining nodes.
+nodes above inform p1, p3, ... When all gaps have one link, `inform_grid` informs the remaining
+nodes. For example, with alpha = 2, a gap of nine links above the even level 0::
+
+    coordinate      0  1  2  3  4  5  6  7  8  9
+    levels before   0                          1
+    levels after    0        1        2        3    0 informs 2, and 3 (before: 1) informs 1
 
 A gap above an even level gets up to 2 ceil(alpha / 2) new levels, a gap above an odd level up to 2
 floor(alpha / 2), so that no node sends more than alpha messages. Gaps have an odd number of links
@@ -24,15 +30,24 @@ from functools import cache
 import numpy as np
 
 from ....topology import Torus
-from ..circuits import Circuits, Grid
-from ..max_flow import Network, search
+from ..circuits import CircuitRounds, LevelGrid
+from ..max_flow import FlowNetwork, search_rounds
 
-__all__ = ["capacities", "fill", "fill_around_plane", "fill_by_classes", "new_levels", "refine",
-           "serve_by_flow", "serve_planes", "spaced"]  # fmt: skip
+__all__ = [
+    "gap_capacities",
+    "inform_grid",
+    "inform_around_plane",
+    "inform_parity_classes",
+    "new_level_offsets",
+    "refine_axis",
+    "inform_by_flow",
+    "inform_planes",
+    "cut_into_gaps",
+]
 
 
 @cache
-def capacities(rounds: int, alpha: int) -> tuple[int, int]:
+def gap_capacities(rounds: int, alpha: int) -> tuple[int, int]:
     """Return the most links that gaps may have, with a number of rounds left.
 
     Returns
@@ -42,12 +57,12 @@ def capacities(rounds: int, alpha: int) -> tuple[int, int]:
     """
     if rounds == 0:
         return 1, 1
-    even, odd = capacities(rounds - 1, alpha)
+    even, odd = gap_capacities(rounds - 1, alpha)
     up, down = -(-alpha // 2), alpha // 2
     return (up + 1) * even + up * odd, (down + 1) * odd + down * even
 
 
-def spaced(
+def cut_into_gaps(
     total: int, kinds: Sequence[int], rounds: int, alpha: int, least_even: int = 0, even_at: int = 0
 ) -> np.ndarray:
     """Cut a number of links into gaps.
@@ -68,7 +83,7 @@ def spaced(
     ndarray of int
         Links of each gap, in proportion to the capacities of the gaps.
     """
-    most = np.array(capacities(rounds, alpha))[np.asarray(kinds)]
+    most = np.array(gap_capacities(rounds, alpha))[np.asarray(kinds)]
     least = np.ones(len(most), int)
     if (total - len(most)) % 2:
         least[even_at], most[even_at] = least_even, most[even_at] - 1
@@ -80,7 +95,7 @@ def spaced(
 
 
 @cache
-def new_levels(gap: int, kind: int, rounds: int, alpha: int) -> np.ndarray:
+def new_level_offsets(gap: int, kind: int, rounds: int, alpha: int) -> np.ndarray:
     """Return the distances of the new levels of a gap from the level below it.
 
     Parameters
@@ -94,12 +109,17 @@ def new_levels(gap: int, kind: int, rounds: int, alpha: int) -> np.ndarray:
     """
     pairs = min((alpha + 1 - kind) // 2, gap // 2)
     kinds = [(kind + part) % 2 for part in range(2 * pairs + 1)]
-    return np.cumsum(spaced(gap, kinds, rounds, alpha, even_at=pairs))[:-1]
+    return np.cumsum(cut_into_gaps(gap, kinds, rounds, alpha, even_at=pairs))[:-1]
 
 
-def refine(
-    circuits: Circuits, grid: Grid, axis: int, rounds: int, alpha: int, asides: Sequence[int]
-) -> Grid:
+def refine_axis(
+    circuits: CircuitRounds,
+    grid: LevelGrid,
+    axis: int,
+    rounds: int,
+    alpha: int,
+    asides: Sequence[int],
+) -> LevelGrid:
     """Inform the nodes of new levels on one axis in one round, and return the finer grid.
 
     Parameters
@@ -116,8 +136,8 @@ def refine(
     straight. Every other message makes a detour along an axis of its own: it first goes one level
     aside, in the positive direction if it goes up, and returns at the end.
     """
-    gaps = grid.gaps(axis)
-    inserted = [new_levels(int(gap), i % 2, rounds, alpha) for i, gap in enumerate(gaps)]
+    gaps = grid.gap_lengths(axis)
+    inserted = [new_level_offsets(int(gap), i % 2, rounds, alpha) for i, gap in enumerate(gaps)]
     moved = np.arange(len(gaps)) + np.cumsum([0, *map(len, inserted)])[:-1]
     base = grid.levels[axis]
     levels = [one for at, new in zip(base, inserted, strict=True) for one in (at, *(at + new))]
@@ -129,17 +149,17 @@ def refine(
             steps = sign * 2 * (count[sends] - rank)
             for parity in (0, 1):
                 mine = sends % 2 == parity
-                index, at = informed_index(finer, axis, moved[sends[mine]], parity)
+                index, at = informed_levels(finer, axis, moved[sends[mine]], parity)
                 runs = [(axis, steps[mine][at])]
                 if rank:
                     runs = [(asides[rank - 1], sign), *runs, (asides[rank - 1], -sign)]
-                circuits.send_levels(finer, index, runs)
+                circuits.send_between_levels(finer, index, runs)
     circuits.end_round()
     return finer
 
 
-def informed_index(
-    grid: Grid, axis: int, numbers: np.ndarray, parity: int
+def informed_levels(
+    grid: LevelGrid, axis: int, numbers: np.ndarray, parity: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the level numbers of the informed nodes of one parity at some levels of an axis.
 
@@ -150,7 +170,7 @@ def informed_index(
     at : ndarray of int, shape (nodes,)
         For each node, the index in ``numbers`` of its level on the axis.
     """
-    choices = [np.arange(parity, count, 2) for count in grid.counts]
+    choices = [np.arange(parity, count, 2) for count in grid.level_counts]
     choices[axis] = np.asarray(numbers)
     index = np.stack([part.ravel() for part in np.meshgrid(*choices, indexing="ij")])
     position = np.meshgrid(*map(np.arange, map(len, choices)), indexing="ij")[axis].ravel()
@@ -161,27 +181,27 @@ def informed_index(
 #: opposite ones. Axis 0 here is at a right angle to the plane, which is one link away. One of the
 #: other axes may have two levels at the same coordinate. Wherever two of these messages then meet
 #: on a link, they have the same destination, and one of them is left out.
-BEFORE_PLANE = {
+PATHS_BEFORE_PLANE = {
     2: (((0, 1),), ((1, 1),)),
     3: (((0, 1),), ((1, 1),), ((2, 1),), ((1, -1), (2, 1)), ((2, -1), (0, 1))),
 }
 
 
-def fill(circuits: Circuits, grid: Grid) -> None:
+def inform_grid(circuits: CircuitRounds, grid: LevelGrid) -> None:
     """Inform all levels of a grid in two or three dimensions, in one round."""
     for parity, sign in ((0, 1), (1, -1)):
-        index, _ = informed_index(grid, 0, np.arange(parity, grid.counts[0], 2), parity)
-        for axis in range(len(grid.counts)):
-            circuits.send_levels(grid, index, [(axis, sign)])
+        index, _ = informed_levels(grid, 0, np.arange(parity, grid.level_counts[0], 2), parity)
+        for axis in range(len(grid.level_counts)):
+            circuits.send_between_levels(grid, index, [(axis, sign)])
     circuits.end_round()
 
 
-def fill_around_plane(circuits: Circuits, grid: Grid, axis: int) -> None:
+def inform_around_plane(circuits: CircuitRounds, grid: LevelGrid, axis: int) -> None:
     """Inform all levels of a grid with one left-out plane, and the plane, in one round.
 
     Parameters
     ----------
-    grid : Grid
+    grid : LevelGrid
         The levels; the plane is between level numbers 0 and 1.
     axis : int
         The axis at a right angle to the plane.
@@ -189,21 +209,23 @@ def fill_around_plane(circuits: Circuits, grid: Grid, axis: int) -> None:
     levels = [
         np.arange(grid.sides[axis]) if a == axis else own for a, own in enumerate(grid.levels)
     ]
-    whole = Grid(grid.sides, levels)
+    whole = LevelGrid(grid.sides, levels)
     order = sorted(range(len(levels)), key=lambda a: a != axis)
     for parity, sign in ((0, 1), (1, -1)):
-        index, _ = informed_index(grid, axis, np.arange(parity, grid.counts[axis], 2), parity)
+        index, _ = informed_levels(
+            grid, axis, np.arange(parity, grid.level_counts[axis], 2), parity
+        )
         near = index[axis] == parity
         index[axis] += index[axis] > 0
-        for path in BEFORE_PLANE[len(order)]:
+        for path in PATHS_BEFORE_PLANE[len(order)]:
             runs = [(order[a], sign * step) for a, step in path]
-            circuits.send_levels(whole, index[:, near], runs)
+            circuits.send_between_levels(whole, index[:, near], runs)
         for a in order:
-            circuits.send_levels(whole, index[:, ~near], [(a, sign)])
+            circuits.send_between_levels(whole, index[:, ~near], [(a, sign)])
     circuits.end_round()
 
 
-def serve_planes(circuits: Circuits, axes: Sequence[int]) -> None:
+def inform_planes(circuits: CircuitRounds, axes: Sequence[int]) -> None:
     """Inform one plane, or two that cross, in one round, after all other nodes are informed.
 
     Parameters
@@ -233,16 +255,16 @@ def serve_planes(circuits: Circuits, axes: Sequence[int]) -> None:
         start = nodes[:, chosen]
         for axis, step in runs:
             start[axis] = (start[axis] - step) % sides[axis]
-        circuits.send(start, runs)
+        circuits.send_from_nodes(start, runs)
     circuits.end_round()
 
 
-def fill_by_classes(circuits: Circuits, grid: Grid, alpha: int) -> None:
+def inform_parity_classes(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
     """Inform all levels of a grid of any number of dimensions.
 
     Parameters
     ----------
-    grid : Grid
+    grid : LevelGrid
         The levels; no two neighbouring levels are at the same coordinate.
 
     Notes
@@ -251,21 +273,21 @@ def fill_by_classes(circuits: Circuits, grid: Grid, alpha: int) -> None:
     of a broadcast from two opposite corners of a torus of two nodes a side, planned by maximum
     flows.
     """
-    dimensions = len(grid.counts)
+    dimensions = len(grid.level_counts)
     corners = Torus((2,) * dimensions)
     informed = np.zeros(corners.nodes, bool)
     informed[[0, -1]] = True
-    for transfers in search(Network(corners), informed, alpha):
+    for transfers in search_rounds(FlowNetwork(corners), informed, alpha):
         for corner, hops in zip(transfers.source, transfers.hops, strict=True):
             parities = corners.coordinates(corner)
-            choices = [np.arange(p, n, 2) for p, n in zip(parities, grid.counts, strict=True)]
+            choices = [np.arange(p, n, 2) for p, n in zip(parities, grid.level_counts, strict=True)]
             index = np.stack([part.ravel() for part in np.meshgrid(*choices, indexing="ij")])
             runs = [(port // 2, 1 - port % 2 * 2) for port in hops[hops >= 0].astype(int)]
-            circuits.send_levels(grid, index, runs)
+            circuits.send_between_levels(grid, index, runs)
         circuits.end_round()
 
 
-def serve_by_flow(circuits: Circuits, alpha: int) -> None:
+def inform_by_flow(circuits: CircuitRounds, alpha: int) -> None:
     """Inform all remaining nodes, by maximum flows."""
-    circuits.rounds += search(Network(circuits.topology), circuits.informed, alpha)
+    circuits.rounds += search_rounds(FlowNetwork(circuits.topology), circuits.informed, alpha)
     circuits.informed[:] = True

@@ -25,23 +25,31 @@ import numpy as np
 from ....collective import Collective
 from ....schedule import Rounds, Switching, Transfers
 from ....topology import Topology, Torus
-from ...algorithm import Algorithm, Options, one_chunk, some_ports
-from ...reversal import BROADCAST, also_backwards
-from ..circuits import Circuits, Grid, axis_rounds, clog, diagonal_stage, square_rounds, translated
+from ...algorithm import Algorithm, Options, port_count_reason, single_chunk_reason
+from ...reversal import REVERSED_BROADCASTS, with_reversed_collectives
+from ..circuits import (
+    CircuitRounds,
+    LevelGrid,
+    ceil_log,
+    inform_axis_by_axis,
+    inform_diagonals,
+    inform_square_grid,
+    translate_rounds,
+)
 from .levels import (
-    fill,
-    fill_around_plane,
-    fill_by_classes,
-    refine,
-    serve_by_flow,
-    serve_planes,
-    spaced,
+    cut_into_gaps,
+    inform_around_plane,
+    inform_by_flow,
+    inform_grid,
+    inform_parity_classes,
+    inform_planes,
+    refine_axis,
 )
 
-__all__ = ["DIAGONAL", "diagonal_rounds", "ways"]
+__all__ = ["DIAGONAL", "diagonal_rounds", "candidate_builds"]
 
-#: A way to broadcast: its number of rounds, and a function that adds these rounds to `Circuits`.
-Way: TypeAlias = tuple[int, Callable[[Circuits], None]]
+#: A way to broadcast: its number of rounds, and a function that adds them to `CircuitRounds`.
+CandidateBuild: TypeAlias = tuple[int, Callable[[CircuitRounds], None]]
 
 
 def diagonal_broadcast(topology: Torus, collective: Collective, options: Options) -> Rounds:
@@ -76,10 +84,10 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
     """
     ports = options.ports or topology.ports
     best: list[Transfers] | None = None
-    for count, build in sorted(ways(topology.sides, ports), key=lambda way: way[0]):
+    for count, build in sorted(candidate_builds(topology.sides, ports), key=lambda way: way[0]):
         if best is not None and count >= len(best):
             break
-        circuits = Circuits(topology)
+        circuits = CircuitRounds(topology)
         build(circuits)
         if best is None or len(circuits.rounds) < len(best):
             best = circuits.rounds
@@ -88,30 +96,36 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
         collective=collective,
         switching=Switching.CIRCUIT,
         ports=ports,
-        transfers=translated(topology, collective.root or 0, best or []),
+        transfers=translate_rounds(topology, collective.root or 0, best or []),
     )
 
 
 def diagonal_rounds(sides: Sequence[int], ports: int) -> int:
     """Return the rounds on a torus; in four or more dimensions the plan may take 1 or 2 more."""
-    return min(count for count, _ in ways(sides, ports))
+    return min(count for count, _ in candidate_builds(sides, ports))
 
 
-def ways(sides: Sequence[int], ports: int) -> Iterator[Way]:
-    """Yield the ways to broadcast on a torus."""
+def candidate_builds(sides: Sequence[int], ports: int) -> Iterator[CandidateBuild]:
+    """Yield the ways to broadcast on a torus, as pairs (rounds, function).
+
+    The function adds the rounds to a `CircuitRounds`. The number of rounds is known before.
+    """
     few = min(ports, 2)
-    yield sum(clog(n, few) for n in sides), partial(axis_rounds, grid=Grid(sides), alpha=few)
+    yield (
+        sum(ceil_log(n, few) for n in sides),
+        partial(inform_axis_by_axis, grid=LevelGrid(sides), alpha=few),
+    )
     for alpha in range(3, ports + 1):
         if len(set(sides)) == 1:
-            count = len(sides) * clog(sides[0], alpha)
-            yield count, partial(square_rounds, grid=Grid(sides), alpha=alpha)
+            count = len(sides) * ceil_log(sides[0], alpha)
+            yield count, partial(inform_square_grid, grid=LevelGrid(sides), alpha=alpha)
         if len(sides) == 2:
-            yield _by_diagonals(sides, alpha)
-        yield from _by_levels(sides, alpha)
+            yield _diagonal_build(sides, alpha)
+        yield from _level_builds(sides, alpha)
 
 
-def _by_diagonals(sides: Sequence[int], alpha: int) -> Way:
-    """Return the way by every other diagonal of a square grid, then finer levels of one axis.
+def _diagonal_build(sides: Sequence[int], alpha: int) -> CandidateBuild:
+    """Return the way that informs every other diagonal of a square grid, then refines one axis.
 
     For two dimensions; the longer axis is refined. Let s be the shorter side, less 1 if it is odd,
     and n the longer side. The rounds are clog s + clog(s / 2) + clog(n / s) + 1: at most the count
@@ -121,25 +135,25 @@ def _by_diagonals(sides: Sequence[int], alpha: int) -> Way:
     short, long = (0, 1) if sides[0] <= sides[1] else (1, 0)
     without = [short] if sides[short] % 2 else []
     count = sides[short] - len(without)
-    rounds = clog(Fraction(sides[long], count), alpha)
+    rounds = ceil_log(Fraction(sides[long], count), alpha)
 
-    def build(circuits: Circuits) -> None:
-        gaps = spaced(sides[long], [0, 1] * (count // 2), rounds, alpha, least_even=2)
-        grid = Grid(sides, None, without).with_levels(long, np.cumsum(gaps) - gaps)
-        diagonal_stage(circuits, grid, alpha, 1)
-        diagonal_stage(circuits, grid, alpha, 2, stride=2)
-        grid = _refined(circuits, grid, alpha, {long: rounds})
-        _finish(circuits, grid, alpha)
+    def build_diagonals(circuits: CircuitRounds) -> None:
+        gaps = cut_into_gaps(sides[long], [0, 1] * (count // 2), rounds, alpha, least_even=2)
+        grid = LevelGrid(sides, None, without).with_levels(long, np.cumsum(gaps) - gaps)
+        inform_diagonals(circuits, grid, alpha, 1)
+        inform_diagonals(circuits, grid, alpha, 2, stride=2)
+        grid = _refine_axes(circuits, grid, alpha, {long: rounds})
+        _inform_rest(circuits, grid, alpha)
 
-    return clog(count, alpha) + clog(count // 2, alpha) + rounds + 1, build
+    return ceil_log(count, alpha) + ceil_log(count // 2, alpha) + rounds + 1, build_diagonals
 
 
-def _by_levels(sides: Sequence[int], alpha: int) -> Iterator[Way]:
-    """Yield ways on any torus: two levels on each axis, then finer levels, axis by axis.
+def _level_builds(sides: Sequence[int], alpha: int) -> Iterator[CandidateBuild]:
+    """Yield ways for any torus: two levels on each axis are informed, then made finer by axis.
 
-    The rounds are 2 + the sum of clog(n_i / 2). One more is needed where planes are left out and
-    cannot be informed together with other nodes. In three dimensions this is at most the count of
-    Theorems 7 to 9.
+    In k dimensions the rounds are 1 + clog(2^(k-1)) + the sum of clog(n_i / 2): in two and three
+    dimensions 2 + this sum. One more is needed where planes are left out and cannot be informed
+    together with other nodes. In three dimensions this is at most the count of Theorems 7 to 9.
     """
     dimensions = len(sides)
     odd = [axis for axis in range(dimensions) if sides[axis] % 2]
@@ -151,25 +165,25 @@ def _by_levels(sides: Sequence[int], alpha: int) -> Iterator[Way]:
         choices = [tuple(odd)]
     for without in choices:
         rounds = {
-            axis: clog(Fraction(side - (axis in without), 2), alpha)
+            axis: ceil_log(Fraction(side - (axis in without), 2), alpha)
             for axis, side in enumerate(sides)
         }
-        filling = clog(2 ** (dimensions - 1), alpha)
-        count = 1 + sum(rounds.values()) + filling + _planes_extra(dimensions, without, alpha)
+        filling = ceil_log(2 ** (dimensions - 1), alpha)
+        count = 1 + sum(rounds.values()) + filling + _extra_plane_rounds(dimensions, without, alpha)
         yield (
             count,
             partial(_build_levels, sides=sides, alpha=alpha, rounds=rounds, without=without),
         )
 
 
-def _planes_extra(dimensions: int, without: Collection[int], alpha: int) -> int:
+def _extra_plane_rounds(dimensions: int, without: Collection[int], alpha: int) -> int:
     """Return 1 if the planes that are left out take a round of their own, else 0."""
     together = len(without) <= 1 and (dimensions == 2 or (dimensions == 3 and alpha >= 5))
     return int(bool(without) and not together)
 
 
 def _build_levels(
-    circuits: Circuits,
+    circuits: CircuitRounds,
     sides: Sequence[int],
     alpha: int,
     rounds: dict[int, int],
@@ -186,16 +200,18 @@ def _build_levels(
     """
     levels = []
     for axis, side in enumerate(sides):
-        gaps = spaced(side - (axis in without), [0, 1], rounds[axis], alpha, least_even=2)
+        gaps = cut_into_gaps(side - (axis in without), [0, 1], rounds[axis], alpha, least_even=2)
         levels.append(np.array([0, gaps[0]]))
-    grid = Grid(sides, levels, without)
+    grid = LevelGrid(sides, levels, without)
     corner = np.zeros((len(sides), 1), int)
-    circuits.send_levels(grid, corner, [(axis, 1) for axis in range(len(sides))])
+    circuits.send_between_levels(grid, corner, [(axis, 1) for axis in range(len(sides))])
     circuits.end_round()
-    _finish(circuits, _refined(circuits, grid, alpha, rounds), alpha)
+    _inform_rest(circuits, _refine_axes(circuits, grid, alpha, rounds), alpha)
 
 
-def _refined(circuits: Circuits, grid: Grid, alpha: int, rounds: dict[int, int]) -> Grid:
+def _refine_axes(
+    circuits: CircuitRounds, grid: LevelGrid, alpha: int, rounds: dict[int, int]
+) -> LevelGrid:
     """Return a grid in which all gaps have one link, and add the rounds that refine it.
 
     Axes with even spans come first, because an odd span ends with two levels at one coordinate, and
@@ -205,32 +221,32 @@ def _refined(circuits: Circuits, grid: Grid, alpha: int, rounds: dict[int, int])
     for axis in sorted(rounds, key=lambda axis: spans[axis] % 2):
         asides = [a for a in range(len(spans)) if a != axis and a not in doubled]
         for left in reversed(range(rounds[axis])):
-            grid = refine(circuits, grid, axis, left, alpha, asides)
+            grid = refine_axis(circuits, grid, axis, left, alpha, asides)
         if spans[axis] % 2:
             doubled.add(axis)
     return grid
 
 
-def _finish(circuits: Circuits, grid: Grid, alpha: int) -> None:
-    """Inform all other nodes."""
+def _inform_rest(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
+    """Inform all nodes that are not yet informed, once neighbouring levels are one link apart."""
     dimensions, without = len(grid.sides), sorted(grid.without)
     if dimensions > 3:
-        fill_by_classes(circuits, grid, alpha)
+        inform_parity_classes(circuits, grid, alpha)
         if without:
-            serve_by_flow(circuits, alpha)
-    elif without and not _planes_extra(dimensions, without, alpha):
-        fill_around_plane(circuits, grid, without[0])
+            inform_by_flow(circuits, alpha)
+    elif without and not _extra_plane_rounds(dimensions, without, alpha):
+        inform_around_plane(circuits, grid, without[0])
     else:
-        fill(circuits, grid)
+        inform_grid(circuits, grid)
         if without:
-            serve_planes(circuits, without)
+            inform_planes(circuits, without)
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the topology or options that are needed, or None if the selection fits."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
     if not isinstance(topology, Torus):
         return "a torus"
-    return some_ports(options, topology.ports) or one_chunk(options)
+    return port_count_reason(options, topology.ports) or single_chunk_reason(options)
 
 
 DIAGONAL = Algorithm(
@@ -239,6 +255,6 @@ DIAGONAL = Algorithm(
     summary="circuit-switched broadcast on any torus with any number of ports, by diagonals",
     collectives=("broadcast", "gather", "reduce"),
     options=("ports", "chunks"),
-    misfit=misfit,
-    plan=also_backwards(diagonal_broadcast, BROADCAST),
+    misfit=unsupported_reason,
+    plan=with_reversed_collectives(diagonal_broadcast, REVERSED_BROADCASTS),
 )

@@ -27,11 +27,11 @@ from ....errors import WorkFailed
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["forward_table", "join", "ring_order"]
+__all__ = ["forward_table", "join_cycles", "ring_order"]
 
 #: The most switches for each node before the search is given up: many times the number that any
 #: torus tried took.
-PATIENCE = 500
+MOST_SWITCHES_PER_NODE = 500
 
 #: A plane: the two axes of a square, and for each axis of length 2, True if the square has the
 #: other one of the two links between a pair of nodes.
@@ -64,11 +64,17 @@ def ring_order(forward: np.ndarray, colours: np.ndarray, colour: int, start: int
 
 
 class Square(NamedTuple):
-    """Squares of four links at different places; each field may be an array of nodes.
+    """Squares of four links, by their nodes; each field is a node, or an array for many squares.
 
-    ``corner`` and ``beside`` are the ends of a link along one axis, ``above`` and ``opposite`` of a
-    parallel link. ``upper`` and ``right`` own the links that do not start at the corner. On an axis
-    of length 2, either of the two links between a pair of nodes may be the upper or right one.
+    ::
+
+        above ---- opposite      link at the top: owned by `upper`
+          |           |
+        corner --- beside        link at the right: owned by `right`
+
+    The two links at `corner` are its own. Mostly `upper` is `above`, and `right` is `beside`. On an
+    axis of length 2 there are two links between a pair of nodes. There `upper` or `right` may be
+    `opposite`, so that the square has the other one of the two links.
     """
 
     corner: np.ndarray
@@ -79,7 +85,7 @@ class Square(NamedTuple):
     right: np.ndarray
 
 
-class Factors:
+class ColourCycles:
     """The cycles of each colour, kept up to date while squares are switched.
 
     Parameters
@@ -104,18 +110,18 @@ class Factors:
             count, cycle = connected_components(graph, directed=False)
             self.count += count
             for start in np.unique(cycle, return_index=True)[1]:
-                self.enter(
+                self.enter_cycle(
                     colour,
                     depth_first_order(graph, start, directed=False, return_predecessors=False),
                 )
 
-    def enter(self, colour: int, nodes: np.ndarray) -> None:
+    def enter_cycle(self, colour: int, nodes: np.ndarray) -> None:
         """Enter a cycle, given by its nodes in order."""
         self.cycle[colour, nodes] = nodes[0]
         self.position[colour, nodes] = np.arange(len(nodes))
         self.length[colour, nodes] = len(nodes)
 
-    def squares(self, corner: np.ndarray, plane: Plane) -> Square:
+    def squares_at(self, corner: np.ndarray, plane: Plane) -> Square:
         """Return the squares at some corners in a plane."""
         a, b, twin_a, twin_b = plane
         beside, above = self.forward[a, corner], self.forward[b, corner]
@@ -123,20 +129,20 @@ class Factors:
         upper, right = opposite if twin_a else above, opposite if twin_b else beside
         return Square(corner, beside, above, opposite, upper, right)
 
-    def gains(self, plane: Plane) -> tuple[np.ndarray, np.ndarray]:
+    def switchable_squares(self, plane: Plane) -> tuple[np.ndarray, np.ndarray]:
         """Return the corners of squares that may be switched, and the gain in cycles of each."""
         a, b = plane[:2]
         colours = self.colours
-        square = self.squares(np.arange(len(colours)), plane)
+        square = self.squares_at(np.arange(len(colours)), plane)
         level, steep = colours[:, a], colours[:, b]
         fits = (colours[square.upper, a] == level) & (colours[square.right, b] == steep)
         fits = np.nonzero(fits & (level != steep))[0]
         square = Square(*(field[fits] for field in square))
         corner, beside, above, opposite = square[:4]
-        gain = self.gain(level[fits], corner, beside, above, opposite)
-        return fits, gain + self.gain(steep[fits], corner, above, beside, opposite)
+        gain = self.cycle_gain(level[fits], corner, beside, above, opposite)
+        return fits, gain + self.cycle_gain(steep[fits], corner, above, beside, opposite)
 
-    def gain(
+    def cycle_gain(
         self, colour: np.ndarray, p: np.ndarray, q: np.ndarray, r: np.ndarray, s: np.ndarray
     ) -> np.ndarray:
         """Return the change of a colour's cycle count when its links pq and rs become pr and qs."""
@@ -146,35 +152,35 @@ class Factors:
         apart = self.cycle[colour, p] != self.cycle[colour, r]
         return np.where(apart, -1, (first != second).astype(int))
 
-    def switch(self, plane: Plane, corner: int) -> None:
+    def switch_square(self, plane: Plane, corner: int) -> None:
         """Exchange the two colours of a square."""
         a, b = plane[:2]
-        square = self.squares(np.array(corner), plane)
+        square = self.squares_at(np.array(corner), plane)
         beside, above, opposite, upper, right = (int(node) for node in square[1:])
         level, steep = int(self.colours[corner, a]), int(self.colours[corner, b])
         self.colours[[corner, upper], a] = steep
         self.colours[[corner, right], b] = level
-        self.reconnect(level, corner, beside, above, opposite)
-        self.reconnect(steep, corner, above, beside, opposite)
+        self.reconnect_links(level, corner, beside, above, opposite)
+        self.reconnect_links(steep, corner, above, beside, opposite)
 
-    def reconnect(self, colour: int, p: int, q: int, r: int, s: int) -> None:
+    def reconnect_links(self, colour: int, p: int, q: int, r: int, s: int) -> None:
         """Replace the links pq and rs of a colour by pr and qs."""
-        path = self.cut(colour, q, p)
+        path = self.open_cycle(colour, q, p)
         if self.cycle[colour, p] != self.cycle[colour, r]:
-            self.enter(colour, np.concatenate([path, self.cut(colour, r, s)]))
+            self.enter_cycle(colour, np.concatenate([path, self.open_cycle(colour, r, s)]))
             self.count -= 1
             return
-        self.enter(colour, path)
+        self.enter_cycle(colour, path)
         at = self.position[colour, [r, s]]
         head, tail = path[: at.max()], path[at.max() :]
         if at[0] < at[1]:
-            self.enter(colour, np.concatenate([head, tail[::-1]]))
+            self.enter_cycle(colour, np.concatenate([head, tail[::-1]]))
         else:
-            self.enter(colour, head)
-            self.enter(colour, tail)
+            self.enter_cycle(colour, head)
+            self.enter_cycle(colour, tail)
             self.count += 1
 
-    def cut(self, colour: int, first: int, last: int) -> np.ndarray:
+    def open_cycle(self, colour: int, first: int, last: int) -> np.ndarray:
         """Return the nodes of a cycle from a node to its neighbour on the cycle, the long way."""
         nodes = np.nonzero(self.cycle[colour] == self.cycle[colour, first])[0]
         order = np.empty_like(nodes)
@@ -183,7 +189,7 @@ class Factors:
         return order if order[-1] == last else np.roll(order[::-1], 1)
 
 
-def join(sides: Sequence[int], colours: np.ndarray) -> None:
+def join_cycles(sides: Sequence[int], colours: np.ndarray) -> None:
     """Join the cycles of each colour into one by switches, in place.
 
     Parameters
@@ -202,25 +208,25 @@ def join(sides: Sequence[int], colours: np.ndarray) -> None:
     only with sides of 2, a random switch that leaves as many cycles, or one more, is taken. Random
     numbers are the same in every run. A switch takes a few passes over the nodes.
     """
-    factors, draw = Factors(sides, colours), Random(0)
+    factors, draw = ColourCycles(sides, colours), Random(0)
     twins = [(False, True) if side == 2 else (False,) for side in sides]
     planes = [
         (a, b, twin_a, twin_b)
         for a, b in combinations(range(len(sides)), 2)
         for twin_a, twin_b in product(twins[a], twins[b])
     ]
-    for _ in range(PATIENCE * len(colours)):
+    for _ in range(MOST_SWITCHES_PER_NODE * len(colours)):
         if factors.count == len(sides):
             return
-        factors.switch(*choose(factors, planes, draw))
+        factors.switch_square(*choose_square(factors, planes, draw))
     raise WorkFailed(f"No edge-disjoint Hamiltonian cycles were found for sides {sides}")
 
 
-def choose(factors: Factors, planes: list[Plane], draw: Random) -> tuple[Plane, int]:
+def choose_square(factors: ColourCycles, planes: list[Plane], draw: Random) -> tuple[Plane, int]:
     """Return a square to switch: its plane and corner."""
     detours: tuple[list[tuple[Plane, int]], list[tuple[Plane, int]]] = [], []
     for index, plane in enumerate(planes):
-        corners, gains = factors.gains(plane)
+        corners, gains = factors.switchable_squares(plane)
         if (gains < 0).any():
             # A plane that served last is likely to serve next, so it moves to the front.
             planes.insert(0, planes.pop(index))

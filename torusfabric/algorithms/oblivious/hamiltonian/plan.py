@@ -31,13 +31,13 @@ from ....collective import Collective
 from ....schedule import Pattern, Schedule, SumPattern
 from ....schedule.pattern import Flows
 from ....topology import Topology, Torus
-from ...algorithm import Algorithm, Options, every_port
-from .join import forward_table, join, ring_order
+from ...algorithm import Algorithm, Options, all_ports_reason
+from .join import forward_table, join_cycles, ring_order
 
-__all__ = ["HAMILTONIAN", "colour_links", "decomposable", "walk"]
+__all__ = ["HAMILTONIAN", "colour_links", "is_decomposable", "cycle_of_colour"]
 
 
-def decomposable(sides: Sequence[int]) -> bool:
+def is_decomposable(sides: Sequence[int]) -> bool:
     """Return True if a torus is known to split into as many Hamiltonian cycles as it has axes.
 
     Three kinds of tori are excluded.
@@ -63,7 +63,7 @@ def colour_links(sides: Sequence[int]) -> np.ndarray:
     Parameters
     ----------
     sides : sequence of int
-        The sides. If they are not `decomposable`, only colour 0 is a Hamiltonian cycle.
+        The sides. If they are not `is_decomposable`, only colour 0 is a Hamiltonian cycle.
 
     Returns
     -------
@@ -73,10 +73,10 @@ def colour_links(sides: Sequence[int]) -> np.ndarray:
     if len(sides) == 1:
         return np.zeros((sides[0], 1), np.int8)
     if len(sides) == 2:
-        pair = grid_pair(*sides) if decomposable(sides) else ladder(*sides)
+        pair = grid_pair(*sides) if is_decomposable(sides) else ladder_cycle(*sides)
         return np.stack(pair, axis=-1).reshape(-1, 2).astype(np.int8)
-    halves = split(sides)
-    return product(sides, *halves) if halves else stack(sides)
+    halves = split_axes(sides)
+    return product_colouring(sides, *halves) if halves else stack_layers(sides)
 
 
 def grid_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -117,10 +117,14 @@ def grid_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     return down, right
 
 
-def ladder(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return one Hamiltonian cycle, of colour 0, where one side is 2 and the other is odd."""
+def ladder_cycle(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return one Hamiltonian cycle where one side is 2 and the other is odd.
+
+    The result has the form of `grid_pair`. Links of colour 0 form the cycle, those of colour 1 are
+    left over.
+    """
     if rows > 2:
-        down, right = ladder(columns, rows)
+        down, right = ladder_cycle(columns, rows)
         return right.T, down.T
     r, c = np.indices((rows, columns))
     end = c == columns - 1
@@ -133,7 +137,7 @@ def winding_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     Colour 0 runs through a whole column and leaves it one row below or above the row where it
     entered. In total it moves down by ``rows``. Colour 1 runs along rows that are shifted in the
     same way, and closes after ``rows - 1`` rounds. Most columns are traversed in the same
-    direction, which `join` needs.
+    direction, which `join_cycles` needs.
     """
     fall = np.where(np.arange(columns) < (columns + rows) // 2, 1, -1)
     leave = np.cumsum(fall) % rows
@@ -143,7 +147,7 @@ def winding_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     return r == spared, r != leave
 
 
-class Walk(NamedTuple):
+class HamiltonianCycle(NamedTuple):
     """A Hamiltonian cycle: its nodes in order; the owner and the axis of the link after each."""
 
     nodes: np.ndarray
@@ -151,42 +155,44 @@ class Walk(NamedTuple):
     axes: np.ndarray
 
 
-def walk(sides: Sequence[int], colours: np.ndarray, colour: int) -> Walk:
-    """Return the cycle of a colour."""
+def cycle_of_colour(sides: Sequence[int], colours: np.ndarray, colour: int) -> HamiltonianCycle:
+    """Return the Hamiltonian cycle that the links of a colour form, from node 0 on."""
     if math.prod(sides) == 2:
-        return Walk(np.arange(2), np.arange(2), np.zeros(2, int))
+        return HamiltonianCycle(np.arange(2), np.arange(2), np.zeros(2, int))
     forward = forward_table(sides)
     nodes = ring_order(forward, colours, colour)
     after = np.roll(nodes, -1)
     own = np.equal(colours.T, colour)
     ahead = (forward[:, nodes] == after) & own[:, nodes]
     back = (forward[:, after] == nodes) & own[:, after]
-    return Walk(nodes, np.where(ahead.any(axis=0), nodes, after), (ahead | back).argmax(axis=0))
+    return HamiltonianCycle(
+        nodes, np.where(ahead.any(axis=0), nodes, after), (ahead | back).argmax(axis=0)
+    )
 
 
-def split(sides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def split_axes(sides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Return two groups of equally many axes that are both decomposable, or None."""
     axes = range(len(sides))
     if len(sides) % 2:
         return None
     for first in combinations(axes, len(sides) // 2):
         second = tuple(axis for axis in axes if axis not in first)
-        if all(decomposable([sides[axis] for axis in group]) for group in (first, second)):
+        if all(is_decomposable([sides[axis] for axis in group]) for group in (first, second)):
             return first, second
     return None
 
 
-def embed(sides: Sequence[int], axes: Collection[int]) -> np.ndarray:
+def subtorus_nodes(sides: Sequence[int], axes: Collection[int]) -> np.ndarray:
     """Return the nodes whose coordinates outside the given axes are 0, in row-major order."""
     nodes = np.arange(math.prod(sides)).reshape(sides)
     return nodes[tuple(slice(None) if a in axes else 0 for a in range(len(sides)))].ravel()
 
 
-def paint(
+def colour_product(
     colours: np.ndarray,
     sides: Sequence[int],
     groups: Sequence[tuple[int, ...]],
-    walks: tuple[Walk, Walk],
+    walks: tuple[HamiltonianCycle, HamiltonianCycle],
     pair: tuple[np.ndarray, np.ndarray],
     first: int,
 ) -> None:
@@ -198,21 +204,21 @@ def paint(
         The colouring, changed in place.
     groups : sequence of (tuple of int)
         The two groups of axes.
-    walks : (Walk, Walk)
+    walks : (HamiltonianCycle, HamiltonianCycle)
         A cycle in each group.
     pair : (ndarray, ndarray)
         The colours of a grid, 0 and 1, as `grid_pair` returns them.
     first : int
-        The number of colour 0.
+        The colour in `colours` for colour 0 of `pair`; ``first + 1`` is that for colour 1.
     """
-    (a, b), (u, w) = walks, [embed(sides, axes) for axes in groups]
+    (a, b), (u, w) = walks, [subtorus_nodes(sides, axes) for axes in groups]
     axes = [np.array(group)[walk.axes] for group, walk in zip(groups, walks, strict=True)]
     down, right = pair
     colours[u[a.owners][:, None] + w[b.nodes], axes[0][:, None]] = first + down
     colours[u[a.nodes][:, None] + w[b.owners], axes[1]] = first + right
 
 
-def product(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndarray:
+def product_colouring(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndarray:
     """Return the colouring of a torus from those of two groups of axes.
 
     Each pair of cycles, one of each group, spans a torus of two axes.
@@ -221,17 +227,18 @@ def product(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndarray:
     part = [tuple(sides[axis] for axis in group) for group in groups]
     links = [colour_links(p) for p in part]
     for i in range(len(sides) // 2):
-        walks = walk(part[0], links[0], i), walk(part[1], links[1], i)
+        walks = cycle_of_colour(part[0], links[0], i), cycle_of_colour(part[1], links[1], i)
         pair = grid_pair(len(walks[0].nodes), len(walks[1].nodes))
-        paint(colours, sides, groups, walks, pair, 2 * i)
+        colour_product(colours, sides, groups, walks, pair, 2 * i)
     return colours
 
 
-def stack(sides: Sequence[int]) -> np.ndarray:
+def stack_layers(sides: Sequence[int]) -> np.ndarray:
     """Return the colouring of layers along one axis.
 
     The first cycle of the layers and the axis span a torus of two axes. Its two cycles wind through
-    all layers, and lend links to `join` the other cycles, layer by layer: [3]_ made explicit.
+    all layers. They lend links by which `join_cycles` joins the other cycles, layer by layer: [3]_
+    made explicit.
     """
     even = [side for side in sides if side % 2 == 0]
     odd = [side for side in sides if side % 2]
@@ -243,62 +250,70 @@ def stack(sides: Sequence[int]) -> np.ndarray:
     layer = tuple(sides[a] for a in rest)
     links = colour_links(layer)
     colours = np.empty((math.prod(sides), len(sides)), np.int8)
-    base, up = embed(sides, rest), embed(sides, (axis,))
+    base, up = subtorus_nodes(sides, rest), subtorus_nodes(sides, (axis,))
     for a, own in zip(rest, links.T, strict=True):
         colours[base[:, None] + up, a] = own[:, None] + 1
-    walks = walk((height,), np.zeros((height, 1), np.int8), 0), walk(layer, links, 0)
+    walks = (
+        cycle_of_colour((height,), np.zeros((height, 1), np.int8), 0),
+        cycle_of_colour(layer, links, 0),
+    )
     winds = (len(base) - height) % 2 == 0 and height <= len(base)
     pair = (winding_pair if winds else grid_pair)(height, len(base))
-    paint(colours, sides, ((axis,), rest), walks, pair, 0)
-    if decomposable(sides):
-        join(sides, colours)
+    colour_product(colours, sides, ((axis,), rest), walks, pair, 0)
+    if is_decomposable(sides):
+        join_cycles(sides, colours)
     return colours
 
 
 #: Chunks that alternate in each direction around a cycle. A sum is added to in each node, which
 #: takes a step; with two chunks, every link is always busy.
-TURNS = 2
+DEFAULT_TURNS = 2
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the misfit of a selection, or None if it fits."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
     if not isinstance(topology, Torus):
         return "a torus"
-    if not decomposable(topology.sides):
+    if not is_decomposable(topology.sides):
         return "a torus other than 2 x odd, 2 x 2 x odd and 2 x 2 x 2"
     if collective.reducing and topology.nodes == 2:
         return "a torus of more than two nodes for sums"
     if collective.reducing and not isinstance(topology.link_latency, int):
         return "links of equal latency for sums"
-    return every_port(options, topology.ports) or _fitting_chunks(topology, collective, options)
+    return all_ports_reason(options, topology.ports) or _chunk_count_reason(
+        topology, collective, options
+    )
 
 
-def _fitting_chunks(topology: Torus, collective: Collective, options: Options) -> str | None:
+def _chunk_count_reason(topology: Torus, collective: Collective, options: Options) -> str | None:
     """Return a misfit unless each direction of each cycle gets the same number of chunks."""
     if options.chunks is None:
         return None
     if not collective.reducing:
         return "--chunks left out"
-    least = topology.ports * _shares(topology, collective)
+    least = topology.ports * _share_count(topology, collective)
     return f"--chunks divisible by {least}" if options.chunks % least else None
 
 
-def _shares(topology: Torus, collective: Collective) -> int:
-    """Return the number of shares into which a message is cut before it is cut into chunks."""
+def _share_count(topology: Torus, collective: Collective) -> int:
+    """Return the number of shares into which a message is cut before it is cut into chunks.
+
+    An all-reduce has a share for each node, which completes the sum of its share.
+    """
     return topology.nodes if collective.to_all else 1
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
-    """Plan an all-gather in ceil((N - 1) / 2) steps, the lower bound, or sums.
+    """Plan an all-gather in ceil((N - 1) / 2) steps, or a reduce-scatter or an all-reduce.
 
-    A reduce-scatter takes N - 1 steps for each chunk in one direction of a cycle, an all-reduce
-    twice as many. No schedule with this many chunks takes fewer.
+    A reduce-scatter in which t chunks share each direction of each cycle takes t (N - 1) steps, an
+    all-reduce twice as many. No schedule with this many chunks takes fewer.
 
     Parameters
     ----------
     options : Options
-        ``chunks`` of sums, by default `TURNS` for each direction of each cycle; in an all-reduce
-        this many for each node.
+        ``chunks`` of sums, by default `DEFAULT_TURNS` for each direction of each cycle; in an
+        all-reduce this many for each node.
 
     Returns
     -------
@@ -324,15 +339,15 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     pattern = pattern_of_colours(topology, both_ways, colour_links(topology.sides))
     if not collective.reducing:
         return pattern
-    shares = _shares(topology, collective)
-    chunks = options.chunks or TURNS * topology.ports * shares
+    shares = _share_count(topology, collective)
+    chunks = options.chunks or DEFAULT_TURNS * topology.ports * shares
     turns = chunks // (topology.ports * shares)
     return SumPattern(
         topology=topology,
         collective=collective,
         chunks=chunks,
         feed=pattern.feed,
-        inject=Flows.of(pattern).flow * turns,
+        inject=Flows.from_pattern(pattern).flow * turns,
         turns=turns,
     )
 
@@ -371,7 +386,7 @@ HAMILTONIAN = Algorithm(
     summary="all messages, or sums, both ways along each of d edge-disjoint Hamiltonian cycles",
     collectives=("allgather", "reduce-scatter", "allreduce"),
     options=("ports", "chunks"),
-    misfit=misfit,
+    misfit=unsupported_reason,
     plan=plan,
     last_for=("allreduce",),
 )

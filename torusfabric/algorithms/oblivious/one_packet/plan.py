@@ -19,14 +19,14 @@ import numpy as np
 from ....collective import Collective
 from ....schedule import Pattern
 from ....topology import Topology, Torus
-from ...algorithm import Algorithm, Options, every_port
-from .rods import completion, feeds_3d, feeds_4d, roles_3d, roles_4d, turn
+from ...algorithm import Algorithm, Options, all_ports_reason
+from .rods import axis_orders_3d, axis_orders_4d, completion_steps, feeds_3d, feeds_4d, permute_axes
 
 __all__ = ["ONE_PACKET"]
 
 #: Out-ports (bottom, top, right, left) in the order of the columns of a feed, as the tables below
 #: write them.
-LETTERS = "BTRL"
+PORT_LETTERS = "BTRL"
 
 #: The nodes of the head and of rods: the in-ports that feed the out-ports bottom, top, right, left.
 HEAD, ROD = "LRTB", "TBBT"
@@ -49,32 +49,32 @@ NARROW = (
 )
 
 # On 3 x 3 nodes every message turns left after one hop, and has then reached all corners.
-LEFT = "RLTB"
+LEFT_FEED = "RLTB"
 
 
 def feeds_2d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield the feeds that complete on a torus of two axes."""
+    """Yield feeds by which every node of a torus of two axes gets every message."""
     if sides == (3, 3):
-        yield np.tile(letters(LEFT), (9, 1))
+        yield np.tile(ports_of_letters(LEFT_FEED), (9, 1))
         return
     for axes in sorted(((0, 1), (1, 0)), key=lambda axes: -sides[axes[1]]):
         rows, columns = (sides[axis] for axis in axes)
         if columns % 2 == 0 or (columns >= 5 and rows >= 3):
-            yield turn(rod_feed(rows, columns), sides, axes)
+            yield permute_axes(rod_feed(rows, columns), sides, axes)
 
 
-def letters(text: str) -> np.ndarray:
-    """Return the in-ports that letters name."""
-    return np.array([LETTERS.index(letter) for letter in text], np.int8)
+def ports_of_letters(text: str) -> np.ndarray:
+    """Return the in-ports that letters B, T, R, L stand for, see `PORT_LETTERS`."""
+    return np.array([PORT_LETTERS.index(letter) for letter in text], np.int8)
 
 
 def rod_feed(rows: int, columns: int) -> np.ndarray:
     """Return the feed with rods along the columns, shape (nodes, ports)."""
     feed = np.empty((rows, columns, 4), np.int8)
-    feed[:2], feed[2:] = letters(HEAD), letters(ROD)
+    feed[:2], feed[2:] = ports_of_letters(HEAD), ports_of_letters(ROD)
     if columns % 2:
         table = NARROW if columns == 5 else WIDE
-        special = np.array([[letters(word) for word in line.split()] for line in table])
+        special = np.array([[ports_of_letters(word) for word in line.split()] for line in table])
         feed[:, -5:] = special[np.minimum(np.arange(rows), len(table) - 1)]
     return feed.reshape(-1, 4)
 
@@ -82,18 +82,18 @@ def rod_feed(rows: int, columns: int) -> np.ndarray:
 FEEDS = {2: feeds_2d, 3: feeds_3d, 4: feeds_4d}
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the misfit of a selection, or None if it fits."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
     if not isinstance(topology, Torus) or len(topology.sides) not in FEEDS:
         return "a torus of two, three or four axes"
-    if len(topology.sides) == 3 and not any(roles_3d(topology.sides)):
+    if len(topology.sides) == 3 and not any(axis_orders_3d(topology.sides)):
         return "two sides that are multiples of 3 and a third of at least 3"
-    if len(topology.sides) == 4 and not any(roles_4d(topology.sides)):
+    if len(topology.sides) == 4 and not any(axis_orders_4d(topology.sides)):
         return (
             "two sides that are multiples of 4, an even one and a fourth of at least 4, "
             "on which the laps close to one cycle"
         )
-    return every_port(options, topology.ports)
+    return all_ports_reason(options, topology.ports)
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
@@ -118,7 +118,7 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
     """
     best, steps = None, None
     for feed in FEEDS[len(topology.sides)](topology.sides):
-        found = completion(topology, feed, None if steps is None else steps - 1)
+        found = completion_steps(topology, feed, None if steps is None else steps - 1)
         if found is not None:
             best, steps = feed, found
     if best is None or steps is None:
@@ -138,6 +138,6 @@ ONE_PACKET = Algorithm(
     summary="whole messages along d cycles that each pass by every node, by fixed forwarding",
     collectives=("allgather",),
     options=("ports",),
-    misfit=misfit,
+    misfit=unsupported_reason,
     plan=plan,
 )

@@ -5,6 +5,8 @@ cycle is a sequence of *laps*. A lap begins with a zigzag at the head of the tor
 the next rod, and then follows this rod to its other end. Next to each rod lie rods of all other
 cycles, so that neighbours can send their messages to it.
 
+In this text axes count from 1, as in the paper; in the code they count from 0, like everywhere.
+
 On three axes (Meyer & Sibeyn, section 4.2) rod (x, y) belongs to cycle x + y modulo 3. A lap moves
 along axes 1, 3, 1, 3, 1 and then down the rod. Some laps, those of the second kind, end their
 zigzag with a move along axis 2 instead, to change planes. Let g be a third of the greatest common
@@ -32,13 +34,20 @@ import numpy as np
 
 from ....topology import Torus
 
-__all__ = ["completion", "feeds_3d", "feeds_4d", "roles_3d", "roles_4d", "turn"]
+__all__ = [
+    "completion_steps",
+    "feeds_3d",
+    "feeds_4d",
+    "axis_orders_3d",
+    "axis_orders_4d",
+    "permute_axes",
+]
 
 #: The most bytes used at a time for the table of nodes and the messages they have.
-MEMORY = 64_000_000
+MOST_CELLS_AT_ONCE = 64_000_000
 
 
-def turn(feed: np.ndarray, sides: Sequence[int], axes: Sequence[int]) -> np.ndarray:
+def permute_axes(feed: np.ndarray, sides: Sequence[int], axes: Sequence[int]) -> np.ndarray:
     """Return a feed for other axes, made from one for sides in another order.
 
     Parameters
@@ -57,7 +66,7 @@ def turn(feed: np.ndarray, sides: Sequence[int], axes: Sequence[int]) -> np.ndar
     return turned.astype(np.int8)
 
 
-def completion(torus: Torus, feed: np.ndarray, limit: int | None = None) -> int | None:
+def completion_steps(torus: Torus, feed: np.ndarray, limit: int | None = None) -> int | None:
     """Return the number of steps after which every node has every message.
 
     Nodes that a translation maps onto each other without changing the feed take equally long, so
@@ -79,19 +88,19 @@ def completion(torus: Torus, feed: np.ndarray, limit: int | None = None) -> int 
     ports = np.arange(torus.ports)
     feeder = torus.neighbours[np.arange(len(feed))[:, None], feed] * torus.ports
     feeder = (feeder + torus.opposite[feed]).ravel()
-    chosen = one_of_each_orbit(torus, feed)
+    chosen = orbit_representatives(torus, feed)
     limit = feed.size if limit is None else limit
     longest = 0
-    for nodes in np.array_split(chosen, math.ceil(len(chosen) * len(feed) / MEMORY)):
+    for nodes in np.array_split(chosen, math.ceil(len(chosen) * len(feed) / MOST_CELLS_AT_ONCE)):
         arcs = torus.neighbours[nodes] * torus.ports + torus.opposite[ports]
-        steps = trace(nodes, arcs, feeder, torus.ports, limit)
+        steps = trace_steps(nodes, arcs, feeder, torus.ports, limit)
         if steps is None:
             return None
         longest = max(longest, steps)
     return longest
 
 
-def trace(
+def trace_steps(
     nodes: np.ndarray, arcs: np.ndarray, feeder: np.ndarray, ports: int, limit: int
 ) -> int | None:
     """Return the steps that some nodes take until they have all messages, or None.
@@ -121,7 +130,7 @@ def trace(
     return step
 
 
-def one_of_each_orbit(torus: Torus, feed: np.ndarray) -> np.ndarray:
+def orbit_representatives(torus: Torus, feed: np.ndarray) -> np.ndarray:
     """Return one node for each orbit of the translations that leave a feed unchanged."""
     sides, axes = torus.sides, tuple(range(len(torus.sides)))
     shifts = set(product((-1, 0, 1), repeat=len(sides)))
@@ -154,13 +163,16 @@ Choice: TypeAlias = tuple[tuple[int, bool], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Rods:
+class RodCycles:
     """Edge-disjoint cycles, alike up to translation, each of which visits a part of the nodes.
 
     Parameters
     ----------
+    torus : Torus
+        The torus of three or four axes.
     phase : ndarray of int, shape (nodes,)
-        Nodes with different phases look alike if the cycles are renumbered by the difference.
+        The cycle that a node calls number 0. Nodes see the same surroundings if each counts the
+        cycles from its own phase, modulo the number of cycles.
     exits : ndarray of int, shape (nodes, cycles)
         The out-port by which each cycle leaves each node, -1 off the cycle.
     position : ndarray of int, shape (nodes, cycles)
@@ -176,7 +188,7 @@ class Rods:
     size: int
 
     @cached_property
-    def entries(self) -> np.ndarray:
+    def entry_ports(self) -> np.ndarray:
         """The in-port by which each cycle enters each node, -1 off the cycle."""
         entries = np.full_like(self.exits, -1)
         for cycle, ports in enumerate(self.exits.T):
@@ -186,12 +198,12 @@ class Rods:
         return entries
 
     @cached_property
-    def renumbered(self) -> np.ndarray:
+    def cycle_numbers(self) -> np.ndarray:
         """The number of each cycle as seen from each node, shape (nodes, cycles)."""
         count = self.exits.shape[1]
         return np.asarray((self.phase[:, None] + np.arange(count)) % count)
 
-    def feed(self) -> np.ndarray:
+    def feed_table(self) -> np.ndarray:
         """Return the in-port that feeds each out-port, shape (nodes, ports).
 
         On the cycles messages run both ways. A node off a cycle gets the forward messages from one
@@ -200,12 +212,12 @@ class Rods:
         choices with a small L are taken.
         """
         feed = np.full((self.torus.nodes, self.torus.ports), -1)
-        for exits, entries in zip(self.exits.T, self.entries.T, strict=True):
+        for exits, entries in zip(self.exits.T, self.entry_ports.T, strict=True):
             on = np.nonzero(exits >= 0)[0]
             feed[on, exits[on]] = entries[on]
             feed[on, entries[on]] = exits[on]
-        for nodes, free, choices in self.situations(feed >= 0):
-            leads = np.stack([self.lead(nodes, free, choice) for choice in choices])
+        for nodes, free, choices in self.node_groups(feed >= 0):
+            leads = np.stack([self.forward_lead(nodes, free, choice) for choice in choices])
             common = leads.max(axis=1).argmin()
             # Among equal choices, the one that suits all nodes keeps the number of kinds of nodes
             # small.
@@ -215,13 +227,18 @@ class Rods:
                 self.feed_from_neighbours(feed, nodes[leads.argmin(axis=0) == number], free, choice)
         return feed
 
-    def situations(self, used: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, list[Choice]]]:
-        """Yield groups of nodes with equal surroundings, their free ports and their choices."""
+    def node_groups(
+        self, used: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, list[Choice]]]:
+        """Yield (nodes, free in-ports, possible `Choice` values) for nodes with equal surroundings.
+
+        `used` is True for the ports of cycles; all other ports are free.
+        """
         on = self.exits >= 0
         offers = np.stack(
-            [on[beside[:, None], self.renumbered] for beside in self.torus.neighbours.T], axis=1
+            [on[beside[:, None], self.cycle_numbers] for beside in self.torus.neighbours.T], axis=1
         )
-        wants = ~np.take_along_axis(on, self.renumbered, axis=1)
+        wants = ~np.take_along_axis(on, self.cycle_numbers, axis=1)
         looks = np.concatenate([used, offers.reshape(len(on), -1)], axis=1)
         _, first, kind = np.unique(looks, axis=0, return_index=True, return_inverse=True)
         for group, node in enumerate(first):
@@ -235,12 +252,16 @@ class Rods:
             if len(free):
                 yield np.nonzero(kind.ravel() == group)[0], free, choices
 
-    def lead(self, nodes: np.ndarray, free: np.ndarray, choice: Choice) -> np.ndarray:
-        """Return each node's largest lead of forward over backward feeders, in positions."""
+    def forward_lead(self, nodes: np.ndarray, free: np.ndarray, choice: Choice) -> np.ndarray:
+        """Return for each node the largest L of its cycles, see `feed_table`, with this choice.
+
+        L is the number of positions by which the neighbour that sends the forward messages is ahead
+        of the neighbour that sends the backward messages.
+        """
         source = {need: port for port, need in zip(free, choice, strict=True)}
         leads = []
         for number in {number for number, _ in choice}:
-            cycle = self.renumbered[nodes, number]
+            cycle = self.cycle_numbers[nodes, number]
             ahead, behind = (
                 self.position[self.torus.neighbours[nodes, source[number, forward]], cycle]
                 for forward in (True, False)
@@ -253,25 +274,26 @@ class Rods:
     ) -> None:
         """Let the neighbours of nodes send the messages that the nodes have chosen."""
         for port, (number, forward) in zip(free, choice, strict=True):
-            cycle, beside = self.renumbered[nodes, number], self.torus.neighbours[nodes, port]
-            source = self.entries if forward else self.exits
+            cycle, beside = self.cycle_numbers[nodes, number], self.torus.neighbours[nodes, port]
+            source = self.entry_ports if forward else self.exits
             feed[beside, self.torus.opposite[port]] = source[beside, cycle]
 
 
-def follow_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> Rods | None:
+def cycles_from_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> RodCycles | None:
     """Return the cycles that consist of given laps.
 
     Parameters
     ----------
     phase : ndarray of int, shape (nodes,)
-        The phase of each node, see `Rods`. At the first node of a rod it is also the rod's cycle.
+        The phase of each node, see `RodCycles`. At the first node of a rod it is also the rod's
+        cycle.
     laps : ndarray of int, shape (rods, moves)
         The out-ports along each lap, -1 for no move. Rods are numbered in the order of their first
         nodes.
 
     Returns
     -------
-    Rods or None
+    RodCycles or None
         None if the laps of a phase close to more than one cycle.
     """
     height, cycles = torus.sides[-1], len(torus.sides)
@@ -295,10 +317,10 @@ def follow_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> Rods | Non
     if (begin < 0).any():
         return None
     place = np.where(exits >= 0, place + begin[lap_of], -1)
-    return Rods(torus, phase, exits, place, int(moved.sum()) // cycles)
+    return RodCycles(torus, phase, exits, place, int(moved.sum()) // cycles)
 
 
-def roles_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+def axis_orders_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
     """Yield the orders of axes, with values of q, for which all laps of a phase form one cycle.
 
     Of equally long axes one order is yielded.
@@ -316,14 +338,14 @@ def roles_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
 
 
 def feeds_3d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield the feeds that complete on a torus of three axes."""
-    for axes, q in roles_3d(sides):
-        rods = rods_3d([sides[axis] for axis in axes], q)
+    """Yield feeds by which every node of a torus of three axes gets every message."""
+    for axes, q in axis_orders_3d(sides):
+        rods = rod_cycles_3d([sides[axis] for axis in axes], q)
         if rods:
-            yield turn(rods.feed(), sides, axes)
+            yield permute_axes(rods.feed_table(), sides, axes)
 
 
-def rods_3d(sides: Sequence[int], q: int) -> Rods | None:
+def rod_cycles_3d(sides: Sequence[int], q: int) -> RodCycles | None:
     """Return the rods along the last axis, or None if the laps of a phase form several cycles."""
     n1, n2, n3 = sides
     g = math.gcd(n1, n2) // 3
@@ -333,10 +355,10 @@ def rods_3d(sides: Sequence[int], q: int) -> Rods | None:
     laps = np.full((len(total), n3 + 3), 4)
     laps[:, 0:3:2] = 0
     laps[:, 4] = np.where(second, 2, 0)
-    return follow_laps(Torus(sides), (x + y).ravel() % 3, laps)
+    return cycles_from_laps(Torus(sides), (x + y).ravel() % 3, laps)
 
 
-def roles_4d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], Rods]]:
+def axis_orders_4d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], RodCycles]]:
     """Yield the orders of axes for which all laps of a phase form one cycle, with the rods.
 
     Of equally long axes one order is yielded.
@@ -347,18 +369,18 @@ def roles_4d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], Rods]]:
         if n1 % 4 or n2 % 4 or n3 % 2 or n4 < 4 or role in seen:
             continue
         seen.add(role)
-        rods = rods_4d(role)
+        rods = rod_cycles_4d(role)
         if rods:
             yield axes, rods
 
 
 def feeds_4d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield the feeds that complete on a torus of four axes."""
-    for axes, rods in roles_4d(sides):
-        yield turn(rods.feed(), sides, axes)
+    """Yield feeds by which every node of a torus of four axes gets every message."""
+    for axes, rods in axis_orders_4d(sides):
+        yield permute_axes(rods.feed_table(), sides, axes)
 
 
-def rods_4d(sides: Sequence[int]) -> Rods | None:
+def rod_cycles_4d(sides: Sequence[int]) -> RodCycles | None:
     """Return the rods along the last axis, or None if the laps of a phase form several cycles."""
     n1, n2, n3, n4 = sides
     x, y, w, _ = np.indices(sides)
@@ -371,4 +393,4 @@ def rods_4d(sides: Sequence[int]) -> Rods | None:
     laps[:, 4] = np.where(layer, 4, 0)
     laps[:, 5] = np.where(layer, 3, -1)
     laps[:, 7] = np.where(plane, 2, 0)
-    return follow_laps(Torus(sides), (x + y + 2 * w).ravel() % 4, laps)
+    return cycles_from_laps(Torus(sides), (x + y + 2 * w).ravel() % 4, laps)

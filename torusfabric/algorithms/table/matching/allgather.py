@@ -19,10 +19,10 @@ import numpy as np
 
 from ....analysis.distance_bounds import delivery_steps
 from ....topology import CayleyGraph, IntArray
-from ..bipartite import match
-from .heads import few_heads, nearness
+from ..bipartite import maximum_matching
+from .heads import node_ranks, plan_few_heads
 
-__all__ = ["allgather"]
+__all__ = ["plan_allgather"]
 
 #: For each step the delivery of each port, -1 for an idle port.
 Deliveries: TypeAlias = list[list[int]]
@@ -35,10 +35,10 @@ Preference: TypeAlias = tuple[list[int], list[int]]
 ATTEMPTS, BUDGET = 60, 200_000
 
 #: The most deliveries with which a small router is looked for; more would take seconds.
-LARGE = 8_000
+LARGE_DELIVERIES = 8_000
 
 
-def allgather(
+def plan_allgather(
     topology: CayleyGraph,
     chunks: int = 1,
     latency: int = 1,
@@ -68,24 +68,24 @@ def allgather(
     for, see `heads`, and preferred.
     """
     if goals is not None:
-        among = _with_between(topology, goals)
+        among = _with_relay_nodes(topology, goals)
         skipped = np.setdiff1d(np.arange(1, topology.nodes), among)
         farthest = int(topology.distances[goals].max())
         bound = max(-(-len(among) * chunks // topology.ports), 1 + (farthest - 1) * latency)
         best = _nearest_first(topology, chunks, latency, seed, bound, skipped)
-        return _columns(topology, chunks, best)
+        return _table_columns(topology, chunks, best)
     bound = delivery_steps(topology, chunks, latency)
     best = _nearest_first(topology, chunks, latency, seed, bound)
-    if topology.nodes * chunks <= LARGE:
+    if topology.nodes * chunks <= LARGE_DELIVERIES:
         for steps in sorted({bound, len(best)}):
-            found = few_heads(topology, chunks, latency, steps, seed)
+            found = plan_few_heads(topology, chunks, latency, steps, seed)
             if found is not None:
                 best = found
                 break
-    return _columns(topology, chunks, best)
+    return _table_columns(topology, chunks, best)
 
 
-def _with_between(topology: CayleyGraph, goals: IntArray) -> IntArray:
+def _with_relay_nodes(topology: CayleyGraph, goals: IntArray) -> IntArray:
     """Return the goals and the nodes on shortest paths to them, with few nodes on the way.
 
     Goals are handled farthest first. A path prefers nodes that are reached anyway, then the port
@@ -105,7 +105,7 @@ def _with_between(topology: CayleyGraph, goals: IntArray) -> IntArray:
     return np.array(sorted(reached))
 
 
-def _columns(
+def _table_columns(
     topology: CayleyGraph, chunks: int, steps: Deliveries
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the node and the chunk of each delivery, -1 for an idle port."""
@@ -121,19 +121,24 @@ def _nearest_first(
     bound: int,
     skipped: IntArray | None = None,
 ) -> Deliveries:
-    """Return the shortest of several schedules; the size of the router does not matter."""
-    best = _attempt(topology, chunks, latency, _urgency(topology, chunks, None, 0.0), skipped)
+    """Return the shortest of several schedules; the size of the router does not matter.
+
+    It is the first one found with `bound` steps, if any. Nodes in `skipped` need no deliveries.
+    """
+    best = _plan_deliveries(
+        topology, chunks, latency, _delivery_ranks(topology, chunks, None, 0.0), skipped
+    )
     budget = BUDGET // (topology.nodes * chunks)
     rng, noises = np.random.default_rng(seed), (2.0, 1.0, 0.6 * topology.diameter)
     for retry in range(min(ATTEMPTS, budget)):
         if len(best) == bound:
             break
-        order = _urgency(topology, chunks, rng, noises[retry % len(noises)])
-        best = min(best, _attempt(topology, chunks, latency, order, skipped), key=len)
+        order = _delivery_ranks(topology, chunks, rng, noises[retry % len(noises)])
+        best = min(best, _plan_deliveries(topology, chunks, latency, order, skipped), key=len)
     return best
 
 
-def _urgency(
+def _delivery_ranks(
     topology: CayleyGraph, chunks: int, rng: np.random.Generator | None, noise: float
 ) -> list[Preference]:
     """Return the preference of each port.
@@ -142,7 +147,7 @@ def _urgency(
     different sides. Noise is the largest number of hops by which a delivery may be preferred to a
     nearer one.
     """
-    number, near = np.arange(topology.nodes * chunks), nearness(topology)
+    number, near = np.arange(topology.nodes * chunks), node_ranks(topology)
     key, tie = near[number // chunks], number // chunks
     if rng is not None:
         key = key + noise * rng.random(topology.nodes)[number // chunks]
@@ -156,14 +161,17 @@ def _urgency(
     return [orders[port % len(orders)] for port in range(topology.ports)]
 
 
-def _attempt(
+def _plan_deliveries(
     topology: CayleyGraph,
     chunks: int,
     latency: int,
     urgency: list[Preference],
     skipped: IntArray | None = None,
 ) -> Deliveries:
-    """Return the plan for given preferences: for each step the delivery of each port, or -1."""
+    """Return the plan for given preferences: for each step the delivery of each port, or -1.
+
+    `urgency` has the preference of each port. Nodes in `skipped` need no deliveries.
+    """
     done = bytearray(topology.nodes * chunks)
     for node in [0] if skipped is None else [0, *skipped.tolist()]:
         done[node * chunks : (node + 1) * chunks] = b"\1" * chunks
@@ -179,10 +187,10 @@ def _attempt(
                 if not done[onward]:
                     heappush(heap, rank[onward])
         candidates = [
-            _open(heap, order, done, topology.ports)
+            _most_urgent_open(heap, order, done, topology.ports)
             for heap, (_, order) in zip(heaps, urgency, strict=True)
         ]
-        made = match(candidates)
+        made = maximum_matching(candidates)
         for delivery in made.values():
             done[delivery] = 1
         for heap, (rank, _), others in zip(heaps, urgency, candidates, strict=True):
@@ -195,9 +203,10 @@ def _attempt(
     return steps
 
 
-def _open(heap: list[int], order: list[int], done: bytearray, count: int) -> list[int]:
-    """Take the most urgent open deliveries off the heap of a port, up to `count`.
+def _most_urgent_open(heap: list[int], order: list[int], done: bytearray, count: int) -> list[int]:
+    """Take the most urgent deliveries that are not `done` off the heap of a port, up to `count`.
 
+    The heap has their positions in `order`, the port's order of urgency.
     Given as many candidates as there are ports, the port finds one whatever the others take.
     """
     best: list[int] = []

@@ -16,14 +16,14 @@ from itertools import islice
 import numpy as np
 
 from ....topology import CayleyGraph, IntArray
-from ..bipartite import match
-from .exchange import exchange
+from ..bipartite import maximum_matching
+from .exchange import plan_exchange
 
-__all__ = ["alltoall", "alltoall_bound", "balanced_routes"]
+__all__ = ["plan_alltoall", "alltoall_bound", "balanced_routes"]
 
 #: The most hops, of all blocks together, with which a small router is looked for; more would take
 #: seconds.
-LARGE = 10_000
+LARGE_HOPS = 10_000
 
 
 def alltoall_bound(routes: np.ndarray, latency: int = 1) -> int:
@@ -64,7 +64,7 @@ def balanced_routes(
     this shares blocks evenly between the two directions of each axis, and no choice of shortest
     routes has a smaller largest load.
     """
-    choices = _shortest(topology)
+    choices = _shortest_routes(topology)
     if goals is not None:
         choices = [choices[node] for node in goals.tolist()]
     shared = np.array([np.min(routes, axis=0) for routes in choices])
@@ -83,7 +83,7 @@ def balanced_routes(
             mine = taken.get(block)
             if mine:
                 load = [carried - hops for carried, hops in zip(load, mine, strict=True)]
-            best = min(extra, key=lambda hops: (_squares(hops, load), hops != mine))
+            best = min(extra, key=lambda hops: (_load_increase(hops, load), hops != mine))
             changed |= best != mine
             taken[block] = best
             load = [carried + hops for carried, hops in zip(load, best, strict=True)]
@@ -93,12 +93,12 @@ def balanced_routes(
     return routes
 
 
-def _squares(hops: Sequence[int], load: Sequence[int]) -> int:
+def _load_increase(hops: Sequence[int], load: Sequence[int]) -> int:
     """Return the increase of the sum of the squared loads by some hops."""
     return sum(more * (2 * carried + more) for more, carried in zip(hops, load, strict=True))
 
 
-def _shortest(topology: CayleyGraph) -> list[list[tuple[int, ...]]]:
+def _shortest_routes(topology: CayleyGraph) -> list[list[tuple[int, ...]]]:
     """Return all shortest routes from node 0 to each node, as tuples of hops on each port."""
     distance, neighbours = topology.distances.tolist(), topology.neighbours.tolist()
     found: list[set[tuple[int, ...]]] = [set() for _ in distance]
@@ -112,7 +112,7 @@ def _shortest(topology: CayleyGraph) -> list[list[tuple[int, ...]]]:
     return [sorted(choices) for choices in found]
 
 
-def alltoall(
+def plan_alltoall(
     topology: CayleyGraph,
     chunks: int = 1,
     latency: int = 1,
@@ -142,23 +142,23 @@ def alltoall(
     """
     routes = balanced_routes(topology, chunks, goals)
     bound = alltoall_bound(routes, latency)
-    shop = _Shop(topology, routes, latency)
+    shop = _OpenShop(topology, routes, latency)
     rows = []
     while shop.left:
-        rows.append(shop.step())
-    if routes.sum() <= LARGE:
+        rows.append(shop.move_blocks())
+    if routes.sum() <= LARGE_HOPS:
         for steps in sorted({bound, len(rows)}):
-            found = exchange(topology, routes, latency, steps, seed)
+            found = plan_exchange(topology, routes, latency, steps, seed)
             if found is not None:
                 rows = found
                 break
     block = np.array(rows, dtype=np.int64).reshape(-1, topology.ports)
     idle = block < 0
-    node = _reached(topology, block)
+    node = _nodes_reached(topology, block)
     return node, np.where(idle, -1, block % chunks), np.where(idle, -1, block // chunks)
 
 
-def _reached(topology: CayleyGraph, block: np.ndarray) -> np.ndarray:
+def _nodes_reached(topology: CayleyGraph, block: np.ndarray) -> np.ndarray:
     """Return the node that each block reaches in each step, -1 for an idle port."""
     node: dict[int, int] = {}
     reached = np.full(block.shape, -1)
@@ -169,7 +169,7 @@ def _reached(topology: CayleyGraph, block: np.ndarray) -> np.ndarray:
     return reached
 
 
-class _Shop:
+class _OpenShop:
     """The state of the open shop: the remaining hops of each block and of each port."""
 
     def __init__(self, topology: CayleyGraph, routes: np.ndarray, latency: int) -> None:
@@ -185,22 +185,22 @@ class _Shop:
         #: For each block on its way, the step from which it may leave.
         self.flying: dict[int, int] = {}
 
-    def step(self) -> list[int]:
+    def move_blocks(self) -> list[int]:
         """Move blocks for one step, and return the block of each port, or -1."""
         ready = [block for block, when in self.flying.items() if when <= self.now]
         ready.sort(key=lambda block: -self.length[block])
         ports = sorted(range(len(self.load)), key=lambda port: -self.load[port])
         made = [-1] * len(ports)
-        candidates = [self._candidates(port, ready) for port in ports]
+        candidates = [self._candidate_blocks(port, ready) for port in ports]
         late = {b for mine in candidates for b in mine if self.length[b] >= self.time_left}
-        for place, block in match(candidates, sorted(late)).items():
-            self._move(ports[place], block)
+        for place, block in maximum_matching(candidates, sorted(late)).items():
+            self._move_block(ports[place], block)
             made[ports[place]] = block
         self.now += 1
         self.time_left -= 1
         return made
 
-    def _candidates(self, port: int, ready: list[int]) -> list[int]:
+    def _candidate_blocks(self, port: int, ready: list[int]) -> list[int]:
         """Return the blocks that a port may take, best first."""
         mine = [block for block in ready if self.routes[block][port]]
         if self.load[port] >= self.time_left or len(self.flying) < self.capacity:
@@ -211,8 +211,8 @@ class _Shop:
             mine += islice(fresh, len(self.load))
         return mine
 
-    def _move(self, port: int, block: int) -> None:
-        """Move a block one hop on."""
+    def _move_block(self, port: int, block: int) -> None:
+        """Move a block one hop by a port; after `latency` steps it may move again."""
         self.flying.pop(block, None)
         self.started[block] = 1
         self.routes[block][port] -= 1

@@ -10,7 +10,7 @@ from collections import Counter
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from ..bipartite import match
+from ..bipartite import maximum_matching
 from .small_router import Move
 
 __all__ = ["Head", "HeadChoice"]
@@ -37,7 +37,7 @@ class Head(NamedTuple):
     onward: list[tuple[int, Move]]
 
 
-def _rarest(ways: Counter[int], head: Head) -> int:
+def _fewest_ways(ways: Counter[int], head: Head) -> int:
     """Return the number of ways to make the rarest delivery next to a head."""
     return min(ways[move.word] for _, move in head.onward)
 
@@ -78,14 +78,14 @@ class HeadChoice:
             # The number of ways to make each delivery.
             moves = (move for mine in heads for head in mine for _, move in head.onward)
             self.ways = Counter(move.word for move in moves)
-            self.heads = [sorted(mine, key=partial(_rarest, self.ways)) for mine in heads]
+            self.heads = [sorted(mine, key=partial(_fewest_ways, self.ways)) for mine in heads]
         self.order = sorted(
             (in_port for in_port, mine in enumerate(heads) if mine),
             key=lambda in_port: -crowd[in_port],
         )
         self.work = 0
 
-    def best(self, used: Inputs) -> dict[int, Move]:
+    def best_moves(self, used: Inputs) -> dict[int, Move]:
         """Return the `Move` of each out-port that is not idle.
 
         Parameters
@@ -94,15 +94,15 @@ class HeadChoice:
             Inputs that out-ports have in any case: (out-port, in-port, age). Other inputs are taken
             only if they fill more out-ports.
         """
-        _, best = self._climb(used)
+        _, best = self._hill_climb(used)
         if len(best) < self.ports:
-            heads, found = self._climb(None)
+            heads, found = self._hill_climb(None)
             if len(found) < self.ports:
-                found = self._wander(heads, found)
+                found = self._random_walk(heads, found)
             best = max(best, found, key=len)
         return best
 
-    def _climb(self, allowed: Inputs | None) -> tuple[dict[int, Head], dict[int, Move]]:
+    def _hill_climb(self, allowed: Inputs | None) -> tuple[dict[int, Head], dict[int, Move]]:
         """Change one head at a time as long as that fills more out-ports.
 
         Parameters
@@ -118,17 +118,17 @@ class HeadChoice:
             The move of each out-port that is not idle.
         """
         heads = {in_port: self.heads[in_port][0] for in_port in self.order}
-        found, better = self._match(heads, allowed), True
+        found, better = self._match_ports(heads, allowed), True
         while better and len(found) < self.ports:
             better = False
             for in_port in self.rng.sample(self.order, len(self.order)):
                 for head in self.heads[in_port]:
-                    new = self._match(heads | {in_port: head}, allowed)
+                    new = self._match_ports(heads | {in_port: head}, allowed)
                     if len(new) > len(found):
                         found, heads[in_port], better = new, head, True
         return heads, found
 
-    def _wander(self, heads: dict[int, Head], found: dict[int, Move]) -> dict[int, Move]:
+    def _random_walk(self, heads: dict[int, Head], found: dict[int, Move]) -> dict[int, Move]:
         """Change heads at random to ones that could fill an idle out-port; return the most moves.
 
         A change that fills fewer out-ports is undone.
@@ -145,13 +145,13 @@ class HeadChoice:
             if not options or len(best) == self.ports:
                 break
             head = self.rng.choice(options)
-            new = self._match(heads | {head.source: head}, None)
+            new = self._match_ports(heads | {head.source: head}, None)
             if len(new) >= len(found):
                 found, heads[head.source] = new, head
                 best = max(best, found, key=len)
         return best
 
-    def _match(self, heads: dict[int, Head], allowed: Inputs | None) -> dict[int, Move]:
+    def _match_ports(self, heads: dict[int, Head], allowed: Inputs | None) -> dict[int, Move]:
         """Return the moves that fill the most out-ports with given heads."""
         self.work += 1
         options: list[list[Move]] = [[] for _ in range(self.ports)]
@@ -166,5 +166,5 @@ class HeadChoice:
                 mine.sort(key=lambda move: ways[move.word])
         # Of several ways to make a delivery, the first is taken.
         ways_to = [{move.word: move for move in reversed(mine)} for mine in options]
-        found = match([[move.word for move in mine] for mine in options])
+        found = maximum_matching([[move.word for move in mine] for mine in options])
         return {out_port: ways_to[out_port][word] for out_port, word in found.items()}

@@ -1,6 +1,6 @@
 """All-to-all by matching, with a small router: one block leaves for each in-port and step.
 
-Blocks are the jobs of an open shop and ports its machines, see `alltoall`. In addition, of all
+Blocks are the jobs of an open shop and ports its machines, see `plan_alltoall`. In addition, of all
 blocks that came by the same in-port only one leaves in a step. A step therefore matches out-ports
 to in-ports, or to blocks of the node's own. Routes in which blocks finish an axis before they turn,
 and which have few turns, are tried first.
@@ -12,25 +12,25 @@ from itertools import islice
 import numpy as np
 
 from ....topology import CayleyGraph
-from ..bipartite import match
+from ..bipartite import maximum_matching
 from .small_router import (
     MEMORY_AGE,
     NOISES,
-    Goal,
     Move,
     Patience,
     Row,
-    SmallRouter,
-    few_turns,
-    first_axes,
-    smallest,
+    SearchGoal,
+    SmallRouterSearch,
+    limited_turns,
+    possible_first_axes,
+    smallest_schedule,
 )
 
-__all__ = ["exchange"]
+__all__ = ["plan_exchange"]
 
 #: The most work of a search, in moves: in general; if blocks may not wait; and to find a better
 #: schedule than the first. The last number is the additional work for each hop.
-BUDGET, HASTE, MORE, SHARE = 12_000, 4_000, 1_000, 3
+BUDGET, HASTY_BUDGET, EXTRA_BUDGET, BUDGET_PER_HOP = 12_000, 4_000, 1_000, 3
 
 #: The most hops with which blocks that never wait are tried; with more hops such plans were rarely
 #: found in time.
@@ -44,7 +44,7 @@ REPLAY, SORT = 4, 16
 UNDO = 4
 
 
-def exchange(
+def plan_exchange(
     topology: CayleyGraph, routes: np.ndarray, latency: int, steps: int, seed: int = 0
 ) -> list[list[int]] | None:
     """Take every block along its hops, where one block leaves for each in-port and step.
@@ -61,15 +61,15 @@ def exchange(
     list of list of int, or None
         For each step the block that each port takes, or -1; None if no schedule was found.
     """
-    hops, goal = int(routes.sum()), Goal(topology, latency, steps, seed)
-    few = few_turns(topology)
+    hops, goal = int(routes.sum()), SearchGoal(topology, latency, steps, seed)
+    few = limited_turns(topology)
     choices = (few, None) if few else (None,)
-    searches = (partial(_Exchange, goal, routes, turns) for turns in choices)
-    haste = HASTE if hops <= HASTY_HOPS else 0
-    return smallest(searches, latency, BUDGET + SHARE * hops, haste, MORE)
+    searches = (partial(_ExchangeSearch, goal, routes, turns) for turns in choices)
+    haste = HASTY_BUDGET if hops <= HASTY_HOPS else 0
+    return smallest_schedule(searches, latency, BUDGET + BUDGET_PER_HOP * hops, haste, EXTRA_BUDGET)
 
 
-class _Exchange(SmallRouter):
+class _ExchangeSearch(SmallRouterSearch):
     """The state of a search: the steps so far, and the remaining hops of each block and each port.
 
     Words are blocks. The blocks that a node sends first are in one memory for each out-port.
@@ -82,19 +82,23 @@ class _Exchange(SmallRouter):
     """
 
     def __init__(
-        self, goal: Goal, routes: np.ndarray, turns: list[list[int]] | None, patience: Patience
+        self,
+        goal: SearchGoal,
+        routes: np.ndarray,
+        turns: list[list[int]] | None,
+        patience: Patience,
     ) -> None:
         super().__init__(goal, patience)
         self.turns = turns
         self.hops: list[list[int]] = routes.tolist()
-        self.first = {} if turns is None else first_axes(self.ports // 2)
-        self.replay(NOISES[0])
+        self.first = {} if turns is None else possible_first_axes(self.ports // 2)
+        self.replay_steps(NOISES[0])
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         return not any(self.load)
 
-    def replay(self, noise: float) -> None:
+    def replay_steps(self, noise: float) -> None:
         self.work += len(self.rows) * self.ports // REPLAY + len(self.hops) // SORT
         self.noise = noise
         self.routes = [list(route) for route in self.hops]
@@ -104,10 +108,10 @@ class _Exchange(SmallRouter):
         self.started = bytearray(len(self.routes))
         self.waiting: list[list[int]] = [[] for _ in range(self.ports)]
         for block in range(len(self.routes)):
-            for port in self._outs(block, None):
+            for port in self._allowed_out_ports(block, None):
                 self.waiting[port].append(block)
         for port, waiting in enumerate(self.waiting):
-            urgency = {block: self._urgency(block, port) for block in waiting}
+            urgency = {block: self._start_urgency(block, port) for block in waiting}
             waiting.sort(key=urgency.__getitem__)
         # For each in-port, the blocks that came by it and still wait, with the step in which they
         # came.
@@ -116,18 +120,18 @@ class _Exchange(SmallRouter):
         self.came: list[list[int]] = [[] for _ in self.routes]
         self.used: set[tuple[int, int, int]] = set()
         for step, row in enumerate(self.rows):
-            self._note(step, row)
+            self._note_step(step, row)
 
-    def retreat(self, count: int) -> None:
+    def take_back_steps(self, count: int) -> None:
         if count * UNDO > len(self.rows):
-            super().retreat(count)
+            super().take_back_steps(count)
         else:
             self.noise = self.rng.choice(NOISES)
             self.work += count * self.ports
             for _ in range(count):
-                self._undo(self.rows.pop())
+                self._undo_step(self.rows.pop())
 
-    def _undo(self, row: Row) -> None:
+    def _undo_step(self, row: Row) -> None:
         """Take back the last step."""
         moves = [(port, move) for port, move in enumerate(row) if move]
         for port, move in moves:
@@ -140,10 +144,10 @@ class _Exchange(SmallRouter):
                 self.resting[move.source][move.word] = self.came[move.word].pop()
             else:
                 self.started[move.word] = 0
-                for port in self._outs(move.word, None):
+                for port in self._allowed_out_ports(move.word, None):
                     self.waiting[port].append(move.word)
 
-    def _urgency(self, block: int, port: int) -> float:
+    def _start_urgency(self, block: int, port: int) -> float:
         """Return a number that is large if a block should start by a port soon.
 
         The number is that of the block's hops, changed at random. Hops on other axes come later. If
@@ -153,7 +157,7 @@ class _Exchange(SmallRouter):
         length, after = self.length[block], self.length[block] - self.routes[block][port]
         return length + min(self.latency - 1, 2) * after + self.noise * self.rng.random()
 
-    def _outs(self, block: int, in_port: int | None) -> list[int]:
+    def _allowed_out_ports(self, block: int, in_port: int | None) -> list[int]:
         """Return the out-ports of a block that came by an in-port, or of the node's own block."""
         route = self.routes[block]
         outs = [port for port, hops in enumerate(route) if hops]
@@ -165,7 +169,7 @@ class _Exchange(SmallRouter):
         allowed = outs if in_port is None else self.turns[in_port]
         return [port for port in outs if port // 2 in first and port in allowed]
 
-    def _note(self, step: int, row: Row) -> None:
+    def _note_step(self, step: int, row: Row) -> None:
         """Note the moves of a step, and the inputs that they take."""
         for port, move in enumerate(row):
             if move:
@@ -181,11 +185,11 @@ class _Exchange(SmallRouter):
             if move and self.length[move.word]:
                 self.resting[self.opposite[port]][move.word] = step
 
-    def advance(self) -> bool:
+    def plan_step(self) -> bool:
         self.work += self.ports
-        moves, must = self._moves()
+        moves, must = self._possible_moves()
         order = sorted(range(self.ports), key=lambda port: -self.load[port])
-        taken = match([list(moves[port]) for port in order], must)
+        taken = maximum_matching([list(moves[port]) for port in order], must)
         if not must <= set(taken.values()):
             return False
         row: list[Move | None] = [None] * self.ports
@@ -194,24 +198,24 @@ class _Exchange(SmallRouter):
         ahead = self.steps - len(self.rows)
         if any(not move and load >= ahead for move, load in zip(row, self.load, strict=True)):
             return False
-        self._note(len(self.rows), row)
+        self._note_step(len(self.rows), row)
         self.rows.append(row)
         return True
 
-    def _moves(self) -> tuple[list[dict[int, Move]], set[int]]:
+    def _possible_moves(self) -> tuple[list[dict[int, Move]], set[int]]:
         """Return possible moves by out-port, best first, and the keys of moves that cannot wait.
 
         The key of a move is its in-port, or ``ports`` + block for a block of the node's own.
         """
         moves: list[dict[int, Move]] = [{} for _ in range(self.ports)]
         must = set()
-        for in_port in self._in_ports():
-            ready = self._ready(in_port)
+        for in_port in self._ordered_in_ports():
+            ready = self._ready_blocks(in_port)
             if ready and (self.patience == Patience.HASTY or ready[0][0] <= 0):
                 ready = [item for item in ready if item[0] <= 0] or ready
                 must.add(in_port)
             for _, age, block in ready:
-                for port in self._outs(block, in_port):
+                for port in self._allowed_out_ports(block, in_port):
                     moves[port].setdefault(in_port, Move(block, in_port, age))
         aboard, ahead = sum(map(len, self.resting)), self.steps - len(self.rows)
         for port, mine in enumerate(moves):
@@ -221,8 +225,8 @@ class _Exchange(SmallRouter):
                 for in_port in sorted(mine, key=lambda in_port: in_port not in used)
             }
             wanted = self.load[port] >= ahead or aboard < self.capacity
-            for block in self._fresh(port):
-                late = self._slack(block) <= 0
+            for block in self._unstarted_blocks(port):
+                late = self._slack_steps(block) <= 0
                 if late or wanted:
                     mine[self.ports + block] = Move(block, self.ports, MEMORY_AGE)
                 if late:
@@ -230,16 +234,16 @@ class _Exchange(SmallRouter):
             moves[port] = mine
         return moves, must
 
-    def _in_ports(self) -> list[int]:
+    def _ordered_in_ports(self) -> list[int]:
         """Return the in-ports in order of preference: those with the most waiting blocks first."""
         crowd = [len(blocks) + 2 * self.noise * self.rng.random() for blocks in self.resting]
         return sorted(range(self.ports), key=lambda in_port: -crowd[in_port])
 
-    def _ready(self, in_port: int) -> list[tuple[int, int, int]]:
+    def _ready_blocks(self, in_port: int) -> list[tuple[int, int, int]]:
         """Return the blocks of an in-port that may leave, as (slack, age, block), best first."""
         now = len(self.rows)
         ready = [
-            (self._slack(block), min(now - came, MEMORY_AGE), block)
+            (self._slack_steps(block), min(now - came, MEMORY_AGE), block)
             for block, came in self.resting[in_port].items()
             if now - came >= self.latency
         ]
@@ -247,12 +251,12 @@ class _Exchange(SmallRouter):
             return sorted(ready, key=lambda item: (item[0] > 0, item[1], item[0]))
         return sorted(ready)
 
-    def _slack(self, block: int) -> int:
+    def _slack_steps(self, block: int) -> int:
         """Return the number of steps that a block may still wait."""
         ahead = self.steps - len(self.rows)
         return ahead - 1 - (self.length[block] - 1) * self.latency
 
-    def _fresh(self, port: int) -> list[int]:
+    def _unstarted_blocks(self, port: int) -> list[int]:
         """Return the node's own blocks that may leave by a port, the longest first."""
         waiting = self.waiting[port]
         while waiting and self.started[waiting[-1]]:

@@ -15,37 +15,37 @@ from .choice import Head, HeadChoice
 from .small_router import (
     MEMORY_AGE,
     NOISES,
-    Goal,
     Move,
     Patience,
     Row,
-    SmallRouter,
+    SearchGoal,
+    SmallRouterSearch,
     all_turns,
-    few_turns,
-    smallest,
+    limited_turns,
+    smallest_schedule,
 )
 
-__all__ = ["few_heads", "nearness"]
+__all__ = ["plan_few_heads", "node_ranks"]
 
 #: The most work of a search, in matchings times ports: in general; if blocks may not wait; and to
 #: find a better schedule than the first. The last number is the additional work for each delivery.
-BUDGET, HASTE, MORE, SHARE = 50_000, 15_000, 6_000, 20
+BUDGET, HASTY_BUDGET, EXTRA_BUDGET, BUDGET_PER_DELIVERY = 50_000, 15_000, 6_000, 20
 
 #: The inverse of the work to replay a delivery, and to look at one link, in the same unit.
 REPLAY, LINK = 4, 25
 
 #: The most candidates for the head of an in-port in a step.
-HEADS = 6
+MOST_HEADS = 6
 
 #: The share of steps, at a noise of 1, in which crowded in-ports are not preferred.
-MIXED = 0.25
+MIXED_PROBABILITY = 0.25
 
 #: For this many times the latency, in steps before the end, deliveries with few ways to make them
 #: are preferred. The last deliveries have no heads after them; with latency 1 that hardly matters.
 RARE = 16
 
 
-def few_heads(
+def plan_few_heads(
     topology: CayleyGraph, chunks: int, latency: int, steps: int, seed: int = 0
 ) -> list[list[int]] | None:
     """Deliver every chunk of node 0 to every node, with one head for each in-port and step.
@@ -61,25 +61,27 @@ def few_heads(
         For each step the delivery of each port, node * ``chunks`` + chunk, or -1; None if no
         schedule was found.
     """
-    goal = Goal(topology, latency, steps, seed)
+    goal = SearchGoal(topology, latency, steps, seed)
     # If all words come from memories, there is one kind of search only, which may take twice the
     # work.
-    budget = BUDGET * (2 if latency >= MEMORY_AGE else 1) + SHARE * topology.nodes * chunks
-    haste = HASTE if chunks == 1 and _may_hurry(topology, latency, steps) else 0
+    budget = (
+        BUDGET * (2 if latency >= MEMORY_AGE else 1) + BUDGET_PER_DELIVERY * topology.nodes * chunks
+    )
+    haste = HASTY_BUDGET if chunks == 1 and _has_time_without_rests(topology, latency, steps) else 0
     anywhere = all_turns(topology)
     # One block cannot use parallel links at once.
     parallel = len(set(topology.generators.tolist())) < topology.ports
     least, most = min(chunks, 1 + parallel), min(chunks, topology.ports)
     choices = [(anywhere, own) for own in sorted({least, most})]
     # On two axes, few turns leave some ports without work. On sides of 2, straight on is back.
-    few = few_turns(topology)
+    few = limited_turns(topology)
     if few and topology.ports > 4 and not parallel:
         choices.insert(0, (few, least))
-    searches = (partial(_Heads, goal, chunks, turns, own) for turns, own in choices)
-    return smallest(searches, latency, budget, haste, MORE)
+    searches = (partial(_HeadSearch, goal, chunks, turns, own) for turns, own in choices)
+    return smallest_schedule(searches, latency, budget, haste, EXTRA_BUDGET)
 
 
-def _may_hurry(topology: CayleyGraph, latency: int, steps: int) -> bool:
+def _has_time_without_rests(topology: CayleyGraph, latency: int, steps: int) -> bool:
     """Return True if the time can suffice although no block waits.
 
     On a bipartite network with latency 1, offsets at an odd distance are then reached in the first,
@@ -94,7 +96,7 @@ def _may_hurry(topology: CayleyGraph, latency: int, steps: int) -> bool:
     return count <= ports * -(-steps // 2) and even <= ports * (steps // 2)
 
 
-class _Heads(SmallRouter):
+class _HeadSearch(SmallRouterSearch):
     """The state of a search: the steps so far, and the blocks that each in-port could send on.
 
     Words are deliveries. The node's own blocks have one head, as if they came by one more in-port,
@@ -109,13 +111,13 @@ class _Heads(SmallRouter):
     """
 
     def __init__(
-        self, goal: Goal, chunks: int, turns: list[list[int]], own: int, patience: Patience
+        self, goal: SearchGoal, chunks: int, turns: list[list[int]], own: int, patience: Patience
     ) -> None:
         super().__init__(goal, patience)
         topology, latency, steps, _ = goal
         self.chunks = chunks
         self.turns = [*turns, *[list(range(self.ports))] * own]
-        self.near = nearness(topology).tolist()
+        self.near = node_ranks(topology).tolist()
         self.total = (topology.nodes - 1) * chunks
         # True if a block may come too late even if no port is idle.
         self.tight = steps <= (topology.diameter + 1) * latency
@@ -123,13 +125,13 @@ class _Heads(SmallRouter):
         self.preferred = {
             (out_port, in_port, age) for in_port, outs in enumerate(turns) for out_port in outs
         }
-        self.replay(NOISES[0])
+        self.replay_steps(NOISES[0])
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         return not self.left
 
-    def replay(self, noise: float) -> None:
+    def replay_steps(self, noise: float) -> None:
         self.work += self.total // REPLAY
         self.noise, self.left, self.used = noise, self.total, set(self.preferred)
         self.done = bytearray(len(self.near) * self.chunks)
@@ -137,27 +139,27 @@ class _Heads(SmallRouter):
         self.came = dict.fromkeys(range(self.chunks), -MEMORY_AGE)
         self.waiting: list[list[tuple[float, int]]] = [[] for _ in self.turns]
         for chunk in range(self.chunks):
-            self._wait(self.ports + chunk % (len(self.turns) - self.ports), chunk)
+            self._add_waiting(self.ports + chunk % (len(self.turns) - self.ports), chunk)
         for step, row in enumerate(self.rows):
-            self._note(step, row)
+            self._note_step(step, row)
         for step in range(len(self.rows) - self.latency):
-            self._ready(step)
+            self._release_arrivals(step)
 
-    def advance(self) -> bool:
-        self._ready(len(self.rows) - self.latency)
-        heads = [self._heads(in_port) for in_port in range(len(self.turns))]
+    def plan_step(self) -> bool:
+        self._release_arrivals(len(self.rows) - self.latency)
+        heads = [self._candidate_heads(in_port) for in_port in range(len(self.turns))]
         crowd = [len(waiting) + 2 * self.noise * self.rng.random() for waiting in self.waiting]
-        mixed = self.rng.random() < self.noise * MIXED
+        mixed = self.rng.random() < self.noise * MIXED_PROBABILITY
         rare = self.latency > 1 and self.left <= RARE * self.ports * self.latency
         choice = HeadChoice(heads, crowd, self.ports, self.rng, mixed=mixed, rare=rare)
-        chosen = choice.best(self.used)
+        chosen = choice.best_moves(self.used)
         self.work += choice.work * self.ports
         row = [chosen.get(out_port) for out_port in range(self.ports)]
-        self._note(len(self.rows), row)
+        self._note_step(len(self.rows), row)
         self.rows.append(row)
-        return self._in_time()
+        return self._is_in_time()
 
-    def _note(self, step: int, row: Row) -> None:
+    def _note_step(self, step: int, row: Row) -> None:
         """Note the deliveries of a step, and the inputs that they take."""
         for out_port, move in enumerate(row):
             if move:
@@ -166,50 +168,56 @@ class _Heads(SmallRouter):
                 self.used.add((out_port, move.source, move.age))
                 self.left -= 1
 
-    def _ready(self, step: int) -> None:
+    def _release_arrivals(self, step: int) -> None:
         """Let the arrivals of a step be sent on from now on."""
         for out_port, move in enumerate(self.rows[step] if step >= 0 else ()):
             if move:
-                self._wait(self.opposite[out_port], move.word)
+                self._add_waiting(self.opposite[out_port], move.word)
 
-    def _wait(self, in_port: int, delivery: int) -> None:
+    def _add_waiting(self, in_port: int, delivery: int) -> None:
         """Let a block wait at an in-port; blocks near the origin come first."""
         key = self.near[delivery // self.chunks] + self.noise * self.rng.random()
         heappush(self.waiting[in_port], (key, delivery))
 
-    def _heads(self, in_port: int) -> list[Head]:
+    def _candidate_heads(self, in_port: int) -> list[Head]:
         """Return the candidates for the head of an in-port, best first."""
         own = in_port >= self.ports
-        waiting = self._nearest(in_port) if own or self.patience != Patience.HASTY else {}
-        recent = {} if own else self._recent(in_port)
+        waiting = (
+            self._waiting_deliveries(in_port) if own or self.patience != Patience.HASTY else {}
+        )
+        recent = {} if own else self._recent_deliveries(in_port)
         found = waiting | recent if self.patience == Patience.PATIENT else recent | waiting
         return [Head(in_port, onward) for onward in found.values()]
 
-    def _nearest(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
+    def _waiting_deliveries(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
         """Return the waiting blocks nearest to the origin, with the deliveries that they allow."""
         waiting, taken = self.waiting[in_port], []
         found: dict[int, list[tuple[int, Move]]] = {}
-        while waiting and len(found) < HEADS:
+        while waiting and len(found) < MOST_HEADS:
             item = heappop(waiting)
-            if onward := self._onward(item[1], in_port):
+            if onward := self._onward_moves(item[1], in_port):
                 found[item[1]] = onward
                 taken.append(item)
         for item in taken:
             heappush(waiting, item)
         return found
 
-    def _recent(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
+    def _recent_deliveries(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
         """Return the blocks so young that they go past the memory, with their deliveries."""
         found: dict[int, list[tuple[int, Move]]] = {}
         oldest = self.latency if self.patience == Patience.HASTY else MEMORY_AGE - 1
         for age in range(self.latency, min(oldest, len(self.rows)) + 1):
             move = self.rows[-age][self.opposite[in_port]]
-            if move and (onward := self._onward(move.word, in_port)):
+            if move and (onward := self._onward_moves(move.word, in_port)):
                 found[move.word] = onward
         return found
 
-    def _onward(self, delivery: int, in_port: int) -> list[tuple[int, Move]]:
-        """Return the deliveries that a head allows, as (out-port, move)."""
+    def _onward_moves(self, delivery: int, in_port: int) -> list[tuple[int, Move]]:
+        """Return the deliveries that a block can make next, as (out-port, move).
+
+        It has come to a node with `delivery`, by `in_port`; turns and earlier deliveries limit the
+        out-ports.
+        """
         node, chunk = divmod(delivery, self.chunks)
         around, chunks, done = self.neighbours[node], self.chunks, self.done
         age = min(len(self.rows) - self.came[delivery], MEMORY_AGE)
@@ -219,21 +227,21 @@ class _Heads(SmallRouter):
             if not done[there := around[out_port] * chunks + chunk]
         ]
 
-    def _in_time(self) -> bool:
+    def _is_in_time(self) -> bool:
         """Return True if the remaining steps could suffice."""
         ahead = self.steps - len(self.rows)
         if self.left > self.ports * ahead:
             return False
         if not self.tight:
             return True
-        soonest = self._soonest(ahead)
+        soonest = self._soonest_counts(ahead)
         late = [0]
         for count in reversed(soonest):
             late.append(late[-1] + count)
         fits = all(count <= self.ports * steps for steps, count in enumerate(late))
         return fits and late[-1] == self.left
 
-    def _soonest(self, ahead: int) -> list[int]:
+    def _soonest_counts(self, ahead: int) -> list[int]:
         """Return the number of deliveries that become possible in each remaining step.
 
         The number of ports is no limit here.
@@ -260,7 +268,7 @@ class _Heads(SmallRouter):
         return counts
 
 
-def nearness(topology: CayleyGraph) -> np.ndarray:
+def node_ranks(topology: CayleyGraph) -> np.ndarray:
     """Return a rank for each node: the smaller, the sooner it should be reached.
 
     Near nodes come first. Among nodes at one distance, those with the most neighbours farther away

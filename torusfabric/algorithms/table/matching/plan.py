@@ -18,7 +18,7 @@ halo           an all-gather to some offsets and nodes on the way: 1 to all neig
 
 Among schedules with this many steps, those with small routers are sought: see `small_router`. For a
 scatter, arc-disjoint trees of shortest routes grow from all ports of the root, and blocks go down
-these trees: see `down_trees`.
+these trees: see `schedule_down_trees`.
 
 The bounds of all-gather and scatter are not proved to be always reached. They were reached on every
 torus tried, with N <= 500.
@@ -38,17 +38,17 @@ from ....analysis.volume import least_time
 from ....collective import Collective
 from ....schedule import Rounds, Table, Transfers
 from ....topology import CayleyGraph, Topology, Torus
-from ...algorithm import Algorithm, Options, chunk_for_each, every_port
-from ...down_trees import down_trees, share_trees
-from ...network.chunks import ALIKE, ALIKE_EXCHANGE, candidates
+from ...algorithm import Algorithm, Options, all_ports_reason, chunk_multiple_reason
+from ...down_trees import assign_blocks_to_trees, schedule_down_trees
+from ...network.chunks import NEAR_FACTOR, NEAR_FACTOR_EXCHANGE, candidate_chunk_counts
 from ...oblivious.shallow_trees import Trees
-from ...reversal import also_backwards
-from ..bipartite import match
-from ..build import build_table, chunks_of_owner
-from .allgather import allgather
-from .alltoall import alltoall
+from ...reversal import with_reversed_collectives
+from ..bipartite import maximum_matching
+from ..build import build_table, chunks_per_owner
+from .allgather import plan_allgather
+from .alltoall import plan_alltoall
 
-__all__ = ["MATCHING", "misfit", "plan", "port_trees"]
+__all__ = ["MATCHING", "unsupported_reason", "plan", "port_trees"]
 
 #: The most nodes with which doubled chunks are tried; above, they are hardly worth the time to
 #: plan.
@@ -63,11 +63,13 @@ PARALLEL_CHUNKS = (2, 3, 4)
 FLIT_CHUNKS, SUM_CHUNKS = 8, 4
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the misfit of a store-and-forward algorithm that uses all ports, or None."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why a table planner for all ports cannot serve a selection, or None."""
     if collective.local and (collective.targets(topology)[0] <= 0).any():
         return "offsets to other nodes"
-    return every_port(options, topology.ports) or chunk_for_each(topology, collective, options)
+    return all_ports_reason(options, topology.ports) or chunk_multiple_reason(
+        topology, collective, options
+    )
 
 
 def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Table | Rounds:
@@ -87,11 +89,11 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
     [5, 12]
     """
     if collective.rooted:
-        return _scatter(topology, collective, options)
-    chunks = chunks_of_owner(topology, collective, options.chunks) or 1
+        return _plan_scatter(topology, collective, options)
+    chunks = chunks_per_owner(topology, collective, options.chunks) or 1
     exchange = collective.from_each and collective.personal
     goals = collective.targets(topology)[0] if collective.local else None
-    columns = (alltoall if exchange else allgather)(
+    columns = (plan_alltoall if exchange else plan_allgather)(
         topology, chunks, options.latency, options.seed, goals
     )
     return build_table(topology, collective, columns, chunks=chunks, latency=options.latency)
@@ -121,28 +123,28 @@ def port_trees(topology: CayleyGraph) -> Trees:
                 sorted(np.nonzero(last[tail] >= 0)[0].tolist(), key=sizes.__getitem__)
                 for _, tail in arcs
             ]
-        for arc, tree in match(reached).items():
+        for arc, tree in maximum_matching(reached).items():
             last[node, tree] = arcs[arc][0]
             sizes[tree] += 1
     return Trees(last.T, np.broadcast_to(distance, last.T.shape))
 
 
-def _scatter(topology: CayleyGraph, collective: Collective, options: Options) -> Rounds:
+def _plan_scatter(topology: CayleyGraph, collective: Collective, options: Options) -> Rounds:
     """Plan a scatter in the fewest steps that the trees of ports allow."""
     chunks, latency = options.chunks or 1, options.latency
     transfers: tuple[Transfers, ...] = ()
     if topology.nodes > 1:
         trees, steps = port_trees(topology), delivery_steps(topology, chunks, latency)
         able = trees.entry >= 0
-        sharing = partial(share_trees, trees, able, chunks, most=chunks, latency=latency)
+        sharing = partial(assign_blocks_to_trees, trees, able, chunks, most=chunks, latency=latency)
         while (choice := sharing(steps)) is None:
             steps += 1
         blocks, root = collective.blocks(topology, chunks), collective.root or 0
-        transfers = down_trees(topology, root, blocks, trees, choice, latency=latency)
+        transfers = schedule_down_trees(topology, root, blocks, trees, choice, latency=latency)
     return Rounds(topology=topology, collective=collective, chunks=chunks, transfers=transfers)
 
 
-def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
+def option_variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
     """Return options with which hardware takes fewer cycles at some lengths.
 
     - Exchange and halo: blocks to nodes farther away, or over parallel links, share ports better in
@@ -160,9 +162,9 @@ def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]
         return [{"chunks": chunks} for chunks in (2, 4) if far or parallel]
     nodes, few = topology.nodes, topology.nodes <= FEW_NODES
     torus, gathers = isinstance(topology, Torus), collective.kind == "allgather" and few
-    parts = [] if torus and not gathers else _parts(topology, collective)
+    parts = [] if torus and not gathers else _chunk_variants(topology, collective)
     if few and isinstance(topology, CayleyGraph) and topology.has_parallel_links:
-        parts = _over_parallel_links(topology, collective)
+        parts = _parallel_link_variants(topology, collective)
     if collective.rooted:
         return parts
     late: list[dict[str, int]] = [{"latency": k} for k in (topology.longest_link,) if k > 1]
@@ -177,13 +179,13 @@ def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]
     return [one for one in late if one not in usual] + usual + at_once
 
 
-def _over_parallel_links(topology: CayleyGraph, collective: Collective) -> list[dict[str, int]]:
+def _parallel_link_variants(topology: CayleyGraph, collective: Collective) -> list[dict[str, int]]:
     """Return numbers of chunks by which parallel links share messages evenly.
 
     In an all-reduce the chunks are those of the part that each node owns.
     """
     shares = topology.nodes if collective.reducing and collective.to_all else 1
-    few = [part["chunks"] for part in _parts(topology, collective)] if shares == 1 else [8]
+    few = [part["chunks"] for part in _chunk_variants(topology, collective)] if shares == 1 else [8]
     several = {*PARALLEL_CHUNKS, topology.ports, *few}
     return [{"chunks": shares * count} for count in sorted(several)]
 
@@ -198,11 +200,14 @@ def flit_chunks(topology: Topology, collective: Collective) -> int:
     return FLIT_CHUNKS if topology.has_parallel_links else SUM_CHUNKS * sums
 
 
-def _parts(topology: Topology, collective: Collective) -> list[dict[str, int]]:
+def _chunk_variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
     """Return the fewest chunks that come near the least message times, unless it is one."""
     exchange = collective.from_each and collective.personal
-    least, alike = least_time(topology, collective), ALIKE_EXCHANGE if exchange else ALIKE
-    few = next(candidates(least, alike), 1)
+    least, alike = (
+        least_time(topology, collective),
+        NEAR_FACTOR_EXCHANGE if exchange else NEAR_FACTOR,
+    )
+    few = next(candidate_chunk_counts(least, alike), 1)
     return [{"chunks": few}] * (few > 1)
 
 
@@ -221,8 +226,8 @@ MATCHING = Algorithm(
         "halo",
     ),
     options=("ports", "chunks", "latency", "seed"),
-    misfit=misfit,
-    plan=also_backwards(plan, {"gather": "scatter"}),
-    variants=variants,
+    misfit=unsupported_reason,
+    plan=with_reversed_collectives(plan, {"gather": "scatter"}),
+    variants=option_variants,
     flit_chunks=flit_chunks,
 )

@@ -27,8 +27,19 @@ from typing import NamedTuple, TypeAlias
 
 from ....topology import CayleyGraph, Topology, Torus
 
-__all__ = ["Goal", "MEMORY_AGE", "Move", "NOISES", "Patience", "Row", "SmallRouter", "all_turns",
-           "few_turns", "first_axes", "smallest"]  # fmt: skip
+__all__ = [
+    "SearchGoal",
+    "MEMORY_AGE",
+    "Move",
+    "NOISES",
+    "Patience",
+    "Row",
+    "SmallRouterSearch",
+    "all_turns",
+    "limited_turns",
+    "possible_first_axes",
+    "smallest_schedule",
+]
 
 #: Words of this age, in steps, and older words come from a memory.
 MEMORY_AGE = 3
@@ -43,7 +54,7 @@ class Patience(IntEnum):
 
     #: A word is sent on as soon as possible, or never again.
     HASTY = 0
-    #: The latest words come first.
+    #: The words that arrived last are sent on first.
     BRISK = 1
     #: Words nearest to the origin, or with the longest remaining path, come first.
     PATIENT = 2
@@ -68,7 +79,7 @@ class Move(NamedTuple):
     age: int
 
 
-class Goal(NamedTuple):
+class SearchGoal(NamedTuple):
     """The schedule that a search looks for.
 
     Parameters
@@ -91,7 +102,7 @@ class Goal(NamedTuple):
 Row: TypeAlias = list[Move | None]
 
 
-class SmallRouter(ABC):
+class SmallRouterSearch(ABC):
     """The state of a search.
 
     Attributes
@@ -102,7 +113,7 @@ class SmallRouter(ABC):
         The work of the search so far, in a unit that each subclass chooses.
     """
 
-    def __init__(self, goal: Goal, patience: Patience) -> None:
+    def __init__(self, goal: SearchGoal, patience: Patience) -> None:
         topology, self.latency, self.steps, seed = goal
         self.ports, self.opposite = topology.ports, topology.opposite.tolist()
         self.neighbours, self.patience = topology.neighbours.tolist(), patience
@@ -111,40 +122,40 @@ class SmallRouter(ABC):
 
     @property
     @abstractmethod
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """True if all words are planned."""
 
     @abstractmethod
-    def replay(self, noise: float) -> None:
+    def replay_steps(self, noise: float) -> None:
         """Set the state to that after the steps so far, and change the preferences from now on."""
 
     @abstractmethod
-    def advance(self) -> bool:
+    def plan_step(self) -> bool:
         """Plan one more step; return True if the rest can still be done in time."""
 
-    def run(self, budget: int) -> bool:
+    def run_to_end(self, budget: int) -> bool:
         """Continue until all is planned; return False if that takes more work than the budget."""
-        while not self.complete:
+        while not self.is_complete:
             if self.work > budget:
                 return False
-            if not self.advance():
+            if not self.plan_step():
                 # 1 to 2 steps are as likely to be taken back as 16 to 32.
-                self.retreat(round((len(self.rows) + 1) ** self.rng.random()))
+                self.take_back_steps(round((len(self.rows) + 1) ** self.rng.random()))
         return True
 
-    def retreat(self, count: int) -> None:
-        """Take back some steps."""
+    def take_back_steps(self, count: int) -> None:
+        """Take back the last `count` steps, and change the preferences at random."""
         del self.rows[max(len(self.rows) - count, 0) :]
-        self.replay(self.rng.choice(NOISES))
+        self.replay_steps(self.rng.choice(NOISES))
 
-    def cost(self) -> tuple[int, int, int, int]:
+    def router_cost(self) -> tuple[int, int, int, int]:
         """Return the quantities to keep small, the most important first.
 
         Returns
         -------
         tables, tables_by_age : int
-            Look-up tables for each bit of the word: if all words come from memories; and if young
-            words go past them.
+            LUTs of the routers for each bit of the word: if all words come from memories; and if
+            young words go past the memories through delay lines.
         memories, registers : int
             Number of in-ports with words from a memory, and of in-ports with words from a delay
             line.
@@ -152,21 +163,21 @@ class SmallRouter(ABC):
         moves = [(out_port, move) for row in self.rows for out_port, move in enumerate(row) if move]
         came = {(move.source, move.age) for _, move in moves if move.source < self.ports}
         return (
-            _tables({(out_port, move.source) for out_port, move in moves}),
-            _tables({(out_port, move.source, move.age) for out_port, move in moves}),
+            _luts_per_bit({(out_port, move.source) for out_port, move in moves}),
+            _luts_per_bit({(out_port, move.source, move.age) for out_port, move in moves}),
             len({source for source, age in came if age == MEMORY_AGE}),
             len({source for source, age in came if 1 < age < MEMORY_AGE}),
         )
 
-    def frugal(self) -> bool:
+    def is_frugal(self) -> bool:
         """Return True if words that go past memories need no additional inputs."""
-        return self.cost()[0] == self.cost()[1]
+        return self.router_cost()[0] == self.router_cost()[1]
 
 
-def _tables(inputs: Iterable[tuple[int, ...]]) -> int:
-    """Return the look-up tables for each bit of the word, given the inputs (out-port, ..).
+def _luts_per_bit(inputs: Iterable[tuple[int, ...]]) -> int:
+    """Return the LUTs for each bit of the word, given the inputs as tuples (out-port, ..).
 
-    A multiplexer of n inputs takes ceil(n / 2) tables, each of which joins two inputs to the tables
+    A multiplexer of n inputs takes ceil(n / 2) LUTs, each of which joins two inputs to the LUTs
     before it; a single input takes none.
     """
     count: dict[int, int] = {}
@@ -175,8 +186,8 @@ def _tables(inputs: Iterable[tuple[int, ...]]) -> int:
     return sum(-(-feeds // 2) for feeds in count.values() if feeds > 1)
 
 
-def smallest(
-    searches: Iterable[Callable[[Patience], SmallRouter]],
+def smallest_schedule(
+    searches: Iterable[Callable[[Patience], SmallRouterSearch]],
     latency: int,
     budget: int,
     haste: int,
@@ -189,7 +200,7 @@ def smallest(
     Parameters
     ----------
     searches : iterable of callable
-        Each returns a `SmallRouter` for a patience.
+        Each returns a `SmallRouterSearch` for a patience.
     budget, haste, more : int
         The most work of a search; with `Patience.HASTY`; and to find another schedule.
 
@@ -199,27 +210,34 @@ def smallest(
         The word that each port sends in each step, or -1; None if no schedule was found.
     """
     for search in searches:
-        rows = _smallest(search, latency, budget, haste, more)
+        rows = _smallest_rows(search, latency, budget, haste, more)
         if rows is not None:
             return [[move.word if move else -1 for move in row] for row in rows]
     return None
 
 
-def _smallest(
-    search: Callable[[Patience], SmallRouter], latency: int, budget: int, haste: int, more: int
+def _smallest_rows(
+    search: Callable[[Patience], SmallRouterSearch],
+    latency: int,
+    budget: int,
+    haste: int,
+    more: int,
 ) -> list[Row] | None:
-    """Return the rows of the best schedule of one search, or None."""
+    """Return the rows of the smallest schedule of one search, or None.
+
+    Arguments as in `smallest_schedule`.
+    """
     best = None
     for patience in Patience if latency < MEMORY_AGE else (Patience.PATIENT,):
         state = search(patience)
         limit = haste if patience == Patience.HASTY else budget
-        while state.run(limit):
-            if best is None or state.cost() < best[0]:
-                best = state.cost(), list(state.rows)
-            if state.frugal():
+        while state.run_to_end(limit):
+            if best is None or state.router_cost() < best[0]:
+                best = state.router_cost(), list(state.rows)
+            if state.is_frugal():
                 return best[1]
             limit = min(limit, state.work + more)
-            state.retreat(len(state.rows))
+            state.take_back_steps(len(state.rows))
     return best and best[1]
 
 
@@ -228,7 +246,7 @@ def all_turns(topology: Topology) -> list[list[int]]:
     return [list(range(topology.ports)) for _ in range(topology.ports)]
 
 
-def few_turns(topology: Topology) -> list[list[int]] | None:
+def limited_turns(topology: Topology) -> list[list[int]] | None:
     """Return the out-ports allowed for words of each in-port, if few turns are.
 
     With axes in a cycle, words turn from an axis to the next half of the other axes: from the first
@@ -246,19 +264,21 @@ def few_turns(topology: Topology) -> list[list[int]] | None:
         [
             out_port
             for out_port in ports
-            if out_port // 2 == in_port // 2 or _follows(in_port // 2, out_port // 2, axes)
+            if out_port // 2 == in_port // 2 or _is_turn_allowed(in_port // 2, out_port // 2, axes)
         ]
         for in_port in ports
     ]
 
 
-def _follows(first: int, then: int, axes: int) -> bool:
-    """Return True if words may turn from one axis to another."""
+def _is_turn_allowed(first: int, then: int, axes: int) -> bool:
+    """Return True if words may turn from axis `first` to axis `then`: one of the next half of the
+    axes, in a cycle.
+    """
     ahead = (then - first) % axes
     return 0 < 2 * ahead < axes or (2 * ahead == axes and first < then)
 
 
-def first_axes(axes: int) -> dict[frozenset[int], set[int]]:
+def possible_first_axes(axes: int) -> dict[frozenset[int], set[int]]:
     """Return the axes on which a path may start that takes few turns, and no axis twice.
 
     Returns
@@ -272,6 +292,6 @@ def first_axes(axes: int) -> dict[frozenset[int], set[int]]:
             starts[chosen] = {
                 first
                 for first in chosen
-                if any(_follows(first, then, axes) for then in starts[chosen - {first}])
+                if any(_is_turn_allowed(first, then, axes) for then in starts[chosen - {first}])
             }
     return starts

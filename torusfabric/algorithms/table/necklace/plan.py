@@ -37,15 +37,15 @@ import numpy as np
 from ....collective import Blocks, Collective
 from ....schedule import Rounds, Table, Transfers
 from ....topology import Topology, Torus
-from ...algorithm import Algorithm, Options, chunk_for_each, every_port
-from ...reversal import also_backwards
-from ..build import build_table, chunks_of_owner
+from ...algorithm import Algorithm, Options, all_ports_reason, chunk_multiple_reason
+from ...reversal import with_reversed_collectives
+from ..build import build_table, chunks_per_owner
 from .trees import Necklaces
 
 __all__ = ["NECKLACE"]
 
 
-def broadcast(
+def plan_broadcast(
     necklaces: Necklaces, root: int, blocks: Blocks, latency: int = 1
 ) -> tuple[Transfers, ...]:
     """Send chunk m to all neighbours in step m; every node forwards in the next step (section 5.2).
@@ -64,7 +64,9 @@ def broadcast(
     return Transfers.by_step(step, source, port[node], blocks.encode(source, chunk))
 
 
-def allgather(necklaces: Necklaces, chunks: int, latency: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def plan_allgather(
+    necklaces: Necklaces, chunks: int, latency: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
     """Traverse tree 0, every arc at the same time as its rotations (section 5.3).
 
     Returns
@@ -78,20 +80,20 @@ def allgather(necklaces: Necklaces, chunks: int, latency: int = 1) -> tuple[np.n
     arcs carries its share of the chunks. The order is depth first. With a latency above 1 it is
     level by level, so that a parent has mostly had its chunks for long enough.
     """
-    entries = _Entries(necklaces)
-    parent, port = necklaces.parents
+    entries = _RotatedHops(necklaces)
+    parent, port = necklaces.tree_parents
     clock, start = 0, {0: -chunks - latency}
-    for node in _depth_first(parent) if latency == 1 else necklaces.generators.tolist():
-        share, first = necklaces.shares(node, chunks)
+    for node in _depth_first_nodes(parent) if latency == 1 else necklaces.generators.tolist():
+        share, first = necklaces.chunk_shares(node, chunks)
         clock = max(clock, start[parent[node]] + int(first[first < chunks].max()) + latency)
-        entries.add(clock, [node], [port[node]], node, chunks, latency)
+        entries.add_hops(clock, [node], [port[node]], node, chunks, latency)
         start[node] = clock
         clock += share
-    offset, chunk, _ = entries.columns()
+    offset, chunk, _ = entries.table_columns()
     return offset, chunk
 
 
-def _depth_first(parent: np.ndarray) -> list[int]:
+def _depth_first_nodes(parent: np.ndarray) -> list[int]:
     """Return the nodes of tree 0 in depth-first order, without its root."""
     children = defaultdict(list)
     for node in np.nonzero(parent >= 0)[0][::-1].tolist():
@@ -103,7 +105,7 @@ def _depth_first(parent: np.ndarray) -> list[int]:
     return order[1:]
 
 
-def scatter(
+def plan_scatter(
     necklaces: Necklaces, root: int, blocks: Blocks, latency: int = 1
 ) -> tuple[Transfers, ...]:
     """Send blocks for far necklaces first, over rotated routes (section 5.4).
@@ -114,18 +116,18 @@ def scatter(
     in every later step. Blocks of other steps never meet them: all arcs of a step are at one
     distance from the root, and other blocks pass that distance at other times.
     """
-    topology, entries, clock = necklaces.topology, _Entries(necklaces), 0
+    topology, entries, clock = necklaces.topology, _RotatedHops(necklaces), 0
     for node in necklaces.generators[::-1].tolist():
         nodes, ports = necklaces.route(node)
-        entries.add(clock, nodes, ports, node, blocks.chunks, latency)
-        clock += necklaces.shares(node, blocks.chunks)[0]
-    step, port, node, chunk, destination = entries.arrays()
+        entries.add_hops(clock, nodes, ports, node, blocks.chunks, latency)
+        clock += necklaces.chunk_shares(node, blocks.chunks)[0]
+    step, port, node, chunk, destination = entries.hop_arrays()
     source = topology.add(topology.subtract(node, topology.generators[port]), root)
     ids = blocks.encode(np.full_like(source, root), chunk, topology.add(destination, root))
     return Transfers.by_step(step, source, port, ids)
 
 
-def alltoall(
+def plan_alltoall(
     necklaces: Necklaces, chunks: int, latency: int = 1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Send one block at a time down all rotated routes to a necklace (section 5.5).
@@ -137,26 +139,26 @@ def alltoall(
     offset, chunk, destination : ndarray of int, shape (steps, ports)
         The columns of a `Table`.
     """
-    entries = _Entries(necklaces)
+    entries = _RotatedHops(necklaces)
     free = list(range(latency))
     for node in necklaces.generators[::-1].tolist():
         nodes, ports = necklaces.route(node)
-        for part in range(necklaces.shares(node, chunks)[0]):
+        for part in range(necklaces.chunk_shares(node, chunks)[0]):
             turn = heappop(free)
-            entries.add(turn, nodes, ports, node, chunks, latency, [part])
+            entries.add_hops(turn, nodes, ports, node, chunks, latency, [part])
             heappush(free, turn + len(nodes) * latency)
-    offset, chunk, destination = entries.columns()
+    offset, chunk, destination = entries.table_columns()
     return offset, chunk, destination
 
 
-class _Entries:
+class _RotatedHops:
     """The hops of a plan for node 0; each hop is added together with all its rotations."""
 
     def __init__(self, necklaces: Necklaces) -> None:
         self.necklaces = necklaces
         self.rows: list[np.ndarray] = []
 
-    def add(
+    def add_hops(
         self,
         step: int,
         nodes: Sequence[int],
@@ -179,23 +181,23 @@ class _Entries:
         parts : sequence of int, optional
             The chunks to send, as indices in each tree's share; by default all.
         """
-        share, first = self.necklaces.shares(target, chunks)
-        targets, _ = self.necklaces.images(target, 0)
+        share, first = self.necklaces.chunk_shares(target, chunks)
+        targets, _ = self.necklaces.rotated_arcs(target, 0)
         for hop, (node, port) in enumerate(zip(nodes, ports, strict=True)):
-            images, turned = self.necklaces.images(node, port)
+            images, turned = self.necklaces.rotated_arcs(node, port)
             for delay, part in enumerate(range(share) if parts is None else parts):
                 used = first + part < chunks
                 when = np.full(used.sum(), step + delay + hop * latency)
                 columns = (turned, images, first + part, targets)
                 self.rows.append(np.stack([when, *(column[used] for column in columns)]))
 
-    def arrays(self) -> np.ndarray:
+    def hop_arrays(self) -> np.ndarray:
         """Return the step, port, node reached, chunk and destination of all hops."""
         return np.concatenate([np.empty((5, 0), dtype=np.int64), *self.rows], axis=1)
 
-    def columns(self) -> np.ndarray:
+    def table_columns(self) -> np.ndarray:
         """Return offset, chunk and destination by step and port: the columns of a `Table`."""
-        step, port, *entries = self.arrays()
+        step, port, *entries = self.hop_arrays()
         shape = (3, step.max(initial=-1) + 1, self.necklaces.topology.ports)
         columns = np.full(shape, -1)
         columns[:, step, port] = entries
@@ -203,15 +205,15 @@ class _Entries:
 
 
 #: Collectives that are the reverse of others (section 6 of [1]).
-REVERSED = {"gather": "scatter", "reduce": "broadcast"}
+REVERSED_COLLECTIVES = {"gather": "scatter", "reduce": "broadcast"}
 
 
-def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the misfit of a selection, or None if it fits."""
+def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
+    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
     if not isinstance(topology, Torus) or len(set(topology.sides)) > 1:
         return "a torus with equal sides"
-    reason = every_port(options, topology.ports, Necklaces(topology).ports)
-    return reason or chunk_for_each(topology, collective, options)
+    reason = all_ports_reason(options, topology.ports, Necklaces(topology).n_ports_used)
+    return reason or chunk_multiple_reason(topology, collective, options)
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Table | Rounds:
@@ -234,24 +236,24 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Table | R
     """
     necklaces, latency = Necklaces(topology), options.latency
     default = 1 if collective.rooted and collective.to_all else necklaces.even_chunks
-    chunks = chunks_of_owner(topology, collective, options.chunks) or default
+    chunks = chunks_per_owner(topology, collective, options.chunks) or default
     if collective.rooted:
-        send = broadcast if collective.to_all else scatter
+        send = plan_broadcast if collective.to_all else plan_scatter
         blocks = collective.blocks(topology, chunks)
         return Rounds(
             topology=topology,
             collective=collective,
-            ports=necklaces.ports,
+            ports=necklaces.n_ports_used,
             chunks=chunks,
             transfers=send(necklaces, collective.root or 0, blocks, latency),
         )
     exchange = collective.from_each and collective.personal
-    columns = (alltoall if exchange else allgather)(necklaces, chunks, latency)
+    columns = (plan_alltoall if exchange else plan_allgather)(necklaces, chunks, latency)
     return build_table(
         topology,
         collective,
         columns,
-        ports=necklaces.ports,
+        ports=necklaces.n_ports_used,
         chunks=chunks,
         latency=latency,
     )
@@ -272,6 +274,6 @@ NECKLACE = Algorithm(
         "allreduce",
     ),
     options=("ports", "chunks", "latency"),
-    misfit=misfit,
-    plan=also_backwards(plan, REVERSED),
+    misfit=unsupported_reason,
+    plan=with_reversed_collectives(plan, REVERSED_COLLECTIVES),
 )

@@ -34,12 +34,12 @@ class Necklaces:
         return self.topology.sides[0]
 
     @property
-    def ports(self) -> int:
+    def n_ports_used(self) -> int:
         """G, the number of ports used: 2 n, or n if k = 2."""
         return self.topology.ports // (2 if self.side == 2 else 1)
 
     @cached_property
-    def turn(self) -> np.ndarray:
+    def rotated_port(self) -> np.ndarray:
         """The port to which each port is rotated, an array."""
         axes = len(self.topology.sides)
         if self.side == 2:
@@ -50,13 +50,13 @@ class Necklaces:
         return ports
 
     @cached_property
-    def rotate(self) -> np.ndarray:
+    def rotated_node(self) -> np.ndarray:
         """The node to which each node is rotated, an array."""
         coordinates = self.topology.coordinates(np.arange(self.topology.nodes))
         return self.topology.node(np.concatenate([-coordinates[-1:], coordinates[:-1]]))
 
     @cached_property
-    def _rank(self) -> np.ndarray:
+    def _node_rank(self) -> np.ndarray:
         """The rank of every node in an order: the generator of a necklace has the largest rank."""
         side, nodes = self.side, self.topology.nodes
         coordinates = self.topology.coordinates(np.arange(nodes))
@@ -70,28 +70,28 @@ class Necklaces:
         return rank
 
     @cached_property
-    def _orbits(self) -> tuple[np.ndarray, np.ndarray]:
-        """The period and the displacement of all nodes."""
+    def _periods_and_displacements(self) -> tuple[np.ndarray, np.ndarray]:
+        """The period of each node's necklace, and the rotations from its generator to the node."""
         nodes = np.arange(self.topology.nodes)
         period = np.zeros(len(nodes), dtype=np.int16)
-        best, ahead = self._rank.copy(), np.zeros(len(nodes), dtype=np.int16)
+        best, ahead = self._node_rank.copy(), np.zeros(len(nodes), dtype=np.int16)
         image = nodes
-        for turns in range(1, self.ports + 1):
-            image = self.rotate[image]
+        for turns in range(1, self.n_ports_used + 1):
+            image = self.rotated_node[image]
             period[(period == 0) & (image == nodes)] = turns
-            larger = self._rank[image] > best
-            best[larger], ahead[larger] = self._rank[image[larger]], turns
+            larger = self._node_rank[image] > best
+            best[larger], ahead[larger] = self._node_rank[image[larger]], turns
         return period, (period - ahead) % period
 
     @property
-    def period(self) -> np.ndarray:
+    def necklace_period(self) -> np.ndarray:
         """The number of nodes in the necklace of each node, an array."""
-        return self._orbits[0]
+        return self._periods_and_displacements[0]
 
     @property
     def displacement(self) -> np.ndarray:
         """The number of rotations from its generator to each node, an array."""
-        return self._orbits[1]
+        return self._periods_and_displacements[1]
 
     @cached_property
     def generators(self) -> np.ndarray:
@@ -106,32 +106,40 @@ class Necklaces:
         A node of period P is in G / P trees. The result is the odd part of n for odd k, 2 n for
         even k from 4 on, and n for k = 2.
         """
-        return math.lcm(*(self.ports // period for period in np.unique(self.period[1:]).tolist()))
+        return math.lcm(
+            *(
+                self.n_ports_used // period
+                for period in np.unique(self.necklace_period[1:]).tolist()
+            )
+        )
 
-    def images(self, node: int, port: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the G rotations of an arc into a node: its nodes and ports, shape (ports,)."""
+    def rotated_arcs(self, node: int, port: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the G rotations of an arc into a node: the nodes and the ports, shape (G,) each.
+
+        Rotation 0 is the arc itself; `port` is the out-port at its tail.
+        """
         nodes, ports = [node], [port]
-        for _ in range(self.ports - 1):
-            nodes.append(self.rotate[nodes[-1]])
-            ports.append(self.turn[ports[-1]])
+        for _ in range(self.n_ports_used - 1):
+            nodes.append(self.rotated_node[nodes[-1]])
+            ports.append(self.rotated_port[ports[-1]])
         return np.array(nodes), np.array(ports)
 
-    def shares(self, node: int, chunks: int) -> tuple[int, np.ndarray]:
+    def chunk_shares(self, node: int, chunks: int) -> tuple[int, np.ndarray]:
         """Return the share of each of the G trees in the chunks for a node (section 5.3).
 
         Returns
         -------
         share : int
             Number of chunks that each tree carries to its image of the node.
-        first : ndarray of int, shape (ports,)
+        first : ndarray of int, shape (G,)
             The first of these consecutive chunks in each tree.
         """
-        period = int(self.period[node])
-        share = -(-chunks * period // self.ports)
-        return share, np.arange(self.ports) // period * share
+        period = int(self.necklace_period[node])
+        share = -(-chunks * period // self.n_ports_used)
+        return share, np.arange(self.n_ports_used) // period * share
 
     @cached_property
-    def parents(self) -> tuple[np.ndarray, np.ndarray]:
+    def tree_parents(self) -> tuple[np.ndarray, np.ndarray]:
         """The parent of each generator in tree 0, and the port from there: arrays, -1 elsewhere.
 
         Notes
@@ -142,7 +150,7 @@ class Necklaces:
         need not be in the tree.)
         """
         nodes, side = np.arange(self.topology.nodes), self.side
-        inner = (self.displacement == 0) & (self.period == self.ports)
+        inner = (self.displacement == 0) & (self.necklace_period == self.n_ports_used)
         inner[0] = True
         coordinates = self.topology.coordinates(nodes)
         parent, port = np.full((2, len(nodes)), -1)
@@ -168,11 +176,15 @@ class Necklaces:
         Subtree i spans the nodes with displacement i: it is the part of tree 0 at generators,
         rotated i times.
         """
-        tail, port = (column.copy() for column in self.parents)
+        tail, port = (column.copy() for column in self.tree_parents)
         nodes = self.generators
         tails, ports = tail[nodes], port[nodes]
-        for turns in range(1, self.ports):
-            nodes, tails, ports = self.rotate[nodes], self.rotate[tails], self.turn[ports]
+        for turns in range(1, self.n_ports_used):
+            nodes, tails, ports = (
+                self.rotated_node[nodes],
+                self.rotated_node[tails],
+                self.rotated_port[ports],
+            )
             mine = self.displacement[nodes] == turns
             tail[nodes[mine]], port[nodes[mine]] = tails[mine], ports[mine]
         return tail, port

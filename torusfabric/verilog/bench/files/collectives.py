@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 __all__ = [
     "Combine",
     "Words",
-    "by_beats",
-    "combiner",
+    "pack_beats",
+    "combine_function",
     "expected_words",
-    "groups",
-    "of_beat",
-    "parts_sent",
+    "groups_of_axes",
+    "flit_of_beat",
+    "sent_part_count",
 ]
 
 #: Words by (part or origin, flit).
@@ -29,9 +29,9 @@ Words: TypeAlias = dict[tuple[int, int], int]
 Combine: TypeAlias = Callable[[list[Any]], Any]
 
 #: Collectives in which a node sends a different part for each node of its group.
-IN_PARTS = ("scatter", "alltoall", "reduce-scatter")
+PERSONALIZED = ("scatter", "alltoall", "reduce-scatter")
 
-COMBINE: dict[str, Callable[[int, int], int]] = {
+OPERATORS: dict[str, Callable[[int, int], int]] = {
     "add": operator.add,
     "min": min,
     "max": max,
@@ -41,8 +41,11 @@ COMBINE: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def by_beats(words: Words, manifest: dict[str, Any]) -> Words:
-    """Return words as a port has them: beats of flits, the first flit in the low bits."""
+def pack_beats(words: Words, manifest: dict[str, Any]) -> Words:
+    """Pack flits into the words of a port: `beat` flits each, the first one in the low bits.
+
+    Keys of the result are (part, beat) in place of (part, flit).
+    """
     beat, found = manifest.get("beat", 1), Words()
     for (part, flit), word in words.items():
         at = part, flit // beat
@@ -50,15 +53,22 @@ def by_beats(words: Words, manifest: dict[str, Any]) -> Words:
     return found
 
 
-def of_beat(word: int, flit: int, manifest: dict[str, Any]) -> int:
-    """Return a flit out of the port word that contains it."""
+def flit_of_beat(word: int, flit: int, manifest: dict[str, Any]) -> int:
+    """Return flit number `flit` of a part, given the word of the port that contains it."""
     width: int = manifest["width"]
     beat: int = manifest.get("beat", 1)
     return word >> flit % beat * width & ((1 << width) - 1)
 
 
-def groups(topology: dict[str, Any], nodes: int, axes: list[int]) -> list[list[int]]:
-    """Return the nodes of each group, in the order of their positions."""
+def groups_of_axes(topology: dict[str, Any], nodes: int, axes: list[int]) -> list[list[int]]:
+    """Return the groups of a collective that runs along some axes of a torus.
+
+    Returns
+    -------
+    list of (list of int)
+        Nodes of each group, in the order of their positions. A topology without sides is a single
+        group.
+    """
     sides = topology.get("sides")
     if sides is None:
         return [list(range(nodes))]
@@ -69,12 +79,12 @@ def groups(topology: dict[str, Any], nodes: int, axes: list[int]) -> list[list[i
     return list(members.values())
 
 
-def parts_sent(mode: dict[str, Any], size: int) -> int:
-    """Return the number of parts that a node sends in a group of a size."""
+def sent_part_count(mode: dict[str, Any], size: int) -> int:
+    """Return the number of parts that a node sends, given the number of nodes in its group."""
     collective = mode["collective"]
     if collective == "exchange":
         return len(mode["offsets"])
-    return size if collective in IN_PARTS else 1
+    return size if collective in PERSONALIZED else 1
 
 
 def expected_words(
@@ -124,7 +134,7 @@ def expected_words(
     return [receive(position) for position in positions]
 
 
-def combiner(manifest: dict[str, Any], mode: dict[str, Any], operation: int = 0) -> Combine:
+def combine_function(manifest: dict[str, Any], mode: dict[str, Any], operation: int = 0) -> Combine:
     """Return the function that combines a list of words in a run.
 
     Parameters
@@ -141,9 +151,9 @@ def combiner(manifest: dict[str, Any], mode: dict[str, Any], operation: int = 0)
     name: str = mode["operators"][operation]
     width: int = manifest["width"]
     if name in manifest.get("operator_functions", {}):
-        return _registered(manifest["operator_functions"][name], width)
+        return _package_operator(manifest["operator_functions"][name], width)
     name, _, signed = name.partition(":")
-    if name not in COMBINE:
+    if name not in OPERATORS:
         raise ValueError(
             f"Operator {name} must be associative and a function of a module for this bench"
         )
@@ -151,12 +161,12 @@ def combiner(manifest: dict[str, Any], mode: dict[str, Any], operation: int = 0)
 
     def combine(words: list[int]) -> int:
         # With the sign bit inverted, words are in the order of their signed values.
-        return (reduce(COMBINE[name], (word ^ sign for word in words)) ^ sign) & mask
+        return (reduce(OPERATORS[name], (word ^ sign for word in words)) ^ sign) & mask
 
     return combine
 
 
-def _registered(path: str, width: int) -> Combine:
+def _package_operator(path: str, width: int) -> Combine:
     """Return the operator that a package defines; the package must be installed here."""
     import numpy as np  # here, since other operators need none
 

@@ -33,15 +33,15 @@ class DirectPort:
         self.stalls = Stalls(dut, manifest)
         Clock(dut.clk, 10, "ns").start()
 
-    async def edge(self) -> None:
+    async def wait_for_edge(self) -> None:
         """Wait for a rising edge of the clock."""
         await RisingEdge(self.dut.clk)
 
     async def pause(self, *unused: str) -> None:
         """Wait for a random number of cycles, with random values on the inputs in `unused`."""
-        while self.stalls.due():
-            self.stalls.scramble(*unused)
-            await self.edge()
+        while self.stalls.needs_pause():
+            self.stalls.randomize_inputs(*unused)
+            await self.wait_for_edge()
 
     async def reset(self) -> None:
         """Reset the fabric, with all inputs at 0."""
@@ -50,8 +50,8 @@ class DirectPort:
             if name != "clk":
                 getattr(self.dut, name).value = 0
         self.dut.rst.value = 1
-        await self.edge()
-        await self.edge()
+        await self.wait_for_edge()
+        await self.wait_for_edge()
         self.dut.rst.value = 0
 
     async def start(self, inputs: dict[str, int]) -> None:
@@ -61,9 +61,9 @@ class DirectPort:
         for name in chosen:
             getattr(self.dut, name).value = inputs[name]
         self.dut.start.value = 1
-        await self.edge()
+        await self.wait_for_edge()
         self.dut.start.value = 0
-        self.stalls.scramble(*chosen)
+        self.stalls.randomize_inputs(*chosen)
 
     async def run(self, inputs: dict[str, int]) -> int:
         """Run and return the cycles until done.
@@ -74,11 +74,11 @@ class DirectPort:
         await self.start(inputs)
         cycle = 0
         while True:
-            self.drive(cycle)
-            await self.edge()
+            self.drive_inputs(cycle)
+            await self.wait_for_edge()
             if self.dut.busy.value == 0:
                 break
-            self.sample(cycle)
+            self.sample_outputs(cycle)
             cycle += 1
         assert cycle > 0, "the fabric must be busy after its start"
         assert self.dut.done.value == 1, "the fabric must be done when it is no longer busy"
@@ -87,13 +87,13 @@ class DirectPort:
         assert 0 <= held <= self.manifest.get("write_latency", 0), "cycles must be those counted"
         return cycles
 
-    def drive(self, cycle: int) -> None:
+    def drive_inputs(self, cycle: int) -> None:
         """Set the inputs for a cycle of a run. Cycle 0 follows the start. The default sets none."""
 
-    def sample(self, cycle: int) -> None:
+    def sample_outputs(self, cycle: int) -> None:
         """Sample the outputs of a cycle of a run. The default samples none."""
 
-    async def answers(
+    async def request_words(
         self,
         places: list[Place],
         *,
@@ -117,10 +117,10 @@ class DirectPort:
         waiting, words = deque(places), list[int]()
         asked: deque[Place | None] = deque([None] * latency)
         while len(words) < len(places):
-            place = waiting.popleft() if waiting and not self.stalls.due() else None
+            place = waiting.popleft() if waiting and not self.stalls.needs_pause() else None
             ask(place)
             asked.append(place)
-            await self.edge()
+            await self.wait_for_edge()
             answered = asked.popleft()
             if answered is not None:
                 words.append(answer(answered))

@@ -10,7 +10,14 @@ import random
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from collectives import Combine, Words, combiner, expected_words, groups, parts_sent
+from collectives import (
+    Combine,
+    Words,
+    combine_function,
+    expected_words,
+    groups_of_axes,
+    sent_part_count,
+)
 
 __all__ = [
     "CYCLES",
@@ -18,11 +25,11 @@ __all__ = [
     "RUNS",
     "SEED",
     "Run",
-    "choose",
-    "delivered",
-    "draw_sample",
-    "draw_words",
-    "members",
+    "choose_run",
+    "expected_deliveries",
+    "random_sample",
+    "random_send_words",
+    "groups_of_mode",
 ]
 
 MANIFEST = json.loads(Path(__file__).parents[1].joinpath("manifest.json").read_text())
@@ -63,8 +70,8 @@ class Run(NamedTuple):
         return chosen | {"mode": self.mode["mode"]}
 
     @property
-    def cycles(self) -> int:
-        """Cycles that the manifest predicts."""
+    def predicted_cycles(self) -> int:
+        """Cycles from the start to done that the manifest predicts for this run."""
         flits = -(-self.length // self.mode["chunks"])
         *_, piece = (piece for piece in self.mode["cycles"] if piece["from"] <= flits)
         constant: Any = piece["constant"]
@@ -73,33 +80,33 @@ class Run(NamedTuple):
         return int(constant + piece["per_flit"] * flits)
 
 
-def choose(
+def choose_run(
     generator: random.Random, mode: dict[str, Any], number: int, cycles: float = math.inf
 ) -> Run:
-    """Return run `number` of a mode.
+    """Return the choices for run `number` of a mode: a length by plan, all others random.
 
     Lengths are, in this order: the longest, the shortest, those where forms begin and end, and then
     random ones. A run takes at most half of `cycles`, if the fabric has a choice of lengths.
     """
-    size = len(members(mode)[0])
+    size = len(groups_of_mode(mode)[0])
     root = generator.randrange(size) if mode["root"] == "any" else mode["root"] or 0
     operation = generator.randrange(len(mode["operators"]) or 1)
     most = MANIFEST.get("max_flits")
     if not most:
         return Run(mode, MANIFEST["flits"], root, operation)
-    while most > 1 and Run(mode, most, root, operation).cycles > cycles / 2:
+    while most > 1 and Run(mode, most, root, operation).predicted_cycles > cycles / 2:
         most = max(most * 3 // 4, 1)
-    edges = [min(length, most) for start in starts_of(mode) for length in (start, start - 1)]
+    edges = [min(length, most) for start in form_starts(mode) for length in (start, start - 1)]
     lengths = (most, 1, *edges, generator.randint(1, most))
     return Run(mode, lengths[min(number, len(lengths) - 1)], root, operation)
 
 
-def runs_of(mode: dict[str, Any]) -> int:
+def run_count(mode: dict[str, Any]) -> int:
     """Return the number of runs of a mode; each further form adds two runs."""
-    return RUNS + 2 * len(starts_of(mode))
+    return RUNS + 2 * len(form_starts(mode))
 
 
-def starts_of(mode: dict[str, Any]) -> list[int]:
+def form_starts(mode: dict[str, Any]) -> list[int]:
     """Return the shortest length of each form of a mode, apart from the first form."""
     first: dict[str, int] = {}
     for form in mode.get("forms", []):
@@ -107,15 +114,15 @@ def starts_of(mode: dict[str, Any]) -> list[int]:
     return [*first.values()][1:]
 
 
-def members(mode: dict[str, Any]) -> list[list[int]]:
+def groups_of_mode(mode: dict[str, Any]) -> list[list[int]]:
     """Return the nodes of each group of a mode, in the order of their positions."""
     if "without" in mode:
         return [[node for node in range(MANIFEST["nodes"]) if node not in mode["without"]]]
-    found: list[list[int]] = groups(MANIFEST["topology"], MANIFEST["nodes"], mode["axes"])
+    found: list[list[int]] = groups_of_axes(MANIFEST["topology"], MANIFEST["nodes"], mode["axes"])
     return found
 
 
-def draw_words(generator: random.Random, run: Run, most: float = math.inf) -> list[Words]:
+def random_send_words(generator: random.Random, run: Run, most: float = math.inf) -> list[Words]:
     """Return random words for all parts that each node could send, by (part, flit).
 
     Parameters
@@ -124,7 +131,7 @@ def draw_words(generator: random.Random, run: Run, most: float = math.inf) -> li
         About the largest number of words. If there are more, some flits are left out; the last flit
         is always among the rest.
     """
-    parts = parts_sent(run.mode, len(members(run.mode)[0]))
+    parts = sent_part_count(run.mode, len(groups_of_mode(run.mode)[0]))
     last, flits = run.length - 1, list(range(run.length))
     count = most / (MANIFEST["nodes"] * parts)
     if count < run.length:
@@ -139,7 +146,7 @@ def draw_words(generator: random.Random, run: Run, most: float = math.inf) -> li
     ]
 
 
-def draw_sample(
+def random_sample(
     generator: random.Random, run: Run, most: float
 ) -> tuple[list[Words], dict[tuple[int, int, int], int]]:
     """Return random words to send, and the words that then arrive.
@@ -157,10 +164,10 @@ def draw_sample(
     received : dict
         The words to check, by (node, origin, flit), in random order.
     """
-    sent = draw_words(generator, run, most)
+    sent = random_send_words(generator, run, most)
     every = [
         ((node, origin, flit), word)
-        for node, words in enumerate(delivered(run, sent))
+        for node, words in enumerate(expected_deliveries(run, sent))
         for (origin, flit), word in words.items()
     ]
     generator.shuffle(every)
@@ -169,7 +176,7 @@ def draw_sample(
     named: list[dict[tuple[int, int], Any]] = [
         {place: frozenset([(node, *place)]) for place in words} for node, words in enumerate(sent)
     ]
-    needed = delivered(run, named, lambda sets: frozenset().union(*sets))
+    needed = expected_deliveries(run, named, lambda sets: frozenset().union(*sets))
     chosen: set[tuple[int, int, int]] = set()
     for (node, origin, flit), _ in every:
         more = needed[node][origin, flit] - chosen
@@ -187,7 +194,7 @@ def draw_sample(
     return written, dict(list(received.items())[: math.ceil(most)])
 
 
-def delivered(
+def expected_deliveries(
     run: Run, sent: list[dict[tuple[int, int], Any]], combine: Combine | None = None
 ) -> list[dict[tuple[int, int], Any]]:
     """Return the words that each node receives in a run, by (origin, flit).
@@ -198,9 +205,9 @@ def delivered(
         Operator of a reduction; by default that of the run.
     """
     if combine is None:
-        combine = combiner(MANIFEST, run.mode, run.operation)
+        combine = combine_function(MANIFEST, run.mode, run.operation)
     expected: list[Words] = [{} for _ in sent]
-    for nodes in members(run.mode):
+    for nodes in groups_of_mode(run.mode):
         of_group = [sent[node] for node in nodes]
         words = expected_words(run.mode, of_group, run.root, combine)
         for node, received in zip(nodes, words, strict=True):

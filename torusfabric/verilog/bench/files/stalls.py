@@ -20,16 +20,16 @@ class Stalls:
         self.dut, self.ports = dut, manifest["ports"]
         self.generator = random.Random(f"stalls {os.environ.get('SEED') or 1}")
 
-    def due(self) -> bool:
-        """Return True to pause for a cycle."""
+    def needs_pause(self) -> bool:
+        """Return True, with the probability `STALL`, to pause for a cycle."""
         return self.generator.random() < STALL
 
-    def forever(self) -> Iterator[bool]:
-        """Yield True for each cycle of a pause, False for all others."""
+    def pause_generator(self) -> Iterator[bool]:
+        """Yield a boolean for each cycle, without end: True in pauses, False otherwise."""
         while True:
-            yield self.due()
+            yield self.needs_pause()
 
-    def scramble(self, *names: str) -> None:
+    def randomize_inputs(self, *names: str) -> None:
         """Set inputs to random values."""
         for name in names:
             value = self.generator.getrandbits(self.ports[name]["width"])

@@ -12,7 +12,7 @@ from typing import Any
 
 import cocotb
 from fabric_port import FabricPort
-from runs import CYCLES, MANIFEST, SEED, Run, choose, draw_sample, runs_of
+from runs import CYCLES, MANIFEST, SEED, Run, choose_run, random_sample, run_count
 
 
 @cocotb.test()
@@ -21,25 +21,25 @@ async def random_words(dut: Any) -> None:
     generator = random.Random(SEED)
     port = FabricPort(dut, MANIFEST)
     await port.reset()
-    modes = [(mode, number) for mode in MANIFEST["modes"] for number in range(runs_of(mode))]
+    modes = [(mode, number) for mode in MANIFEST["modes"] for number in range(run_count(mode))]
     cycles = CYCLES / len(modes)
     # Half of the cycles are for the run itself, a quarter for writing, a quarter for reading.
     most = cycles / 4 / port.cycles_of_a_word if port.cycles_of_a_word else math.inf
     for count, (mode, number) in enumerate(modes, 1):
-        run = choose(generator, mode, number, cycles)
-        said = await check(port, run, generator, most)
+        run = choose_run(generator, mode, number, cycles)
+        said = await check_run(port, run, generator, most)
         cocotb.log.info("run %d of %d: %s", count, len(modes), said)
 
 
-async def check(port: Any, run: Run, generator: random.Random, most: float) -> str:
+async def check_run(port: Any, run: Run, generator: random.Random, most: float) -> str:
     """Write random words, run, and compare the words that arrive; return a summary."""
-    sent, expected = draw_sample(generator, run, most)
+    sent, expected = random_sample(generator, run, most)
     await port.load(sent)
     if getattr(port, "ends_runs", False):
         # An aborted run: the words that were written stay, and the next run must be unaffected.
-        await port.abort(run.inputs, generator.randrange(run.cycles - 1))
+        await port.abort(run.inputs, generator.randrange(run.predicted_cycles - 1))
     cycles = await port.run(run.inputs)
-    assert cycles == run.cycles, f"{cycles} cycles, not {run.cycles}"
+    assert cycles == run.predicted_cycles, f"{cycles} cycles, not {run.predicted_cycles}"
     received = await port.read(list(expected))
     for ((node, origin, flit), right), word in zip(expected.items(), received, strict=True):
         assert word == right, f"flit {flit} from {origin} at node {node}: {word:#x}, not {right:#x}"

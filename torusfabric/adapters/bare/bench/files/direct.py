@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from collectives import Words, groups
+from collectives import Words, groups_of_axes
 from direct_port import DirectPort, Place
 
 __all__ = ["FabricPort"]
@@ -27,25 +27,29 @@ class FabricPort(DirectPort):
         self.received: dict[Place, int] = {}
 
     async def load(self, sent: list[Words]) -> None:
-        """Keep the message of each node for `drive`; the node itself has received it at once."""
+        """Keep the message of each node for `drive_inputs`; a node has its message at once."""
         (mode,) = self.manifest["modes"]
         self.sent, self.received = sent, {}
-        for nodes in groups(self.manifest["topology"], self.manifest["nodes"], mode["axes"]):
+        for nodes in groups_of_axes(
+            self.manifest["topology"], self.manifest["nodes"], mode["axes"]
+        ):
             for position, node in enumerate(nodes):
                 for (_, flit), word in sent[node].items():
                     self.received[node, position, flit] = word
 
-    def drive(self, cycle: int) -> None:
+    def drive_inputs(self, cycle: int) -> None:
         """Inject a flit of each chunk in the cycle of the flit, random words in other cycles."""
         flit, wait = divmod(cycle - self.form["inject_cycle"], self.form["steps"])
         if wait or not 0 <= flit < self.form["block_flits"]:
-            self.stalls.scramble(*(f"inject_{node}" for node in range(len(self.sent))))
+            self.stalls.randomize_inputs(*(f"inject_{node}" for node in range(len(self.sent))))
             return
         for node, words in enumerate(self.sent):
-            side_by_side = [words.get((0, self._number(c, flit)), 0) for c in self.form["inject"]]
-            getattr(self.dut, f"inject_{node}").value = self._joined(side_by_side)
+            side_by_side = [
+                words.get((0, self._flit_number(c, flit)), 0) for c in self.form["inject"]
+            ]
+            getattr(self.dut, f"inject_{node}").value = self._concatenate(side_by_side)
 
-    def sample(self, cycle: int) -> None:
+    def sample_outputs(self, cycle: int) -> None:
         """Record the words that arrive in a cycle."""
         flit, step = divmod(cycle - self.form["receive_cycle"], self.form["steps"])
         if not 0 <= flit < self.form["block_flits"]:
@@ -57,7 +61,7 @@ class FabricPort(DirectPort):
                 if blocks[step] is None:
                     continue
                 origin, chunk = blocks[step]
-                number = self._number(chunk, flit)
+                number = self._flit_number(chunk, flit)
                 if number < self.form["part_flits"]:
                     word = words[width * (port + 1) - 1 : width * port]
                     self.received[node, origin, number] = int(word)
@@ -66,10 +70,10 @@ class FabricPort(DirectPort):
         """Return recorded flits, each given as (node, origin, number of the flit)."""
         return [self.received[place] for place in places]
 
-    def _number(self, chunk: int, flit: int) -> int:
+    def _flit_number(self, chunk: int, flit: int) -> int:
         """Return the number of a flit in its message, from its chunk and its number there."""
         return int(chunk * self.form["block_flits"] + flit)
 
-    def _joined(self, words: list[int]) -> int:
+    def _concatenate(self, words: list[int]) -> int:
         """Return the concatenation of words, the first in the lowest bits."""
         return sum(word << self.manifest["width"] * k for k, word in enumerate(words))

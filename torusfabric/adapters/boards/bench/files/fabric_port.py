@@ -39,9 +39,9 @@ class BoardPort(host_port.FabricPort):
     async def run(self, inputs: dict[str, int]) -> int:
         """Start a run, wait until it is done, and return the cycles that the board counted."""
         await self.start(inputs)
-        await self.edge()
+        await self.wait_for_edge()
         while self.dut.busy.value == 1:
-            await self.edge()
+            await self.wait_for_edge()
         assert self.dut.done.value == 1, "the board must be done when it is no longer busy"
         error = int(self.dut.error.value)
         assert error == 0, f"error {error}, links {int(self.dut.failed.value):b}"
@@ -59,23 +59,23 @@ class FabricPort:
 
     async def reset(self) -> None:
         """Reset all boards."""
-        await together(port.reset() for port in self.ports)
+        await run_concurrently(port.reset() for port in self.ports)
 
     async def load(self, sent: list[Words]) -> None:
         """Write the words that each node sends, by part and flit."""
         each = zip(self.ports, self.nodes, strict=True)
-        await together(port.load([sent[node] for node in nodes]) for port, nodes in each)
+        await run_concurrently(port.load([sent[node] for node in nodes]) for port, nodes in each)
 
     async def run(self, inputs: dict[str, int]) -> int:
         """Start all boards, and return the cycles that all of them counted."""
-        cycles: list[int] = await together(port.run(inputs) for port in self.ports)
+        cycles: list[int] = await run_concurrently(port.run(inputs) for port in self.ports)
         assert len({*cycles}) == 1, f"boards must count the same cycles, not {cycles}"
         return cycles[0]
 
     async def read(self, places: list[Place]) -> list[int]:
         """Read flits by node, origin and number."""
         own = [[place for place in places if place[0] in nodes] for nodes in self.nodes]
-        words = await together(
+        words = await run_concurrently(
             port.read([(nodes.index(node), origin, flit) for node, origin, flit in each])
             for port, nodes, each in zip(self.ports, self.nodes, own, strict=True)
         )
@@ -83,7 +83,7 @@ class FabricPort:
         return [found[place] for place in places]
 
 
-async def together(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+async def run_concurrently(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
     """Run coroutines concurrently, and return their results in order."""
     tasks = [cocotb.start_soon(coroutine) for coroutine in coroutines]
     return [await task for task in tasks]

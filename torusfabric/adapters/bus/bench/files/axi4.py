@@ -11,12 +11,12 @@ from typing import Any
 
 import bus_port
 from cocotbext.axi import AxiBurstType, AxiBus, AxiMaster, AxiResp
-from collectives import Words, by_beats, of_beat
+from collectives import Words, flit_of_beat, pack_beats
 
 __all__ = ["FabricPort"]
 
 #: Largest distance, in flits, between two flits that are accessed by one transfer.
-GAP = 8
+LONGEST_GAP = 8
 
 
 class FabricPort(bus_port.FabricPort):
@@ -24,7 +24,7 @@ class FabricPort(bus_port.FabricPort):
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         super().__init__(dut, manifest)
-        self.cycles_of_a_word = GAP
+        self.cycles_of_a_word = LONGEST_GAP
         self.random = random.Random(self.stalls.generator.random())
         self.bytes = self.facts["beat_width"] // 8
         self.master_of_windows = AxiMaster(AxiBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
@@ -33,24 +33,26 @@ class FabricPort(bus_port.FabricPort):
             side.log.setLevel(logging.WARNING)
         for channel in (reads.ar_channel, reads.r_channel,
                         writes.aw_channel, writes.w_channel, writes.b_channel):  # fmt: skip
-            channel.set_pause_generator(self.stalls.forever())
+            channel.set_pause_generator(self.stalls.pause_generator())
 
     async def load(self, sent: list[Words]) -> None:
         """Write the message of each node; flits at close addresses share a transfer."""
         flits = {
-            self._address("send", node, part, beat): word
+            self._byte_address("send", node, part, beat): word
             for node, words in enumerate(sent)
-            for (part, beat), word in by_beats(words, self.manifest).items()
+            for (part, beat), word in pack_beats(words, self.manifest).items()
         }
         writes = []
-        for start, count in self._pieces(flits):
+        for start, count in self._plan_transfers(flits):
             addresses = range(start, start + count * self.bytes, self.bytes)
             data = b"".join(
-                self._word(flits, at).to_bytes(self.bytes, "little") for at in addresses
+                self._word_or_random(flits, at).to_bytes(self.bytes, "little") for at in addresses
             )
-            for first, last in self._cut(start, len(data)):
+            for first, last in self._cut_at_random(start, len(data)):
                 part = data[first - start : last - start]
-                writes.append(self.master_of_windows.init_write(first, part, size=self._size()))
+                writes.append(
+                    self.master_of_windows.init_write(first, part, size=self._random_size())
+                )
         for write in writes:
             await write.wait()
             assert write.data.resp == AxiResp.OKAY, f"a write must not be refused: {write.data}"
@@ -58,12 +60,17 @@ class FabricPort(bus_port.FabricPort):
     async def read(self, places: list[tuple[int, int, int]]) -> list[int]:
         """Read received flits, each given as (node, origin, number of the flit)."""
         addresses = [
-            self._address("receive", node, origin, flit // self.beat)
+            self._byte_address("receive", node, origin, flit // self.beat)
             for node, origin, flit in places
         ]
         reads = [
-            (start, self.master_of_windows.init_read(start, count * self.bytes, size=self._size()))
-            for start, count in self._pieces({*addresses})
+            (
+                start,
+                self.master_of_windows.init_read(
+                    start, count * self.bytes, size=self._random_size()
+                ),
+            )
+            for start, count in self._plan_transfers({*addresses})
         ]
         found: dict[int, int] = {}
         for start, read in reads:
@@ -74,13 +81,13 @@ class FabricPort(bus_port.FabricPort):
                 found[start + k] = int.from_bytes(flit, "little")
         # Two of them again, by bursts of the types WRAP and FIXED.
         for at in self.random.sample(addresses, min(len(addresses), 2)):
-            await self._wrap(at, found)
+            await self._check_wrap_and_fixed(at, found)
         return [
-            of_beat(found[at], flit, self.manifest)
+            flit_of_beat(found[at], flit, self.manifest)
             for at, (_, _, flit) in zip(addresses, places, strict=True)
         ]
 
-    async def _wrap(self, at: int, found: dict[int, int]) -> None:
+    async def _check_wrap_and_fixed(self, at: int, found: dict[int, int]) -> None:
         """Read two flits by a WRAP burst, and one flit twice by a FIXED burst."""
         other = at ^ self.bytes
         for kind, second in ((AxiBurstType.WRAP, other), (AxiBurstType.FIXED, at)):
@@ -90,7 +97,7 @@ class FabricPort(bus_port.FabricPort):
                 if where in found:
                     assert int.from_bytes(flit, "little") == found[where], f"{where:#x} by {kind!r}"
 
-    def _word(self, flits: dict[int, int], at: int) -> int:
+    def _word_or_random(self, flits: dict[int, int], at: int) -> int:
         """Return the word for an address; a random word in a gap between flits."""
         return (
             flits[at]
@@ -98,29 +105,29 @@ class FabricPort(bus_port.FabricPort):
             else self.random.getrandbits(self.manifest["width"] * self.beat)
         )
 
-    def _pieces(self, addresses: Any) -> Iterator[tuple[int, int]]:
+    def _plan_transfers(self, addresses: Any) -> Iterator[tuple[int, int]]:
         """Yield (first address, number of flits) of transfers that cover the given addresses."""
         stride = self.facts["windows"]["send"]["stride"]
         pieces: list[list[int]] = []
         for at in sorted(addresses):
-            if pieces and self._joins(pieces[-1][1], at, stride):
+            if pieces and self._can_extend(pieces[-1][1], at, stride):
                 pieces[-1][1] = at
             else:
                 pieces.append([at, at])
         for first, last in pieces:
             yield first, (last - first) // self.bytes + 1
 
-    def _joins(self, before: int, at: int, stride: int) -> bool:
+    def _can_extend(self, before: int, at: int, stride: int) -> bool:
         """Return True if a flit may extend a transfer: it is adjacent, or of one node and close."""
-        near = at - before <= GAP * self.bytes and at // stride == before // stride
+        near = at - before <= LONGEST_GAP * self.bytes and at // stride == before // stride
         return near or at == before + self.bytes
 
-    def _cut(self, start: int, count: int) -> Iterator[tuple[int, int]]:
+    def _cut_at_random(self, start: int, count: int) -> Iterator[tuple[int, int]]:
         """Return the byte ranges of a transfer, cut in two at a random byte."""
         cut = start + self.random.randrange(count)
         return iter([(start, cut), (cut, start + count)] if cut > start else [(start, cut + count)])
 
-    def _size(self) -> int:
+    def _random_size(self) -> int:
         """Return the log2 of the bytes of a beat: the full width, or at times a narrow one."""
         full: int = self.bytes.bit_length() - 1
         return full if self.random.random() < 2 / 3 else self.random.randint(0, full)

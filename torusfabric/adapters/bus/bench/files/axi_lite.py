@@ -19,12 +19,12 @@ class Bus:
         self.master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
         reads, writes = self.master.read_if, self.master.write_if
         for side in (reads, writes):
-            side.log.setLevel(logging.WARNING)  # it tells of every access
+            side.log.setLevel(logging.WARNING)  # by default every access is logged
         for channel in (reads.ar_channel, reads.r_channel,
                         writes.aw_channel, writes.w_channel, writes.b_channel):  # fmt: skip
-            channel.set_pause_generator(stalls.forever())
+            channel.set_pause_generator(stalls.pause_generator())
 
-    def rest(self) -> None:
+    def end_cycle(self) -> None:
         """Do nothing: the master completes every access by itself."""
 
     async def read(self, address: int) -> int:

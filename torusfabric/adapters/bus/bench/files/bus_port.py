@@ -5,7 +5,7 @@ from typing import Any
 from bus import Bus
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
-from collectives import Words, by_beats, of_beat
+from collectives import Words, flit_of_beat, pack_beats
 from stalls import Stalls
 
 __all__ = ["FabricPort"]
@@ -26,7 +26,7 @@ class FabricPort:
 
     async def reset(self) -> None:
         """Reset the fabric with the bus idle, then enable the interrupt."""
-        self.bus.rest()
+        self.bus.end_cycle()
         self.dut.rst.value = 1
         for _ in range(3):
             await RisingEdge(self.dut.clk)
@@ -37,15 +37,15 @@ class FabricPort:
     async def load(self, sent: list[Words]) -> None:
         """Write the message of each node, beat by beat, the low word of a beat first."""
         for node, words in enumerate(sent):
-            for (part, beat), word in by_beats(words, self.manifest).items():
-                address = self._address("send", node, part, beat)
+            for (part, beat), word in pack_beats(words, self.manifest).items():
+                address = self._byte_address("send", node, part, beat)
                 for k in self.parts:
                     await self.bus.write(address + 4 * k, word >> 32 * k & 0xFFFFFFFF)
 
     async def run(self, inputs: dict[str, int]) -> int:
         """Start a run, wait for the interrupt, and return the cycles of the run."""
         await self.start(inputs)
-        await self.interrupt()
+        await self.await_interrupt()
         return await self.read_register("cycles")
 
     async def abort(self, inputs: dict[str, int], after: int) -> None:
@@ -63,7 +63,7 @@ class FabricPort:
             await self.write_register(name, inputs[name])
         await self.write_register("start", 1)
 
-    async def interrupt(self) -> None:
+    async def await_interrupt(self) -> None:
         """Wait for the interrupt, and clear it."""
         while self.dut.irq.value == 0:
             await RisingEdge(self.dut.clk)
@@ -74,10 +74,10 @@ class FabricPort:
         """Read received flits, each given as (node, origin, number of the flit)."""
         words = []
         for node, origin, flit in places:
-            address = self._address("receive", node, origin, flit // self.beat)
+            address = self._byte_address("receive", node, origin, flit // self.beat)
             parts = [await self.bus.read(address + 4 * k) for k in self.parts]
             word = sum(part << 32 * k for k, part in enumerate(parts))
-            words.append(of_beat(word, flit, self.manifest))
+            words.append(flit_of_beat(word, flit, self.manifest))
         return words
 
     async def read_register(self, name: str) -> int:
@@ -88,7 +88,7 @@ class FabricPort:
         """Write a register."""
         await self.bus.write(self.facts["registers"][name]["offset"], value)
 
-    def _address(self, window: str, node: int, part: int, beat: int) -> int:
+    def _byte_address(self, window: str, node: int, part: int, beat: int) -> int:
         """Return the byte address of the low word of a beat."""
         place, number = self.facts["windows"][window], part * self.manifest["stride"] + beat
         return int(place["offset"] + node * place["stride"] + number * place["flit_bytes"])

@@ -17,22 +17,22 @@ class Bus:
     def __init__(self, dut: Any, stalls: Stalls) -> None:
         self.dut, self.stalls = dut, stalls
 
-    def rest(self) -> None:
+    def end_cycle(self) -> None:
         """End the current bus cycle."""
         self.dut.wb_cyc.value = self.dut.wb_stb.value = 0
 
     async def read(self, address: int) -> int:
         """Read a word of the bus."""
-        return await self._access(address, write=False)
+        return await self._run_access(address, write=False)
 
     async def write(self, address: int, word: int) -> None:
         """Write a word of the bus."""
-        await self._access(address, word, write=True)
+        await self._run_access(address, word, write=True)
 
-    async def _access(self, address: int, word: int = 0, *, write: bool) -> int:
+    async def _run_access(self, address: int, word: int = 0, *, write: bool) -> int:
         dut = self.dut
-        while self.stalls.due():
-            self.stalls.scramble("wb_we", "wb_sel", "wb_adr", "wb_dat_w")
+        while self.stalls.needs_pause():
+            self.stalls.randomize_inputs("wb_we", "wb_sel", "wb_adr", "wb_dat_w")
             await RisingEdge(dut.clk)
         dut.wb_cyc.value = dut.wb_stb.value = 1
         dut.wb_we.value, dut.wb_sel.value = int(write), 0xF
@@ -42,5 +42,5 @@ class Bus:
             assert dut.wb_err.value == 0, f"the access to {address:#x} must not be refused"
             if dut.wb_ack.value == 1:
                 break
-        self.rest()
+        self.end_cycle()
         return int(dut.wb_dat_r.value)

@@ -1,6 +1,6 @@
 """Driver of the host port in a cocotb test bench: words are written and read at host addresses."""
 
-from collectives import Words, by_beats, of_beat
+from collectives import Words, flit_of_beat, pack_beats
 from direct_port import DirectPort, Place
 
 __all__ = ["FabricPort"]
@@ -12,34 +12,36 @@ class FabricPort(DirectPort):
     async def load(self, sent: list[Words]) -> None:
         """Write the message of each node, one beat at a time."""
         for node, words in enumerate(sent):
-            for (part, beat), word in by_beats(words, self.manifest).items():
+            for (part, beat), word in pack_beats(words, self.manifest).items():
                 self.dut.host_we.value = 0
                 await self.pause("host_node", "host_addr", "host_wdata")
                 self.dut.host_we.value = 1
-                self._point("send_base", node, part, beat)
+                self._drive_address("send_base", node, part, beat)
                 self.dut.host_wdata.value = word
-                await self.edge()
+                await self.wait_for_edge()
         self.dut.host_we.value = 0
 
     async def read(self, places: list[Place]) -> list[int]:
         """Read received flits, each given as (node, origin, number of the flit)."""
 
-        def ask(place: Place | None) -> None:
+        def drive_address(place: Place | None) -> None:
             if place is None:
-                self.stalls.scramble("host_node", "host_addr")
+                self.stalls.randomize_inputs("host_node", "host_addr")
             else:
                 node, origin, flit = place
-                self._point("recv_base", node, origin, flit // self.manifest.get("beat", 1))
+                self._drive_address("recv_base", node, origin, flit // self.manifest.get("beat", 1))
 
-        words: list[int] = await self.answers(
+        words: list[int] = await self.request_words(
             places,
             latency=self.manifest["read_latency"],
-            ask=ask,
-            answer=lambda place: of_beat(int(self.dut.host_rdata.value), place[2], self.manifest),
+            ask=drive_address,
+            answer=lambda place: flit_of_beat(
+                int(self.dut.host_rdata.value), place[2], self.manifest
+            ),
         )
         return words
 
-    def _point(self, base: str, node: int, part: int, beat: int) -> None:
+    def _drive_address(self, base: str, node: int, part: int, beat: int) -> None:
         """Drive node and address of a beat."""
         self.dut.host_node.value = node
         self.dut.host_addr.value = self.manifest[base] + part * self.manifest["stride"] + beat

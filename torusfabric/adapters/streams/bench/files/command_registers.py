@@ -23,7 +23,7 @@ class CommandRegisters:
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         self.dut, self.port = dut, FabricPort(dut, manifest)
         self.names: list[str] = manifest.get("command_words", [])
-        # The lowest bit of the error.
+        # Number of the lowest bit of the field `error` in the register `status`.
         self.low = int(manifest["bus"]["registers"]["status"]["fields"]["error"]["low"])
         self.packets: list[Packet] = []
         self.statuses: list[Packet] = []
@@ -36,7 +36,7 @@ class CommandRegisters:
             if self.packets:
                 words = dict(zip(self.names, self.packets[0].words, strict=True))
                 await self.port.start(words)
-                await self.port.interrupt()
+                await self.port.await_interrupt()
                 error = (await self.port.read_register("status")) >> self.low
                 status = (words["tag"], error, await self.port.read_register("cycles"))
                 self.statuses.append(Packet(0, status))

@@ -32,7 +32,7 @@ class Stream:
         # Flits of a word, and bits of a flit.
         self.beat, self.bits = beat, ports[f"{prefix}_tdata"]["width"] // beat
 
-    def has(self, name: str) -> bool:
+    def has_signal(self, name: str) -> bool:
         """Return True if the stream has a signal."""
         return f"{self.prefix}_{name}" in self.ports
 
@@ -40,7 +40,7 @@ class Stream:
         """Return a signal of the stream."""
         return getattr(self.dut, f"{self.prefix}_{name}")
 
-    async def edge(self) -> None:
+    async def wait_for_edge(self) -> None:
         """Wait for a rising edge of the clock of the stream."""
         await RisingEdge(self.clock)
 
@@ -63,33 +63,33 @@ class Source(Stream):
     async def run(self) -> None:
         """Send all packets that are entered in `packets`, for ever."""
         while True:
-            await self.rest()
+            await self.pause_or_wait()
             packet = self.packets[0]
             for k in range(0, len(packet.words), self.beat):
                 last = k + self.beat >= len(packet.words)
                 await self.send(packet.words[k : k + self.beat], last=last, dest=packet.number)
             self.packets.popleft()
 
-    async def rest(self) -> None:
+    async def pause_or_wait(self) -> None:
         """Offer nothing while there is no packet or a stall is due; scramble the other signals."""
-        while not self.packets or self.stalls.due():
+        while not self.packets or self.stalls.needs_pause():
             self.signal("tvalid").value = 0
-            names = [name for name in ("tdata", "tkeep", "tlast", "tdest") if self.has(name)]
-            self.stalls.scramble(*(f"{self.prefix}_{name}" for name in names))
-            await self.edge()
+            names = [name for name in ("tdata", "tkeep", "tlast", "tdest") if self.has_signal(name)]
+            self.stalls.randomize_inputs(*(f"{self.prefix}_{name}" for name in names))
+            await self.wait_for_edge()
 
     async def send(self, flits: Sequence[int], *, last: bool, dest: int) -> None:
         """Offer the flits of one word until it is accepted."""
-        await self.rest()
+        await self.pause_or_wait()
         self.signal("tdata").value = sum(flit << self.bits * k for k, flit in enumerate(flits))
-        if self.has("tkeep"):
+        if self.has_signal("tkeep"):
             self.signal("tkeep").value = (1 << len(flits) * self.bits // 8) - 1
         self.signal("tlast").value = int(last)
-        if self.has("tdest"):
+        if self.has_signal("tdest"):
             self.signal("tdest").value = dest
         self.signal("tvalid").value = 1
         while True:
-            await self.edge()
+            await self.wait_for_edge()
             if self.signal("tready").value == 1:
                 return
 
@@ -114,34 +114,34 @@ class Sink(Stream):
         words: list[int] = []
         waiting = None
         while True:
-            takes = not self.stalls.due()
+            takes = not self.stalls.needs_pause()
             self.signal("tready").value = int(takes)
-            await self.edge()
-            shown = self.shown()
+            await self.wait_for_edge()
+            shown = self.current_word()
             assert waiting in (None, shown), f"{self.prefix}: {waiting} must wait, not {shown}"
             waiting = None if takes else shown
             if not takes or shown is None:
                 continue
             word, last, number, keep = shown
-            words += self.flits(word, keep, last=bool(last))
+            words += self.valid_flits(word, keep, last=bool(last))
             if last:
                 self.packets.append(Packet(number, tuple(words)))
                 words = []
 
-    def flits(self, word: int, keep: int, *, last: bool) -> list[int]:
+    def valid_flits(self, word: int, keep: int, *, last: bool) -> list[int]:
         """Return the flits of a word that are valid by `tkeep`."""
-        count = keep.bit_length() * 8 // self.bits if self.has("tkeep") else 1
+        count = keep.bit_length() * 8 // self.bits if self.has_signal("tkeep") else 1
         assert last or count == self.beat, f"{self.prefix}: only the last word may have free bytes"
         return [word >> self.bits * k & (1 << self.bits) - 1 for k in range(count)]
 
-    def shown(self) -> tuple[int, int, int, int] | None:
+    def current_word(self) -> tuple[int, int, int, int] | None:
         """Return word, `tlast`, `tid` and `tkeep`; None while no word is offered."""
         if self.signal("tvalid").value == 0:
             return None
-        number = int(self.signal("tid").value) if self.has("tid") else 0
+        number = int(self.signal("tid").value) if self.has_signal("tid") else 0
         word, last, keep = self.signal("tdata").value, int(self.signal("tlast").value), 0
-        if self.has("tkeep"):
+        if self.has_signal("tkeep"):
             keep = int(self.signal("tkeep").value)
             assert keep, f"{self.prefix}: a word must have bytes"
-            word = word[8 * keep.bit_length() - 1 : 0]  # others may be unknown
+            word = word[8 * keep.bit_length() - 1 : 0]  # all other bytes may be unknown
         return int(word), last, number, keep

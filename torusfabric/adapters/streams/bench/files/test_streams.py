@@ -15,19 +15,19 @@ from typing import Any, NamedTuple
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
-from collectives import Words, parts_sent
-from packets import Choices, Packet, Spoiled, spoiled
+from collectives import Words, sent_part_count
+from packets import FaultChoices, FaultyRun, Packet, spoil_run
 from runs import (
     CYCLES,
     MANIFEST,
     RUNS,
     SEED,
     Run,
-    choose,
-    delivered,
-    draw_words,
-    members,
-    runs_of,
+    choose_run,
+    expected_deliveries,
+    groups_of_mode,
+    random_send_words,
+    run_count,
 )
 from stalls import Stalls
 from stream_port import Sink, Source
@@ -66,17 +66,17 @@ class Bench:
         direct = COMMANDED and not BUS
         self.commands = [Source(dut, PORTS, "s_axis_cmd", stalls)] if direct else []
         self.statuses = [Sink(dut, PORTS, "m_axis_status", stalls)] if direct else []
-        self.registers = list(_registers(dut))
+        self.registers = list(_register_drivers(dut))
         self.cycles: list[int] = []
         self.errors = [0]
 
     @property
     def streams(self) -> list[Any]:
         """All drivers that send or receive."""
-        return [*self.sources, *self.sinks, *self.statuses, *self.commanders]
+        return [*self.sources, *self.sinks, *self.statuses, *self.command_drivers]
 
     @property
-    def commanders(self) -> list[Any]:
+    def command_drivers(self) -> list[Any]:
         """The drivers of commands, if there are any."""
         return [*self.commands, *self.registers]
 
@@ -87,7 +87,7 @@ class Bench:
             signal = getattr(self.dut, name)
             if port["protocol"] == "clock":
                 if BUS and name == "clk":
-                    continue  # by what drives the bus
+                    continue  # the driver of the bus drives it
                 # Clocks of nodes have random periods, unrelated to the clock of the fabric.
                 period = 10_000 if name == "clk" else generator.randrange(4_000, 24_000, 2)
                 Clock(signal, period, "ps").start()
@@ -101,9 +101,9 @@ class Bench:
         for stream in self.streams:
             cocotb.start_soon(stream.run())
         if not BUS:
-            cocotb.start_soon(self.watch())
+            cocotb.start_soon(self.record_runs())
 
-    async def watch(self) -> None:
+    async def record_runs(self) -> None:
         """Record `cycles` at the end of each run, and `error` when it changes."""
         was_busy = False
         while True:
@@ -116,7 +116,7 @@ class Bench:
             if error != self.errors[-1]:
                 self.errors.append(error)
 
-    async def settle(self, expected: list[list[Packet]]) -> None:
+    async def wait_for_packets(self, expected: list[list[Packet]]) -> None:
         """Wait until all packets are sent and received, and then for possible excess packets.
 
         The wait ends after `SETTLING` cycles without any change, or `PATIENCE` if packets are
@@ -127,33 +127,33 @@ class Bench:
             await RisingEdge(self.dut.clk)
             came = [len(sink.packets) for sink in self.sinks]
             complete = all(n >= len(e) for n, e in zip(came, expected, strict=True))
-            complete &= not any(source.packets for source in [*self.sources, *self.commanders])
+            complete &= not any(source.packets for source in [*self.sources, *self.command_drivers])
             waiting = [len(stream.packets) for stream in self.streams]
             quiet, before = (quiet + 1 if waiting == before else 0), waiting
             if quiet > (SETTLING if complete else PATIENCE):
                 return
 
 
-def _registers(dut: Any) -> Iterator[Any]:
+def _register_drivers(dut: Any) -> Iterator[Any]:
     """Yield the driver of the bus, if there is one."""
     if BUS:
-        from command_registers import CommandRegisters  # a file that others have not
+        from command_registers import CommandRegisters  # only benches behind a bus have this file
 
         yield CommandRegisters(dut, MANIFEST)
 
 
-def barrier() -> Run:
+def barrier_run() -> Run:
     """Return a run of a barrier: every node sends a word, and gets it back when all have sent."""
     cycles = [{"from": 1, "constant": 0, "per_flit": 0}]
     mode = {"mode": BARRIER, "collective": "barrier", "axes": [], "cycles": cycles, "chunks": 1}
     return Run(mode | {"operators": []}, 1, 0, 0)
 
 
-class Drawn(NamedTuple):
+class RandomRun(NamedTuple):
     """A run: its sent packets, and the packets that each node must receive."""
 
     run: Run
-    sent: Spoiled
+    sent: FaultyRun
     received: list[list[Packet]]
 
     @property
@@ -162,7 +162,7 @@ class Drawn(NamedTuple):
         return int(self.sent.error)
 
 
-def command(drawn: Drawn, tag: int) -> Packet:
+def command_packet(drawn: RandomRun, tag: int) -> Packet:
     """Return the command of a run.
 
     Every second command leaves the length to the packets, except in a mode with several forms,
@@ -177,16 +177,16 @@ def command(drawn: Drawn, tag: int) -> Packet:
 def sent_packets(run: Run, sent: list[Words], generator: random.Random) -> list[list[Packet]]:
     """Return the packets that each node sends, with the destinations in random order."""
     packets: list[list[Packet]] = [[] for _ in NODES]
-    for nodes in members(run.mode):
+    for nodes in groups_of_mode(run.mode):
         for position, node in enumerate(nodes):
             if run.mode["collective"] in ("broadcast", "scatter") and position != run.root:
                 continue
-            packets[node] = list(as_packets(sent[node]))
+            packets[node] = list(packets_from_words(sent[node]))
             generator.shuffle(packets[node])
     return packets
 
 
-def as_packets(words: Words) -> Iterator[Packet]:
+def packets_from_words(words: Words) -> Iterator[Packet]:
     """Yield words, given by part or origin and by flit, as packets in ascending order of number."""
     for number in sorted({part for part, _ in words}):
         flits = sorted(flit for part, flit in words if part == number)
@@ -197,15 +197,18 @@ def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
     """Return the packets that each node must receive; a single origin is the root."""
     single = run.mode["collective"] in ("broadcast", "scatter")
     return [
-        [Packet(run.root, packet.words) if single else packet for packet in as_packets(words)]
-        for words in delivered(run, sent)
+        [
+            Packet(run.root, packet.words) if single else packet
+            for packet in packets_from_words(words)
+        ]
+        for words in expected_deliveries(run, sent)
     ]
 
 
-def choices_of(run: Run) -> Choices:
+def fault_choices(run: Run) -> FaultChoices:
     """Return the limits of the choices of a run, from which faults follow."""
-    size, most = len(members(run.mode)[0]), MANIFEST.get("max_flits") or MANIFEST["flits"]
-    parts, commands = parts_sent(run.mode, size), dict[str, int]()
+    size, most = len(groups_of_mode(run.mode)[0]), MANIFEST.get("max_flits") or MANIFEST["flits"]
+    parts, commands = sent_part_count(run.mode, size), dict[str, int]()
     if COMMANDED and not BUS:
         commands = {"mode": len(MANIFEST["modes"]) + (BARRIER is not None), "length": most + 1}
         if run.mode.get("root") == "any":
@@ -214,32 +217,32 @@ def choices_of(run: Run) -> Choices:
             commands["operation"] = len(run.mode["operators"])
     personal = run.mode["collective"] in ("scatter", "alltoall", "reduce-scatter", "exchange")
     bits = PORTS["s_axis_0_tdest"]["width"] if personal else 0
-    return Choices(most, "max_flits" in MANIFEST, commands, parts * personal, bits)
+    return FaultChoices(most, "max_flits" in MANIFEST, commands, parts * personal, bits)
 
 
-def draw(generator: random.Random) -> list[Drawn]:
+def random_runs(generator: random.Random) -> list[RandomRun]:
     """Return runs in random order, some with a fault: packets sent, and packets expected."""
     extra = math.ceil(FAULTS * RUNS)
-    counts = [runs_of(mode) for mode in MANIFEST["modes"]]
+    counts = [run_count(mode) for mode in MANIFEST["modes"]]
     barriers = RUNS + extra if BARRIER is not None else 0
     cycles = CYCLES / (sum(count + extra for count in counts) + barriers)
     runs = [
-        (choose(generator, mode, k, cycles), k < count)
+        (choose_run(generator, mode, k, cycles), k < count)
         for mode, count in zip(MANIFEST["modes"], counts, strict=True)
         for k in range(count + extra)
     ]
     if BARRIER is not None:
-        runs += [(barrier(), k < RUNS) for k in range(RUNS + extra)]
+        runs += [(barrier_run(), k < RUNS) for k in range(RUNS + extra)]
     generator.shuffle(runs)
-    drawn: list[Drawn] = []
+    drawn: list[RandomRun] = []
     for run, good in runs:
-        words = draw_words(generator, run)
+        words = random_send_words(generator, run)
         packets = sent_packets(run, words, generator)
         if good:
-            drawn.append(Drawn(run, Spoiled(0, packets, {}), received_packets(run, words)))
+            drawn.append(RandomRun(run, FaultyRun(0, packets, {}), received_packets(run, words)))
         else:
-            bad = spoiled(generator, choices_of(run), packets)
-            drawn.append(Drawn(run, bad, [[] for _ in NODES]))
+            bad = spoil_run(generator, fault_choices(run), packets)
+            drawn.append(RandomRun(run, bad, [[] for _ in NODES]))
     return drawn
 
 
@@ -252,22 +255,22 @@ async def random_packets(dut: Any) -> None:
     generator = random.Random(SEED)
     bench = Bench(dut)
     await bench.start()
-    runs = draw(generator)
+    runs = random_runs(generator)
     expected: list[list[Packet]] = [[] for _ in NODES]
     if COMMANDED:
-        for source in bench.commanders:
-            source.packets.extend(command(run, tag) for tag, run in enumerate(runs))
+        for source in bench.command_drivers:
+            source.packets.extend(command_packet(run, tag) for tag, run in enumerate(runs))
     for run in runs:
         for source, packets in zip(bench.sources, run.sent.sent, strict=True):
             source.packets.extend(packets)
         for node, packets in enumerate(run.received):
             expected[node] += packets
-    await bench.settle(expected)
+    await bench.wait_for_packets(expected)
     for node, sink in enumerate(bench.sinks):
         check_packets(node, sink.packets, expected[node])
     check_errors(bench, runs)
     good = [drawn.run for drawn in runs if not drawn.error]
-    right = [run.cycles for run in good if run.mode["mode"] != BARRIER]
+    right = [run.predicted_cycles for run in good if run.mode["mode"] != BARRIER]
     for registers in bench.registers:
         cycles = [status.words[2] for status in registers.statuses if status.words[2]]
         bench.cycles, right = (
@@ -279,14 +282,14 @@ async def random_packets(dut: Any) -> None:
     cocotb.log.info("%d runs: %d words; %d dropped", len(good), count, dropped)
 
 
-def check_errors(bench: Bench, runs: list[Drawn]) -> None:
+def check_errors(bench: Bench, runs: list[RandomRun]) -> None:
     """Compare the status of each run."""
     for statuses in [
         *(sink.packets for sink in bench.statuses),
         *(registers.statuses for registers in bench.registers if COMMANDED),
     ]:
         said = [
-            Packet(0, (tag, drawn.error, 0 if drawn.error else drawn.run.cycles))
+            Packet(0, (tag, drawn.error, 0 if drawn.error else drawn.run.predicted_cycles))
             for tag, drawn in enumerate(runs)
         ]
         assert statuses == said, f"statuses are {statuses}, not {said}"

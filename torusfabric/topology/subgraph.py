@@ -1,4 +1,4 @@
-"""Networks that are part of a larger one: the base class `Part`, and meshes."""
+"""Networks that are part of a larger one: the base class `Subgraph`, and meshes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing_extensions import Self, override
 
 from ..errors import InputError
 from ..toolchain.public import public_class
-from ..toolchain.values import is_several, shown
+from ..toolchain.values import is_iterable, message_text
 from .graph import Graph
-from .topology import BoolArray, FromEntry, IntArray, Topology
+from .topology import BoolArray, EntryTopology, IntArray, Topology
 from .torus import Torus
 
-__all__ = ["MOST_NODES", "Mesh", "Part"]
+__all__ = ["MOST_NODES", "Mesh", "Subgraph"]
 
 #: The most nodes of a mesh and of a network with faults. Their distances are found by searches.
 MOST_NODES = 2**16
 
 
-class Part(Graph):
+class Subgraph(Graph):
     """Some of the nodes of a whole network, and some of the arcs between them.
 
     The kept nodes are renumbered in order. Ports are the ports of the whole network.
@@ -38,7 +38,7 @@ class Part(Graph):
     whole: Topology
     kept: IntArray
 
-    def _take(self, whole: Topology, kept: BoolArray, arcs: BoolArray) -> None:
+    def _fill_from_whole(self, whole: Topology, kept: BoolArray, arcs: BoolArray) -> None:
         """Fill the tables with the nodes and arcs of the whole network where `kept` and `arcs`
         are True.
         """
@@ -67,7 +67,7 @@ class Part(Graph):
 
 
 @public_class
-class Mesh(FromEntry, Part):
+class Mesh(EntryTopology, Subgraph):
     """A torus in which some axes, or all, do not wrap.
 
     Parameters
@@ -96,9 +96,10 @@ class Mesh(FromEntry, Part):
     def __init__(self, sides: Iterable[int], wraps: Iterable[bool] | None = None) -> None:
         whole = Torus(sides)
         self.sides = whole.sides
-        if wraps is not None and not is_several(wraps):
+        if wraps is not None and not is_iterable(wraps):
             raise InputError(
-                f"Wraps of a mesh must be true or false for each of its axes, not {shown(wraps)}"
+                "Wraps of a mesh must be true or false for each of its axes, not "
+                f"{message_text(wraps)}"
             )
         self.wraps = (False,) * len(self.sides) if wraps is None else tuple(wraps)
         flags = all(isinstance(wrap, bool | np.bool_) for wrap in self.wraps)
@@ -118,7 +119,7 @@ class Mesh(FromEntry, Part):
         place, arcs = whole.coordinates(np.arange(whole.nodes)), []
         for at, side, wrap in zip(place, self.sides, self.wraps, strict=True):
             arcs += [(at < side - 1) | wrap, (at > 0) | wrap]
-        self._take(whole, np.ones(whole.nodes, bool), np.stack(arcs, axis=1))
+        self._fill_from_whole(whole, np.ones(whole.nodes, bool), np.stack(arcs, axis=1))
 
     @classmethod
     @override

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from ..topology import IntArray
 
-__all__ = ["Cut"]
+__all__ = ["NodeBlock"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class NodeBlock:
     """One of several blocks of nodes, chosen to be built, for example on one of several chips.
 
     All blocks have N nodes and the same structure: node k of a block has the same position within
@@ -34,7 +34,7 @@ class Cut:
     links: tuple[tuple[int, int], ...]
 
     @property
-    def here(self) -> list[int]:
+    def built_nodes(self) -> list[int]:
         """Node numbers, in the whole topology, of the block that is built."""
         found: list[int] = self.nodes[self.number].tolist()
         return found

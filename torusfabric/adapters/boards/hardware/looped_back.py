@@ -1,12 +1,13 @@
 """Reference model of a single board whose link ports are looped back to itself.
 
-`alone` predicts the words that the nodes of one block receive if no other board is connected. It is
-used to test one board by itself, with `Block`.
+`looped_back_words` predicts the words that the nodes of one block receive if no other board is
+connected. It is used to test one board by itself, with `Block`.
 
 All blocks have the same link ports. A word that the block sends to a neighbour comes back at the
-link port at which it would arrive on that neighbour. In effect the block plays the part of all its
-neighbours. Schedules in which blocks behave differently read some words that no node has sent.
-These words are unknown, and `alone` marks the results that depend on them.
+link port at which it would arrive on that neighbour. So the block takes the place of all its
+neighbours. In a schedule in which blocks behave differently, nodes then read some words that no
+node has sent. These words are unknown, and `looped_back_words` marks the results that depend on
+them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ....topology.boards import Boards
 if TYPE_CHECKING:
     from ....program.program import Program
 
-__all__ = ["alone"]
+__all__ = ["looped_back_words"]
 
 
 class _LoopedBlocks(Machine):
@@ -41,33 +42,33 @@ class _LoopedBlocks(Machine):
     def __init__(self, boards: Boards, seed: int | None, *machine: Any) -> None:
         self._random = None if seed is None else np.random.default_rng(seed)
         super().__init__(*machine)
-        (board, number), (node, port) = boards.located, self.upstream
-        self.upstream = boards.nodes[board[:, None], number[node]], port
+        (board, number), (node, port) = boards.node_locations, self.upstream
+        self.upstream = boards.nodes_by_board[board[:, None], number[node]], port
 
-    def _load(self, words: Words) -> None:
-        self.memory[:, :-1] = self._any(self.memory[:, :-1])
-        super()._load(words)
+    def _write_messages(self, words: Words) -> None:
+        self.memory[:, :-1] = self._random_words(self.memory[:, :-1])
+        super()._write_messages(words)
 
-    def idle(self) -> Words:
+    def idle_words(self) -> Words:
         """Return the words at ports that carry no message in this cycle."""
-        return self._any(super().idle())
+        return self._random_words(super().idle_words())
 
-    def _read(self, cycle: int) -> Words:
+    def _read_words(self, cycle: int) -> Words:
         # A read of an address that holds no word may return any value, too.
         nothing = self.memory[:, -1].copy()
-        self.memory[:, -1] = self._any(nothing)
-        words = super()._read(cycle)
+        self.memory[:, -1] = self._random_words(nothing)
+        words = super()._read_words(cycle)
         self.memory[:, -1] = nothing
         return words
 
-    def _any(self, zeros: Words) -> Words:
-        """Return random words of the same shape, or the zeros themselves without a seed."""
+    def _random_words(self, zeros: Words) -> Words:
+        """Return random words of the shape of `zeros`; without a seed, return `zeros`."""
         if self._random is None:
             return zeros
         return self._random.integers(1 << 64, size=zeros.shape, dtype=np.uint64)
 
 
-def alone(
+def looped_back_words(
     program: Program,
     boards: Boards,
     board: int,
@@ -107,7 +108,8 @@ def alone(
     >>> import torusfabric as tf
     >>> torus = tf.Torus(4, link_latency=9)
     >>> program = tf.compile(tf.plan(torus, "allgather", algorithm="matching"))
-    >>> words, known = alone(program, Boards.parse("2", torus), 1, np.arange(4)[:, None])
+    >>> sent = np.arange(4)[:, None]
+    >>> words, known = looped_back_words(program, Boards.parse("2", torus), 1, sent)
     >>> words[2], known[2]
     (array([2, 3, 2, 3]), array([ True,  True,  True,  True]))
     """
@@ -119,11 +121,11 @@ def alone(
     adding = run._replace(operator=Operator.parse("add") if program.operators else None)
     sent = np.random.default_rng(0).integers(1 << 64, size=words.shape, dtype=np.uint64)
 
-    def received(words: Words, run: Run, width: int, seed: int | None = None) -> Words:
+    def run_looped(words: Words, run: Run, width: int, seed: int | None = None) -> Words:
         blocks = _LoopedBlocks(boards, seed, program, number, words, run, width)
         blocks.run()
-        return blocks.received()
+        return blocks.received_words()
 
-    first, second = (received(sent, adding, 64, seed) for seed in (1, 2))
-    found, here = received(words, run, width), boards.located[0][:, None] == board
+    first, second = (run_looped(sent, adding, 64, seed) for seed in (1, 2))
+    found, here = run_looped(words, run, width), boards.node_locations[0][:, None] == board
     return found * here, (first == second) & here

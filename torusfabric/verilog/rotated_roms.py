@@ -1,8 +1,8 @@
 """Compression of ROM contents that repeat around a torus.
 
-The user is `Loop`. A ROM that is addressed by a node number often holds a function of the offset
-from its own node. The rows of node k are then those of another node, rotated. So the top stores the
-rows of the first nodes only. At elaboration each node rotates them to get its own rows::
+The user is `GenerateLoop`. A ROM that is addressed by a node number often holds a function of the
+offset from its own node. The rows of node k are then those of another node, rotated. So the top
+stores the rows of the first nodes only. At elaboration each node rotates them to get its own rows::
 
     rows of node 0    5 6 7  0 9
     rows of node 1    7 5 6  0 9        the group 5 6 7 is rotated by 1
@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..topology import IntArray
-from .syntax import concatenated
+from .syntax import concatenate_names
 
-__all__ = ["Turns"]
+__all__ = ["RotatedRoms"]
 
 
 @dataclass(frozen=True)
-class Turns:
+class RotatedRoms:
     """A rule that derives the rows of all N nodes from those of the first nodes.
 
     Parameters
@@ -42,7 +42,7 @@ class Turns:
     starts: tuple[int, ...]
 
     @classmethod
-    def of(cls, rows: IntArray) -> Turns | None:
+    def from_rows(cls, rows: IntArray) -> RotatedRoms | None:
         """Return the rule of some ROMs, or None if there is none.
 
         Parameters
@@ -54,23 +54,38 @@ class Turns:
         --------
         Three nodes: a group of three rows, rotated by the node's number, and two constant rows.
 
-        >>> Turns.of(np.array([[5, 6, 7, 0, 9], [7, 5, 6, 0, 9], [6, 7, 5, 0, 9]]))
-        Turns(nodes=3, step=1, starts=(0,))
+        >>> RotatedRoms.from_rows(np.array([[5, 6, 7, 0, 9], [7, 5, 6, 0, 9], [6, 7, 5, 0, 9]]))
+        RotatedRoms(nodes=3, step=1, starts=(0,))
         """
         every = np.arange(len(rows))
         for step in (step for step in every[1:].tolist() if len(rows) % step == 0):
             # Most steps fail at the first rotated node, so that node is checked alone first.
-            if cls._starts(rows, step, every[[step]]) is not None:
-                starts = cls._starts(rows, step, every)
+            if cls._rotated_group_starts(rows, step, every[[step]]) is not None:
+                starts = cls._rotated_group_starts(rows, step, every)
                 if starts:
                     return cls(len(rows), step, starts)
         return None
 
     @staticmethod
-    def _starts(rows: IntArray, step: int, members: IntArray) -> tuple[int, ...] | None:
-        """Return the first row of each group that is rotated at some of `members`.
+    def _rotated_group_starts(
+        rows: IntArray, step: int, members: IntArray
+    ) -> tuple[int, ...] | None:
+        """Find the groups of rows that the ROMs of some nodes have in rotated form.
 
-        The result is None if these nodes differ from the stored rows by more than rotated groups.
+        Parameters
+        ----------
+        rows : ndarray of int, shape (nodes, rows)
+            Contents of the ROM of each node.
+        step : int
+            Number of nodes whose rows would be stored.
+        members : ndarray of int
+            Nodes to check.
+
+        Returns
+        -------
+        tuple of int or None
+            First row of each group that is rotated at some of the nodes; None if the rows of a node
+            are no rotation of the stored rows.
         """
         nodes, depth = rows.shape
         at = (np.arange(nodes) - (members // step * step)[:, None]) % nodes
@@ -83,8 +98,8 @@ class Turns:
                 found[:, here] = np.take_along_axis(still[:, here], at, axis=1)
         return tuple(starts) if (found == rows[members]).all() else None
 
-    def text(self, name: str, rows: str, width: int, depth: int) -> Iterator[str]:
-        """Yield the declarations, inside a loop, of the rows of member k.
+    def declare_rows(self, name: str, rows: str, width: int, depth: int) -> Iterator[str]:
+        """Yield the Verilog that computes the rows of member ``k`` inside a generate loop.
 
         Parameters
         ----------
@@ -108,4 +123,4 @@ class Turns:
             parts.append(f"{part}[{size} - {name}_BITS +: {size}]")
             end = low + size
         parts += [f"{name}_STILL[{bits - 1}:{end}]"] * (bits > end)
-        yield f"      localparam [{bits - 1}:0] {name} = {concatenated(parts[::-1])};"
+        yield f"      localparam [{bits - 1}:0] {name} = {concatenate_names(parts[::-1])};"

@@ -14,16 +14,22 @@ from typing import Any
 from ..errors import InputError
 from ..schedule import Rounds, Schedule, Table
 from ..schedule.recognise import recognise
-from .limits import announce_plan, plan_memory, require_memory
+from .limits import log_long_plan, memory_arguments, require_memory
 from .selection import Selection
 
-__all__ = ["choose_latency", "most_flits", "of_each_latency", "plan_anew", "planned"]
+__all__ = [
+    "choose_latency",
+    "length_arguments",
+    "plan_each_latency",
+    "plan_with_algorithm",
+    "schedule_of_selection",
+]
 
 #: Latencies that `choose_latency` tries, in steps. Longer ones never took fewer cycles.
 LATENCIES = (1, 2, 3, 4)
 
 
-def planned(selection: Selection) -> Schedule:
+def schedule_of_selection(selection: Selection) -> Schedule:
     """Return the schedule of a selection that has an algorithm and a latency.
 
     The schedule is `selection.planned` if that is set, else it is planned now.
@@ -37,23 +43,23 @@ def planned(selection: Selection) -> Schedule:
     """
     if selection.planned is not None:
         return selection.planned
-    return (selection.planner or plan_anew)(selection)
+    return (selection.planner or plan_with_algorithm)(selection)
 
 
-def plan_anew(selection: Selection) -> Schedule:
+def plan_with_algorithm(selection: Selection) -> Schedule:
     """Plan a selection with its algorithm, or read the schedule from the cache.
 
     This is the default planner of a `Selection`; its field `planner` replaces it.
     """
-    algorithm = selection.chosen()
+    algorithm = selection.resolve_algorithm()
     what = f"Planning {selection.topology} {selection.collective}"
-    require_memory(what, *plan_memory(selection))
-    announce_plan(what, selection.topology, selection.options)
+    require_memory(what, *memory_arguments(selection))
+    log_long_plan(what, selection.topology, selection.options)
 
     def plan() -> Schedule:
         return recognise(algorithm(selection.topology, selection.collective, selection.options))
 
-    return kept_plan(selection, plan)
+    return cached_plan(selection, plan)
 
 
 def choose_latency(selection: Selection, flits: int | None, *, any_length: bool) -> Selection:
@@ -89,17 +95,17 @@ def choose_latency(selection: Selection, flits: int | None, *, any_length: bool)
     from ..program import compile  # here, since few selections need it and its import takes long
 
     found: list[tuple[int, Selection]] = []
-    for candidate in of_each_latency(selection):
-        schedule = planned(candidate)
+    for candidate in plan_each_latency(selection):
+        schedule = schedule_of_selection(candidate)
         if not (schedule.collective.reducing and schedule.form == Table.form):
             return candidate
-        lengths = most_flits(schedule, flits, any_length=any_length)
+        lengths = length_arguments(schedule, flits, any_length=any_length)
         program = compile(schedule, **lengths).by_beats(selection.beat)
         found.append((program.cycles(), candidate))
     return min(found, key=lambda entry: entry[0])[1]
 
 
-def of_each_latency(selection: Selection) -> Iterator[Selection]:
+def plan_each_latency(selection: Selection) -> Iterator[Selection]:
     """Yield a selection with its schedule, once for each latency in `LATENCIES` if that is open.
 
     The first latency that does not change the schedule ends the sequence.
@@ -110,14 +116,14 @@ def of_each_latency(selection: Selection) -> Iterator[Selection]:
         If the algorithm does not suit the selection.
     """
     if not selection.any_latency:
-        yield replace(selection, planned=planned(selection))
+        yield replace(selection, planned=schedule_of_selection(selection))
         return
     first = ""
     for latency in LATENCIES:
         options = replace(selection.options, latency=latency)
         one = replace(selection, options=options, any_latency=False)
         try:
-            schedule = planned(one)
+            schedule = schedule_of_selection(one)
         except InputError:
             if not first:
                 raise
@@ -128,7 +134,7 @@ def of_each_latency(selection: Selection) -> Iterator[Selection]:
         yield replace(one, planned=schedule)
 
 
-def most_flits(schedule: Schedule, flits: int | None, *, any_length: bool) -> dict[str, Any]:
+def length_arguments(schedule: Schedule, flits: int | None, *, any_length: bool) -> dict[str, Any]:
     """Return the length arguments of `compile` for a schedule: ``flits`` or ``max_flits``.
 
     Parameters
@@ -143,7 +149,7 @@ def most_flits(schedule: Schedule, flits: int | None, *, any_length: bool) -> di
     Examples
     --------
     >>> import torusfabric as tf
-    >>> most_flits(tf.plan("3x3", "allgather"), 4, any_length=True)
+    >>> length_arguments(tf.plan("3x3", "allgather"), 4, any_length=True)
     {'max_flits': 4}
     """
     if not any_length:
@@ -153,13 +159,13 @@ def most_flits(schedule: Schedule, flits: int | None, *, any_length: bool) -> di
 
 #: Nodes times arcs from which on reading a schedule from the cache is quicker than planning it
 #: with the algorithm ``any-network``.
-LARGE = 50_000
+LARGE_NETWORK_CELLS = 50_000
 
 #: Most blocks in all transfers of a cached schedule; a larger schedule is planned each time.
 MOST_BLOCKS = 2**22
 
 
-def kept_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
+def cached_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
     """Return the schedule of a selection from the cache; if it is missing, plan and cache it.
 
     Only the algorithm ``any-network`` on large networks uses the cache.
@@ -172,28 +178,28 @@ def kept_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
         Plans this selection.
     """
     topology = selection.topology
-    large = topology.nodes * int(topology.linked.sum()) >= LARGE
-    if not (large and selection.chosen().name == "any-network"):
+    large = topology.nodes * int(topology.linked.sum()) >= LARGE_NETWORK_CELLS
+    if not (large and selection.resolve_algorithm().name == "any-network"):
         return plan()
     # Imported here, because few selections use the cache.
     from ..toolchain.cache import Cache
 
-    cache, key = Cache(), _key(selection)
+    cache, key = Cache(), _cache_key(selection)
     if kept := cache.get(key):
         return Rounds(topology=topology, collective=selection.collective, **kept)
     schedule = plan()
-    if isinstance(schedule, Rounds) and _size(schedule) <= MOST_BLOCKS:
+    if isinstance(schedule, Rounds) and _n_transfer_blocks(schedule) <= MOST_BLOCKS:
         names = ("algorithm", "chunks", "transfers")
         cache.put(key, {name: getattr(schedule, name) for name in names})
     return schedule
 
 
-def _size(schedule: Rounds) -> int:
+def _n_transfer_blocks(schedule: Rounds) -> int:
     """Return the number of blocks, or of sums, in all transfers of a schedule."""
     return sum(len(getattr(each.payload, "ids", each)) for each in schedule.transfers)
 
 
-def _key(selection: Selection) -> str:
+def _cache_key(selection: Selection) -> str:
     """Return the cache key: a digest of the selection and of the source code of the planners."""
     from ..toolchain.cache import digest, source_digest
 
@@ -203,6 +209,6 @@ def _key(selection: Selection) -> str:
         source_digest("algorithms", "analysis", "collective", "schedule", "topology"),
         selection.topology.to_entry(),
         selection.collective.to_json(),
-        selection.chosen().name,
+        selection.resolve_algorithm().name,
         options,
     )

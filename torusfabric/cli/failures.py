@@ -24,7 +24,7 @@ __all__ = ["Failure", "failure_of", "flush_or_drop", "page_of", "prepare_streams
 
 #: Errors of the operating system that a user can mend: disk full, no memory, too many open files,
 #: failing disk, missing permission.
-_OF_THE_MACHINE = {
+_SYSTEM_ERRORS = {
     getattr(errno, name)
     for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "ENOMEM", "EMFILE", "ENFILE", "EBADF",
                  "EACCES", "EPERM")
@@ -134,7 +134,7 @@ def _message_of(error: BaseException) -> tuple[str, int] | None:
             f"File name {name} is too long ({error.strerror}); choose a shorter one",
             InputError.status,
         )
-    if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
+    if isinstance(error, OSError) and error.errno in _SYSTEM_ERRORS:
         reason = error.strerror
         if error.filename is not None:
             name = os.fsdecode(error.filename)
@@ -216,10 +216,10 @@ def page_of(error: BaseException) -> str:
     ...     page_of(error)
     'docs/reference/errors.md#topology'
     """
-    return f"{PAGE}#{_family(error)}"
+    return f"{PAGE}#{_error_section(error)}"
 
 
-def _family(error: BaseException) -> str:
+def _error_section(error: BaseException) -> str:
     """Return the section of the page about errors."""
     if isinstance(error, Interrupted | KeyboardInterrupt):
         return INTERRUPTED
@@ -227,7 +227,7 @@ def _family(error: BaseException) -> str:
         return TOOL
     if not isinstance(error, TorusfabricError):
         return MACHINE
-    for module in _innermost_first(error.__traceback__):
+    for module in _traceback_modules(error.__traceback__):
         while module:
             if module in FAMILIES:
                 return FAMILIES[module]
@@ -235,7 +235,7 @@ def _family(error: BaseException) -> str:
     return FAMILIES["cli"]
 
 
-def _innermost_first(traceback: TracebackType | None) -> Iterator[str]:
+def _traceback_modules(traceback: TracebackType | None) -> Iterator[str]:
     """Yield the modules of this package in a traceback, innermost first, without the prefix."""
     package = __name__.partition(".")[0] + "."
     names = []

@@ -3,8 +3,8 @@
 The hardware computes the CRC one word at a time. The definition is a register of 32 bits, shifted
 once for each bit of a word, low bits first. A CRC is linear: with fixed control inputs, each bit of
 the next CRC is an XOR of bits of the old CRC, bits of the word, and possibly a constant 1. Such an
-XOR is a *form*. The form of each bit is derived from the gates and compared with the definition.
-The solver proves the rest: the order of words and CRC, and the reports of a receiver.
+XOR is a *parity form*. The parity form of each bit is derived from the gates and compared with the
+definition. The solver proves the rest: the order of words and CRC, and the reports of a receiver.
 """
 
 from __future__ import annotations
@@ -15,62 +15,69 @@ from graphlib import TopologicalSorter
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
-from ....proof.gates import Bit, GateModule, cone
-from ....proof.model import Model
-from ....proof.report import refuted
-from ....rtl.crc import CRC_BITS, ONES, POLYNOMIAL
-from ..hardware.links import Frame
+from ....proof.gates import Bit, GateModule, cone_of_influence
+from ....proof.model import HarnessBuilder
+from ....proof.report import make_refutation
+from ....rtl.crc import CRC_BITS, INITIAL_CRC, POLYNOMIAL
+from ..hardware.links import WordType
 
 if TYPE_CHECKING:
     from ....proof.solver import Harness
     from ....verilog.design import Design
     from ..hardware import LinkPlan
 
-__all__ = ["check_received_sums", "check_sent_sums", "received_sum_harness", "sent_sum_harness"]
+__all__ = ["check_received_crc", "check_sent_crc", "received_crc_harness", "sent_crc_harness"]
 
 #: XOR of bits, as a mask with one bit for each operand, and bit 0 for a constant 1. None stands for
 #: any function that is no XOR.
-Form: TypeAlias = int | None
+ParityForm: TypeAlias = int | None
 
 
-def check_sent_sums(module: GateModule, width: int) -> int:
+def check_sent_crc(module: GateModule, width: int) -> int:
     """Check the CRC that a transmitter computes and sends; return the number of compared bits."""
-    count, crc = 0, _sum_of(module)
+    count, crc = 0, _crc_register(module)
     for begins, running in product((0, 1), repeat=2):
         chosen = {"begins": begins, "running": running, "checking": 0}
-        word = _next(module, chosen, "tx_word")
-        count += _compare(module, chosen, "crc", _serial(crc, word, anew=bool(begins)))
+        word = _next_forms(module, chosen, "tx_word")
+        count += _compare_next_value(
+            module, chosen, "crc", _crc_after_word(crc, word, anew=bool(begins))
+        )
         chosen["checking"] = 1
-        count += _compare(module, chosen, "crc", _shifted(crc, width))
-        count += _compare(module, chosen, "tx_word", _shifted(crc, 0, width))
+        count += _compare_next_value(module, chosen, "crc", _shift_right(crc, width))
+        count += _compare_next_value(module, chosen, "tx_word", _shift_right(crc, 0, width))
     return count
 
 
-def check_received_sums(module: GateModule, width: int) -> int:
+def check_received_crc(module: GateModule, width: int) -> int:
     """Check the CRC that a receiver computes; return the number of compared bits."""
-    count, crc, word = 0, _sum_of(module), _now(module, "received")
+    count, crc, word = 0, _crc_register(module), _current_forms(module, "received")
     for fresh, frame, before in product((0, 1), range(4), range(4)):
         chosen = {"fresh": fresh, "frame": frame, "frame_before": before}
-        wanted: Sequence[Form] = crc
-        if fresh and frame == Frame.CHECK:
-            wanted = _shifted(crc, width)
+        wanted: Sequence[ParityForm] = crc
+        if fresh and frame == WordType.CHECK:
+            wanted = _shift_right(crc, width)
         elif fresh:
-            wanted = _serial(crc, word, anew=frame != before)
-        count += _compare(module, chosen, "crc", wanted)
+            wanted = _crc_after_word(crc, word, anew=frame != before)
+        count += _compare_next_value(module, chosen, "crc", wanted)
     return count
 
 
-def _sum_of(module: GateModule) -> Sequence[Form]:
-    """Return the register of the CRC. Yosys removes a register on which nothing depends."""
-    crc = _now(module, "crc")
+def _crc_register(module: GateModule) -> Sequence[ParityForm]:
+    """Return the register of the CRC, bit by bit.
+
+    Raises a refutation if bits are missing. Yosys removes a register on which nothing depends.
+    """
+    crc = _current_forms(module, "crc")
     if len(crc) != CRC_BITS:
-        raise refuted(module.name, "crc", f"Sum must be a register of {CRC_BITS} bits")
+        raise make_refutation(module.name, "crc", f"Sum must be a register of {CRC_BITS} bits")
     return crc
 
 
-def _serial(crc: Sequence[Form], word: Sequence[Form], *, anew: bool) -> list[Form]:
+def _crc_after_word(
+    crc: Sequence[ParityForm], word: Sequence[ParityForm], *, anew: bool
+) -> list[ParityForm]:
     """Return the CRC after a word by the definition, from `crc`, or from all ones if `anew`."""
-    state: list[Form] = [ONES >> k & 1 for k in range(CRC_BITS)] if anew else [*crc]
+    state: list[ParityForm] = [INITIAL_CRC >> k & 1 for k in range(CRC_BITS)] if anew else [*crc]
     for bit in word:
         fed = _xor(state[0], bit)
         state = [*state[1:], 0]
@@ -78,23 +85,26 @@ def _serial(crc: Sequence[Form], word: Sequence[Form], *, anew: bool) -> list[Fo
     return state
 
 
-def _shifted(crc: Sequence[Form], places: int, width: int = CRC_BITS) -> list[Form]:
+def _shift_right(crc: Sequence[ParityForm], places: int, width: int = CRC_BITS) -> list[ParityForm]:
     """Return the low `width` bits of a CRC shifted right by `places`, with zeros above."""
     return ([*crc[places:]] + [0] * max(places, width))[:width]
 
 
-def _xor(a: Form, b: Form) -> Form:
+def _xor(a: ParityForm, b: ParityForm) -> ParityForm:
     return None if a is None or b is None else a ^ b
 
 
-def _and(a: Form, b: Form) -> Form:
-    """Return the AND of two forms, None unless one of them is constant or both are equal."""
+def _and(a: ParityForm, b: ParityForm) -> ParityForm:
+    """Return the AND of two parity forms, or None if it is no parity form.
+
+    It is one if an operand is constant.
+    """
     if 0 in (a, b):
         return 0
     return b if a in (1, b) else a if b == 1 else None
 
 
-def _bits(module: GateModule, name: str) -> list[Bit]:
+def _signal_bits(module: GateModule, name: str) -> list[Bit]:
     """Return the bits of a register or a port."""
     found = module.inputs.get(name) or module.outputs.get(name)
     if found:
@@ -106,28 +116,31 @@ def _bits(module: GateModule, name: str) -> list[Bit]:
     return [*bits]
 
 
-def _now(module: GateModule, name: str) -> list[Form]:
-    """Return the bits of a register as forms."""
-    return [2 << int(bit) for bit in _bits(module, name)]
+def _current_forms(module: GateModule, name: str) -> list[ParityForm]:
+    """Return the present bits of a register as parity forms, each with a single operand."""
+    return [2 << int(bit) for bit in _signal_bits(module, name)]
 
 
-def _next(module: GateModule, chosen: Mapping[str, int], name: str) -> list[Form]:
-    """Return the next values of a register as forms, with the inputs in `chosen` fixed."""
-    forms: dict[Bit, Form] = {"0": 0, "1": 1, "x": None}
+def _next_forms(module: GateModule, chosen: Mapping[str, int], name: str) -> list[ParityForm]:
+    """Return the bits that a register has in the next cycle, as parity forms.
+
+    The inputs and registers in `chosen` have fixed values.
+    """
+    forms: dict[Bit, ParityForm] = {"0": 0, "1": 1, "x": None}
     for port, value in ({"rst": 0} | dict(chosen)).items():
-        forms |= {bit: value >> k & 1 for k, bit in enumerate(_bits(module, port))}
-    wanted = [module.flop_of[bit] for bit in _bits(module, name)]
-    live = cone(module, wanted, through_flops=False).bits
-    for bit in TopologicalSorter({bit: module.before(bit) for bit in live}).static_order():
+        forms |= {bit: value >> k & 1 for k, bit in enumerate(_signal_bits(module, port))}
+    wanted = [module.flop_of[bit] for bit in _signal_bits(module, name)]
+    live = cone_of_influence(module, wanted, through_flops=False).bits
+    for bit in TopologicalSorter({bit: module.operands_of(bit) for bit in live}).static_order():
         if bit not in forms:
             gate = module.gate_of.get(bit)
-            below = [forms[each] for each in module.before(bit)]
-            forms[bit] = _made(gate.kind, *below) if gate else 2 << int(bit)
+            below = [forms[each] for each in module.operands_of(bit)]
+            forms[bit] = _gate_output(gate.kind, *below) if gate else 2 << int(bit)
     return [forms[bit] for bit in wanted]
 
 
-def _made(kind: str, a: Form, b: Form, s: Form) -> Form:
-    """Return the form of the output of a gate."""
+def _gate_output(kind: str, a: ParityForm, b: ParityForm, s: ParityForm) -> ParityForm:
+    """Return the parity form of the output of a gate; None if it is no parity form."""
     match kind:
         case "NOT":
             return _xor(a, 1)
@@ -140,31 +153,36 @@ def _made(kind: str, a: Form, b: Form, s: Form) -> Form:
     return a if a == b or s == 0 else b if s == 1 else None
 
 
-def _compare(
-    module: GateModule, chosen: Mapping[str, int], name: str, wanted: Sequence[Form]
+def _compare_next_value(
+    module: GateModule, chosen: Mapping[str, int], name: str, wanted: Sequence[ParityForm]
 ) -> int:
-    """Check that the next value of a register is as wanted; return the number of compared bits."""
-    found = _next(module, chosen, name)
+    """Check the bits that a register has in the next cycle; return the number of compared bits.
+
+    `wanted` has the expected parity forms.
+    """
+    found = _next_forms(module, chosen, name)
     if len(found) != len(wanted):
-        raise refuted(module.name, "crc", f"Sum must have {len(wanted)} bits, not {len(found)}")
+        raise make_refutation(
+            module.name, "crc", f"Sum must have {len(wanted)} bits, not {len(found)}"
+        )
     for k, (form, right) in enumerate(zip(found, wanted, strict=True)):
         if form is None or form != right:
             message = f"Bit {k} of the sum of {module.name} must be that of CRC-32 where {chosen}"
-            raise refuted(module.name, "crc", message)
+            raise make_refutation(module.name, "crc", message)
     return len(found)
 
 
-def sent_sum_harness(plan: LinkPlan, design: Design) -> Harness:
+def sent_crc_harness(plan: LinkPlan, design: Design) -> Harness:
     """Return the proof that a transmitter sends the words of a packet, and then their CRC."""
-    model = Model(design, "transmitter", resets=False)
+    model = HarnessBuilder(design, "transmitter", resets=False)
     width = plan.width
     low, bits, told = min(width, CRC_BITS), plan.message_words * width, "{message, link}"
     rest = f"($past(begins) ? {bits}'($past({told})) : $past(rest))"
     frame = (
-        f"($past(checking) ? {int(Frame.CHECK)} : $past(running) ? {int(Frame.RUN)} : "
-        f"{int(Frame.MESSAGE)})"
+        f"($past(checking) ? {int(WordType.CHECK)} : $past(running) ? {int(WordType.RUN)} : "
+        f"{int(WordType.MESSAGE)})"
     )
-    model.claims({
+    model.claim_all({
         "sends_words_and_then_their_sum":
             f"tx_word == ($past(checking) ? $past(crc[{low - 1}:0]) : $past(word))",
         "sends_the_word_of_the_run": "!running || word == sent",
@@ -173,21 +191,21 @@ def sent_sum_harness(plan: LinkPlan, design: Design) -> Harness:
             f"running || word == {width}'(begins ? {bits}'({told}) : rest)",
         "says_what_it_sends": f"$past(rst) || tx_frame == {frame}",
     })  # fmt: skip
-    return model.harness("the words of a run or a message are sent, followed by their CRC")
+    return model.make_harness("the words of a run or a message are sent, followed by their CRC")
 
 
-def received_sum_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
+def received_crc_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     """Return the proof that a receiver reports only packets with a correct CRC."""
-    model, width = Model(design, f"receiver_{latency}"), plan.width
+    model, width = HarnessBuilder(design, f"receiver_{latency}"), plan.width
     low = min(width, CRC_BITS)
-    check = f"(frame == {int(Frame.CHECK)})"
-    bad = (f"$past((was_due && frame != {int(Frame.RUN)}) || "
+    check = f"(frame == {int(WordType.CHECK)})"
+    bad = (f"$past((was_due && frame != {int(WordType.RUN)}) || "
            f"(was_check_due && (!{check} || wrong)))")  # fmt: skip
     unequal = f"received{f'[{low - 1}:0]' if width > 1 else ''} != crc[{low - 1}:0]"
-    bits, peer = plan.message_words * width, model.width("peer")
-    if not model.has("held"):  # Yosys merges `held` and `said` if they have equal widths
-        model.wire("held", "said", bits)
-    model.claims({
+    bits, peer = plan.message_words * width, model.port_width("peer")
+    if not model.has_name("held"):  # Yosys merges `held` and `said` if they have equal widths
+        model.add_wire("held", "said", bits)
+    model.claim_all({
         "holds_the_words_of_a_message":
             f"!steady || held == ($past(fresh && !{check}) ? "
             f"{bits}'({{$past(received), $past(held)}} >> {width}) : $past(held))",
@@ -205,4 +223,4 @@ def received_sum_harness(plan: LinkPlan, latency: int, design: Design) -> Harnes
                              f"($past(frozen) && ($past(lost || lost_now) || {bad}))",
     })  # fmt: skip
     says = "a packet is accepted only if its CRC is that of its words; otherwise it counts as lost"
-    return replace(model.harness(says), name=f"sums of receiver_{latency}")
+    return replace(model.make_harness(says), name=f"sums of receiver_{latency}")

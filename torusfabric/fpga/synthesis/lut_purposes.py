@@ -1,8 +1,9 @@
 """LUTs of a mapped router by purpose: data paths or control.
 
-The user is `Flow.map_module`. `analyse` follows data from the input ports through the netlist,
-through LUTs and registers. Cells that data reach belong to data paths, all others to *settings*,
-the control of select bits. The numbers are counted on the netlist, so that they add up to its LUTs.
+The user is `Flow.map_module`. `count_luts_by_purpose` follows data from the input ports through the
+netlist, through LUTs and registers. Cells that data reach belong to data paths, all others to
+*settings*, the control of select bits. The numbers are counted on the netlist, so that they add up
+to its LUTs.
 """
 
 import re
@@ -15,15 +16,15 @@ from .family import Cost
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["analyse", "fewest_tables"]
+__all__ = ["count_luts_by_purpose", "fewest_luts"]
 
 #: Cell types of LUTs.
-_TABLES = re.compile(
+_LUT_CELLS = re.compile(
     r"SB_LUT4|LUT[1-6]|INV|MISTRAL_ALUT[2-6]|MISTRAL_NOT|WIDEFN9|CC_LUT[1-4]|CC_MX[248]|EFX_LUT4"
 )
 
 #: Type of a wide multiplexer -> names of its data inputs.
-_JOINS = {
+_LUT_JOINS = {
     "PFUMX": ("BLUT", "ALUT"),
     "L6MUX21": ("D0", "D1"),
     "MUXF7": ("I0", "I1"),
@@ -35,10 +36,10 @@ _JOINS = {
 _REGISTERS = re.compile(r"SB_DFF|TRELLIS_FF|DFF|FD[RSCP]E|FD1P3|MISTRAL_FF|CC_DFF|EFX_FF")
 
 #: Names of the data input of registers.
-_KEPT = ("D", "DI", "DATAIN")
+_DATA_INPUTS = ("D", "DI", "DATAIN")
 
 
-def analyse(
+def count_luts_by_purpose(
     module: dict[str, Any],
     price: Callable[[str], Cost],
     inputs: int = 4,
@@ -59,23 +60,24 @@ def analyse(
     outports : sequence of str
         Output ports that drive links.
     inports : dict of str to str
-        Data input -> purpose, in the report, of the LUTs that read the input directly. LUTs behind
-        them, and LUTs that merge data, are the crossbar.
+        Data input -> purpose, in the report, of the LUTs that read the input directly. All other
+        LUTs that read data are the crossbar. LUTs that read no data are settings.
 
     Returns
     -------
     dict
-        ``bits``: bits of the out-ports. ``luts`` and ``ffs``: cells that drive these bits directly.
-        ``parts``: LUTs for each purpose. ``limit``: the fewest LUTs that can select from the
-        sources of each bit, summed over bits; None without `inports`.
+        ``bits``: number of bits of the out-ports. ``luts`` and ``ffs``: number of cells that drive
+        these bits directly. ``parts``: purpose -> number of LUTs. ``limit``: the fewest LUTs that
+        can select from the data sources of each out-port bit, summed over the bits; None without
+        `inports`.
     """
-    graph = _graph(module)
+    graph = _netlist_graph(module)
     bits = [bit for port in outports for bit in module["ports"][port]["bits"]]
-    at, front = _cells_at(graph, bits)
+    at, front = _count_driving_cells(graph, bits)
     if not inports:
         return at | {"parts": {}, "limit": None}
     brought = {bit: part for port, part in inports.items() for bit in module["ports"][port]["bits"]}
-    data = _reached(graph, brought)
+    data = _dependent_bits(graph, brought)
     parts: dict[str, int] = defaultdict(int, dict.fromkeys((*inports.values(), "settings"), 0))
     for name, cell in module["cells"].items():
         luts = price(cell["type"]).luts
@@ -85,11 +87,11 @@ def analyse(
             parts[special.pop() if special else "crossbar" if read else "settings"] += luts
     # Cut at registers, so that sources are the inputs and the outputs of registers.
     graph.remove_nodes_from([name for name in module["cells"] if _is_register(graph, name)])
-    limit = sum(fewest_tables(len(_sources(graph, bit) & data), inputs) for bit in front)
+    limit = sum(fewest_luts(len(_source_bits(graph, bit) & data), inputs) for bit in front)
     return at | {"parts": dict(parts), "limit": limit}
 
 
-def fewest_tables(sources: int, inputs: int = 4) -> int:
+def fewest_luts(sources: int, inputs: int = 4) -> int:
     """Return the fewest LUTs with `inputs` inputs that can select any one of `sources` signals.
 
     A tree of n LUTs with k inputs has at most (k - 1) n + 1 inputs. Selecting one of m sources
@@ -99,7 +101,7 @@ def fewest_tables(sources: int, inputs: int = 4) -> int:
     --------
     A 4:1 multiplexer is one LUT of six inputs.
 
-    >>> fewest_tables(4), fewest_tables(4, 6)
+    >>> fewest_luts(4), fewest_luts(4, 6)
     (2, 1)
     """
     if sources < 2:
@@ -107,12 +109,12 @@ def fewest_tables(sources: int, inputs: int = 4) -> int:
     return -(-(sources + (sources - 1).bit_length() - 1) // (inputs - 1))
 
 
-def _graph(module: dict[str, Any]) -> "nx.DiGraph[Any]":
+def _netlist_graph(module: dict[str, Any]) -> "nx.DiGraph[Any]":
     """Return the graph of a module: edges lead from inputs to cells, and from cells to outputs.
 
-    Nodes are cells, by name, and bits, by number. A cell has its type, and ``joined``, the data
-    inputs of a wide multiplexer. Registers have an edge from their data input only, because clock
-    enables and resets carry no data.
+    Nodes are cells, by name, and bits, by number. A cell has the attributes ``kind``, its type, and
+    ``joined``, the bits at the data inputs if it is a wide multiplexer. Registers have an edge from
+    their data input only, because clock enables and resets carry no data.
     """
     import networkx as nx  # here: its import takes long, and cached results need no graph
 
@@ -121,11 +123,11 @@ def _graph(module: dict[str, Any]) -> "nx.DiGraph[Any]":
         graph.add_nodes_from(port["bits"])
     for name, cell in module["cells"].items():
         kind, connections = cell["type"], cell["connections"]
-        joined = [bit for port in _JOINS.get(kind, ()) for bit in connections[port]]
+        joined = [bit for port in _LUT_JOINS.get(kind, ()) for bit in connections[port]]
         graph.add_node(name, kind=kind, joined=joined)
-        kept: list[Any] = next((connections[port] for port in _KEPT if connections.get(port)), [])[
-            :1
-        ]
+        kept: list[Any] = next(
+            (connections[port] for port in _DATA_INPUTS if connections.get(port)), []
+        )[:1]
         for port, direction in cell.get("port_directions", {}).items():
             numbers = [bit for bit in connections[port] if isinstance(bit, int)]  # no constants
             if direction == "output":
@@ -138,20 +140,22 @@ def _graph(module: dict[str, Any]) -> "nx.DiGraph[Any]":
 
 def _is_register(graph: "nx.DiGraph[Any]", name: Any) -> bool:
     kind = graph.nodes[name].get("kind", "")
-    return bool(_REGISTERS.match(kind)) and not _TABLES.fullmatch(kind)
+    return bool(_REGISTERS.match(kind)) and not _LUT_CELLS.fullmatch(kind)
 
 
-def _cells_at(graph: "nx.DiGraph[Any]", bits: Sequence[Any]) -> tuple[dict[str, int], list[Any]]:
-    """Count the registers at some bits, and the LUTs that drive these bits or registers.
+def _count_driving_cells(
+    graph: "nx.DiGraph[Any]", bits: Sequence[Any]
+) -> tuple[dict[str, int], list[Any]]:
+    """Count the registers that drive some bits, and the LUTs that drive these registers or bits.
 
-    The search goes on through wide multiplexers, up to the LUTs in front of them.
+    Behind a wide multiplexer, the LUTs at its data inputs count.
 
     Returns
     -------
     counts : dict of str to int
         ``bits``, ``luts`` and ``ffs``.
     fronts : list
-        Bits before the registers.
+        For each bit, the bit at the data input of its register, or the bit itself without one.
     """
     found: dict[str, set[str]] = {"luts": set(), "ffs": set()}
     fronts = []
@@ -164,14 +168,14 @@ def _cells_at(graph: "nx.DiGraph[Any]", bits: Sequence[Any]) -> tuple[dict[str, 
         fronts += front
         while front:
             for name in graph.predecessors(front.pop()):
-                if _TABLES.fullmatch(graph.nodes[name]["kind"]):
+                if _LUT_CELLS.fullmatch(graph.nodes[name]["kind"]):
                     found["luts"].add(name)
                 else:
                     front += [bit for bit in graph.nodes[name]["joined"] if bit in graph]
     return {"bits": len(bits), **{kind: len(names) for kind, names in found.items()}}, fronts
 
 
-def _reached(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
+def _dependent_bits(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
     """Return all bits that depend on some bits, also through data inputs of registers."""
     data, front = set(bits), list(bits)
     while front:
@@ -182,8 +186,8 @@ def _reached(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
     return data
 
 
-def _sources(graph: "nx.DiGraph[Any]", bit: Any) -> set[Any]:
-    """Return the bits without a driver that a bit depends on."""
+def _source_bits(graph: "nx.DiGraph[Any]", bit: Any) -> set[Any]:
+    """Return the bits without a driver in the graph that a bit depends on."""
     found, front = {bit}, [bit]
     while front:
         new = set(graph.predecessors(front.pop())) - found

@@ -12,10 +12,10 @@ from ...topology import IntArray
 from ..base import Schedule
 from .machine import Location
 
-__all__ = ["Homes"]
+__all__ = ["BufferLocations"]
 
 
-class Homes:
+class BufferLocations:
     """The locations of blocks and sums at all nodes, while a schedule is executed round by round.
 
     A sum is identified by the block number of the contribution of node 0.
@@ -30,14 +30,14 @@ class Homes:
         self.scratch = 0
         self.slots: list[dict[int, int]] = [{} for _ in range(self.nodes)]
 
-    def sizes(self) -> tuple[int, int, int]:
+    def buffer_sizes(self) -> tuple[int, int, int]:
         """Return the chunks of an input, an output and a scratch buffer, the same at all nodes."""
         message, all_messages = self.chunks, self.chunks * self.nodes
         source = all_messages if self.collective.personal else message
         target = all_messages if self.collective.from_each else message
         return source, target, self.scratch
 
-    def units(self, ids: IntArray) -> Iterator[tuple[int, bool]]:
+    def carried_units(self, ids: IntArray) -> Iterator[tuple[int, bool]]:
         """Yield the blocks or sums that a transfer carries, as pairs (number, complete).
 
         `complete` is True for a block and for a sum with all contributions.
@@ -45,42 +45,47 @@ class Homes:
         if not self.collective.reducing:
             yield from ((int(block), True) for block in ids)
             return
-        keys, counts = np.unique(ids % self.blocks.per_origin, return_counts=True)
+        keys, counts = np.unique(ids % self.blocks.blocks_per_origin, return_counts=True)
         yield from zip(keys.tolist(), (counts == self.nodes).tolist(), strict=True)
 
-    def is_new(self, node: int, block: int) -> bool:
-        """Return True if a block arrives at a node for the first time; always True for a sum."""
+    def is_first_arrival(self, node: int, block: int) -> bool:
+        """Record the arrival of a block at a node, and return True if the node did not have it.
+
+        Always True for a sum.
+        """
         if self.collective.reducing:
             return True
         new = node != int(self.blocks.origin(block)) and (node, block) not in self.received
         self.received.add((node, block))
         return new
 
-    def leave(self, node: int, block: int, *, complete: bool) -> Location:
+    def record_departure(self, node: int, block: int, *, complete: bool) -> Location:
         """Return the location from which a node sends a block or sum.
 
         A partial sum is then gone from the node.
         """
         if not self.collective.reducing:
-            return self._block(node, block)
+            return self._block_location(node, block)
         location = self.partial.get((node, block), ("i", block))
         assert location is not None, "a checked schedule sends what is there"
         if not complete:
             self.partial[node, block] = None
         return location
 
-    def arrive(self, node: int, block: int, *, complete: bool) -> tuple[Location, Location | None]:
+    def record_arrival(
+        self, node: int, block: int, *, complete: bool
+    ) -> tuple[Location, Location | None]:
         """Return the location of an arriving block or sum, and of the sum to which it is added,
         or None.
         """
         if not self.collective.reducing:
-            return self._block(node, block), None
+            return self._block_location(node, block), None
         before = self.partial.get((node, block), ("i", block))
-        after = self._sum(node, block)
+        after = self._sum_location(node, block)
         self.partial[node, block] = after
         return after, None if complete else before
 
-    def kept(self) -> Iterator[tuple[int, tuple[Location, Location]]]:
+    def local_copies(self) -> Iterator[tuple[int, tuple[Location, Location]]]:
         """Yield (node, (source, target)) for the blocks that a node of an all-to-all copies to
         its output.
         """
@@ -91,34 +96,34 @@ class Homes:
                 offset = node * self.chunks + chunk
                 yield node, (("i", offset), ("o", offset))
 
-    def _sum(self, node: int, block: int) -> Location:
+    def _sum_location(self, node: int, block: int) -> Location:
         """Return the location where a node accumulates a sum."""
         collective = self.collective
         mine = collective.to_all or node == (
             int(self.blocks.destination(block)) if collective.personal else collective.root
         )
-        return self._at("i" if mine else "s", block)
+        return self._reserve_location("i" if mine else "s", block)
 
-    def _block(self, node: int, block: int) -> Location:
-        """Return the location of a block at a node."""
+    def _block_location(self, node: int, block: int) -> Location:
+        """Return the location in which a node holds a block, or stores it when it arrives."""
         collective = self.collective
         origin, chunk = int(self.blocks.origin(block)), int(self.blocks.chunk(block))
         if not collective.personal:
             offset = (origin if collective.from_each else 0) * self.chunks + chunk
             passing = collective.to_root and node not in (collective.root, origin)
-            return self._at("s" if passing else "o", offset)
+            return self._reserve_location("s" if passing else "o", offset)
         destination = int(self.blocks.destination(block))
         offset = destination * self.chunks + chunk
         if collective.single_origin:
-            return self._at("i" if node in (origin, destination) else "s", offset)
+            return self._reserve_location("i" if node in (origin, destination) else "s", offset)
         if node == origin:
             return "i", offset
         if node == destination:
             return "o", origin * self.chunks + chunk
         slots = self.slots[node]
-        return self._at("s", slots.setdefault(block, len(slots)))
+        return self._reserve_location("s", slots.setdefault(block, len(slots)))
 
-    def _at(self, buffer: str, offset: int) -> Location:
+    def _reserve_location(self, buffer: str, offset: int) -> Location:
         """Return a location, and enlarge the scratch buffer if needed."""
         if buffer == "s":
             self.scratch = max(self.scratch, offset + 1)

@@ -7,13 +7,13 @@ import numpy as np
 from ..errors import InputError
 from ..topology import Faulty, Topology
 
-__all__ = ["draw_faults"]
+__all__ = ["break_random_links"]
 
 #: Most random sets of links that are tried; a set that cuts nodes off is discarded.
 TRIES = 200
 
 
-def draw_faults(topology: Topology, count: int, seed: int) -> Faulty:
+def break_random_links(topology: Topology, count: int, seed: int) -> Faulty:
     """Return a network with random broken links, in which all nodes stay connected.
 
     Parameters
@@ -33,7 +33,7 @@ def draw_faults(topology: Topology, count: int, seed: int) -> Faulty:
     Examples
     --------
     >>> from torusfabric.topology import Torus
-    >>> draw_faults(Torus(4, 4), 3, seed=1)
+    >>> break_random_links(Torus(4, 4), 3, seed=1)
     <Faulty 4x4!0:+0,1:-0,5:+1>
     """
     random = np.random.default_rng([seed, count])

@@ -1,4 +1,4 @@
-"""The base class of the modules of a node (`NodePart`), and their multiplexers (`Choice`).
+"""The base class of the modules of a node, `NodeModule`, and their `NodeMultiplexer`.
 
 A module of a node has these inputs:
 
@@ -14,10 +14,10 @@ A module of a node has these inputs:
 ====================  ==========================================================================
 
 Signals of the sequencer come from the register of a group of nodes, one cycle before they act.
-`NodePart.here` adds the second register, in the node. Select bits are the exception: the
+`NodeModule.node_register` adds the second register, in the node. Select bits are the exception: the
 multiplexer that they control registers them.
 
-The *neutral word* does not change the result of an operator, such as 0 in a sum.
+The *identity word* does not change the result of an operator, such as 0 in a sum.
 """
 
 from __future__ import annotations
@@ -30,28 +30,34 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Member
 
-from ..modules import Leaf, apart, delayed
-from ..multiplexer import branch_bits, branch_luts, lut_count, multiplexed, select_bits
-from .places import Bit, BitPlacer, Place
+from ..modules import Leaf, delay_value, unmerged_register
+from ..multiplexer import (
+    add_multiplexer,
+    branched_lut_count,
+    branched_select_bits,
+    lut_count,
+    select_bits,
+)
+from .places import Bit, BitPlace, BitPlacer
 
 if TYPE_CHECKING:
     from ..operator_unit import OperatorUnit
 
 __all__ = [
-    "NEUTRAL_WORD",
-    "Choice",
+    "IDENTITY_WORD",
+    "NodeMultiplexer",
     "LocalWord",
     "NodeInputs",
-    "NodePart",
+    "NodeModule",
     "NodeSettings",
-    "is_branched",
+    "needs_branches",
     "operator_code_input",
-    "plan_choice",
+    "plan_multiplexer",
 ]
 
-#: A multiplexer of more words than this, the neutral word included, has no input for a neutral
+#: A multiplexer of more words than this, the identity word included, has no input for an identity
 #: word of 0: it passes 0 when all select bits are 0.
-LEAST_TO_IDLE = 4
+MOST_WITH_IDENTITY_INPUT = 4
 
 
 @dataclass(frozen=True)
@@ -73,8 +79,8 @@ class NodeSettings:
     unit: OperatorUnit | None = None
 
     @property
-    def zero_is_neutral(self) -> bool:
-        """True if the neutral word is 0, whichever operator a run chooses."""
+    def identity_is_zero(self) -> bool:
+        """True if the identity word is 0, whichever operator a run chooses."""
         unit = self.unit
         if unit is None:
             return True
@@ -89,7 +95,7 @@ class LocalWord:
     Parameters
     ----------
     position : int
-        The position among the words at the inputs of the module; -1 for the neutral word.
+        The position among the words at the inputs of the module; -1 for the identity word.
     late : bool
         True for the word delayed by one cycle.
     injected : bool
@@ -102,12 +108,12 @@ class LocalWord:
     injected: bool = False
 
 
-#: The neutral word.
-NEUTRAL_WORD = LocalWord(-1)
+#: The identity word.
+IDENTITY_WORD = LocalWord(-1)
 
 
 @dataclass(frozen=True)
-class Choice:
+class NodeMultiplexer:
     """A multiplexer in a module of a node: its inputs, and the places of its select bits.
 
     Parameters
@@ -128,18 +134,18 @@ class Choice:
     idles: bool = False
 
     @property
-    def inputs(self) -> int:
+    def n_inputs(self) -> int:
         """Number of words that the multiplexer can pass, 0 included if it idles."""
         return len(self.words) + self.idles
 
-    def code(self, number: int) -> list[int]:
+    def bits_for_input(self, number: int) -> list[int]:
         """Return the select bits for an input; a number past the last input stands for 0."""
         if number == len(self.words):
             return [0] * len(self.bits)
-        return (branch_bits if self.branched else select_bits)(len(self.words), number)
+        return (branched_select_bits if self.branched else select_bits)(len(self.words), number)
 
 
-def plan_choice(
+def plan_multiplexer(
     words: Sequence[LocalWord], *, idles: bool, branched: bool = True
 ) -> tuple[tuple[LocalWord, ...], list[list[int]]]:
     """Return the inputs of a multiplexer, and the select bits for each word.
@@ -147,27 +153,27 @@ def plan_choice(
     Parameters
     ----------
     words : sequence of LocalWord
-        The words to pass. The neutral word, if any, comes last.
+        The words to pass. The identity word, if any, comes last.
     idles : bool
-        True if the neutral word is 0. Beside `LEAST_TO_IDLE` or more other words it then needs no
-        input: the multiplexer passes 0 when all select bits are 0.
+        True if the identity word is 0. Beside `MOST_WITH_IDENTITY_INPUT` or more other words, it
+        then needs no input: the multiplexer passes 0 when all select bits are 0.
     branched : bool
         True for a multiplexer with branches.
 
     Examples
     --------
-    >>> inputs, codes = plan_choice([LocalWord(0), LocalWord(1)], idles=False)
+    >>> inputs, codes = plan_multiplexer([LocalWord(0), LocalWord(1)], idles=False)
     >>> len(inputs), codes
     (2, [[0], [1]])
     """
-    form = branch_bits if branched else select_bits
-    idle = idles and NEUTRAL_WORD in words and len(words) > LEAST_TO_IDLE
+    form = branched_select_bits if branched else select_bits
+    idle = idles and IDENTITY_WORD in words and len(words) > MOST_WITH_IDENTITY_INPUT
     inputs = tuple(words[: len(words) - idle])
     codes = [form(len(inputs), index) for index in range(len(inputs))]
     return inputs, codes + [[0] * len(form(len(inputs), 0))] * idle
 
 
-def is_branched(counts: Sequence[int], others: int) -> list[bool]:
+def needs_branches(counts: Sequence[int], others: int) -> list[bool]:
     """Return for each multiplexer of a crossbar whether it has branches.
 
     Branches make a multiplexer fast, but may take more LUTs. They are the rule. If the crossbar
@@ -184,8 +190,8 @@ def is_branched(counts: Sequence[int], others: int) -> list[bool]:
     """
     ports = len(counts)
     full = ports * lut_count(ports + min(others, ports))
-    dear = sum(map(branch_luts, counts)) > full
-    return [not dear or branch_luts(count) <= lut_count(count) for count in counts]
+    dear = sum(map(branched_lut_count, counts)) > full
+    return [not dear or branched_lut_count(count) <= lut_count(count) for count in counts]
 
 
 @dataclass(frozen=True)
@@ -231,18 +237,18 @@ class NodeInputs:
         return cls(len(placer.bit_slots), tables, tuple(widths), addresses)
 
     @property
-    def members(self) -> dict[str, Member]:
+    def signature_members(self) -> dict[str, Member]:
         """The members of the signature of a module with these inputs."""
         found = {"columns": In(self.columns)}
         found |= {name: In(bits) for name, bits in self.widths}
         return found | {f"table_{k}": In(bits) for k, bits in enumerate(self.tables)}
 
 
-class NodePart(Leaf):
+class NodeModule(Leaf):
     """A module of a node: router, operators, or store.
 
-    Subclasses override `build`. They read control values by `bit` and `number`, in the cycle in
-    which a value acts, and make multiplexers by `chosen` and `select`.
+    Subclasses override `add_logic`. They read control values by `bit_value` and `number_value`, in
+    the cycle in which a value acts, and make multiplexers by `choose_word` and `select_word`.
 
     Parameters
     ----------
@@ -268,67 +274,67 @@ class NodePart(Leaf):
         self._late: dict[int, Signal] = {}
         self._is_built = False
         ports = {port: In(count * settings.width) for port, count in words.items()}
-        super().__init__(inputs.members | ports | dict(others))
+        super().__init__(inputs.signature_members | ports | dict(others))
 
     @cached_property
     def m(self) -> Module:
-        """The Amaranth module that `build` fills."""
+        """The Amaranth module that `add_logic` fills."""
         return Module()
 
     def elaborate(self, platform: object) -> Module:
         """Return the module. The first call builds it."""
         if not self._is_built:
-            self.build()
+            self.add_logic()
             self._is_built = True
         return self.m
 
-    def build(self) -> None:
-        """Add the logic to `m`."""
+    def add_logic(self) -> None:
+        """Build the logic of the module in `m`; called once, by the first `elaborate`."""
         raise NotImplementedError
 
-    def here(self, name: str) -> Signal:
+    def node_register(self, name: str) -> Signal:
         """Return the register of this node for a signal from the register of its group."""
         if name not in self._held:
-            value = self.value(name)
-            held = apart(self.m, value, name=f"{name}_here")
+            value = self.input_value(name)
+            held = unmerged_register(self.m, value, name=f"{name}_here")
             assert isinstance(held, Signal)
             self._held[name] = held
         return self._held[name]
 
-    def early_bit(self, bit: Bit) -> Value:
+    def early_bit_value(self, bit: Bit) -> Value:
         """Return a bit one cycle before it acts, for a register to take over."""
-        if bit.place is Place.CONSTANT:
+        if bit.place is BitPlace.CONSTANT:
             return Const(bit.number, 1)
-        if bit.place is Place.TABLE:
-            shown = self.value(f"table_{bit.table}")[bit.number]
-            return delayed(self.m, shown, bit.held) if bit.held else shown
-        return self.value("columns")[bit.number]
+        if bit.place is BitPlace.TABLE:
+            shown = self.input_value(f"table_{bit.table}")[bit.number]
+            return delay_value(self.m, shown, bit.held) if bit.held else shown
+        return self.input_value("columns")[bit.number]
 
-    def bit(self, bit: Bit) -> Value:
+    def bit_value(self, bit: Bit) -> Value:
         """Return a bit in the cycle in which it acts."""
-        if bit.place is Place.COLUMN:
-            return self.here("columns")[bit.number]
-        return self.early_bit(bit)
+        if bit.place is BitPlace.COLUMN:
+            return self.node_register("columns")[bit.number]
+        return self.early_bit_value(bit)
 
-    def number(self, bits: Sequence[Bit]) -> Value:
+    def number_value(self, bits: Sequence[Bit]) -> Value:
         """Return a number in the cycle in which it acts, given the places of its bits."""
-        return Cat(*map(self.bit, bits))
+        return Cat(*map(self.bit_value, bits))
 
-    def run_operator(self) -> Value:
+    def run_operator_code(self) -> Value:
         """Return the control bits of the operator of the run, 0 if there is no choice."""
         known = "operator_code" in self.signature.members
-        return self.here("operator_code") if known else Const(0, 0)
+        return self.node_register("operator_code") if known else Const(0, 0)
 
-    def neutral(self) -> Value:
-        """Return the neutral word for the operator of the run."""
+    def identity_word(self) -> Value:
+        """Return the identity word for the operator of the run."""
         unit, width = self.settings.unit, self.settings.width
-        return unit.identity(self.run_operator(), width) if unit else Const(0, width)
+        return unit.identity_word(self.run_operator_code(), width) if unit else Const(0, width)
 
-    def word(self, word: LocalWord) -> Value:
+    def word_value(self, word: LocalWord) -> Value:
         """Return the value of a word, delayed by a cycle if the word is late."""
-        if word == NEUTRAL_WORD:
-            return self.neutral()
-        now = self.given_words[word.position]
+        if word == IDENTITY_WORD:
+            return self.identity_word()
+        now = self.available_words[word.position]
         if not word.late:
             return now
         if word.position not in self._late:
@@ -342,25 +348,28 @@ class NodePart(Leaf):
         return self._given.get(port, 0)
 
     @property
-    def given_words(self) -> list[Value]:
+    def available_words(self) -> list[Value]:
         """The words at the inputs of the module, port by port."""
         return [
             word
             for port, count in self._given.items()
             if count
-            for word in self.words(port, self.settings.width)
+            for word in self.input_words(port, self.settings.width)
         ]
 
-    def chosen(self, choice: Choice, name: str) -> Value:
-        """Add the multiplexer of a choice, and return the word that it passes (0 if no inputs)."""
-        return self.select(choice, [self.word(word) for word in choice.words], name)
+    def choose_word(self, choice: NodeMultiplexer, name: str) -> Value:
+        """Add a planned multiplexer, and return the word that it passes (0 if it has no inputs)."""
+        return self.select_word(choice, [self.word_value(word) for word in choice.words], name)
 
-    def select(self, choice: Choice, inputs: Sequence[Value], name: str) -> Value:
-        """Add a multiplexer of given words with the select bits of a choice."""
-        code = Cat(*map(self.early_bit, choice.bits))
-        return self.select_by(code, inputs, name, branched=choice.branched)
+    def select_word(self, choice: NodeMultiplexer, inputs: Sequence[Value], name: str) -> Value:
+        """Add a multiplexer of given words, controlled by the select bits of a `NodeMultiplexer`.
 
-    def select_by(
+        `choose_word` also takes the words from the `NodeMultiplexer`.
+        """
+        code = Cat(*map(self.early_bit_value, choice.bits))
+        return self.select_with_early_bits(code, inputs, name, branched=choice.branched)
+
+    def select_with_early_bits(
         self,
         code: Value,
         inputs: Sequence[Value],
@@ -370,14 +379,14 @@ class NodePart(Leaf):
         small: bool = False,
     ) -> Value:
         """Add a multiplexer of given words, with select bits that are one cycle early."""
-        if not self.alone and len(code):
-            code = apart(self.m, code, name=f"{name}_select")
-        return multiplexed(
+        if not self.is_unbound and len(code):
+            code = unmerged_register(self.m, code, name=f"{name}_select")
+        return add_multiplexer(
             self.m,
             inputs,
             code,
             max(map(len, inputs), default=self.settings.width),
-            name=name if self.alone else None,
+            name=name if self.is_unbound else None,
             branched=branched,
             small=small,
         )
@@ -395,7 +404,7 @@ def operator_code_input(
     settings : NodeSettings
         The properties that all nodes share.
     neutral : bool
-        True if the module uses the neutral word.
+        True if the module uses the identity word.
     combines : bool
         True if the module combines words.
     """
@@ -403,4 +412,4 @@ def operator_code_input(
     if unit is None:
         return {}
     bits = unit.identity_bits(settings.width) * neutral
-    return {"operator_code": In(max(bits, unit.bits * combines))}
+    return {"operator_code": In(max(bits, unit.n_control_bits * combines))}

@@ -11,29 +11,29 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ..adapters import ADAPTERS
-from ..contract.adapter import Adapter, Options, System
+from ..contract.adapter import Adapter, AdapterOptions, System
 from ..contract.options import Option
 from ..errors import InputError
 
-__all__ = ["adapter_options", "chosen_adapter", "every_option", "read_system"]
+__all__ = ["options_by_adapter", "select_adapter", "all_adapter_options", "read_system"]
 
 
-def adapter_options(command: str) -> Iterator[tuple[Adapter, list[Options]]]:
+def options_by_adapter(command: str) -> Iterator[tuple[Adapter, list[AdapterOptions]]]:
     """Yield each adapter with the list, perhaps empty, of the options that it adds to a command."""
     for adapter in ADAPTERS:
         yield adapter, [options for options in adapter.options if command in options.commands]
 
 
-def every_option() -> dict[str, Option]:
+def all_adapter_options() -> dict[str, Option]:
     """Return the options of all adapters, keyed by attribute name (``link_latency``)."""
     found = dict[str, Option]()
     for adapter in ADAPTERS:
         for options in adapter.options:
-            found |= options.declared
+            found |= options.by_attribute
     return found
 
 
-def chosen_adapter(command: str, given: Collection[str]) -> Adapter | None:
+def select_adapter(command: str, given: Collection[str]) -> Adapter | None:
     """Return the adapter that the user's options select; None for a fabric without an adapter.
 
     Parameters
@@ -51,7 +51,7 @@ def chosen_adapter(command: str, given: Collection[str]) -> Adapter | None:
 
     Examples
     --------
-    >>> chosen_adapter("simulate", ["width"]) is None
+    >>> select_adapter("simulate", ["width"]) is None
     True
     """
     asked = [adapter for adapter in ADAPTERS if adapter.name in given]
@@ -77,6 +77,6 @@ def read_system(fabric: Any, manifest: Mapping[str, Any]) -> System | None:
         Contents of ``manifest.json``. The name of the adapter is one of its keys.
     """
     (adapter, *_) = [*(each for each in ADAPTERS if each.name in manifest), None]
-    read = getattr(adapter.part("make"), "read_system", None) if adapter else None
+    read = getattr(adapter.import_part("make"), "read_system", None) if adapter else None
     system: System | None = read(fabric, manifest) if read else None
     return system
