@@ -19,10 +19,12 @@ from torusfabric.proof.gate_program import GateProgram
 from torusfabric.proof.gates import Gate, GateModule, Ram, read_gates
 from torusfabric.proof.lemmas import module_claims, word_claim
 from torusfabric.proof.report import Refuted
+from torusfabric.proof.roms import check_roms
 from torusfabric.proof.solver import prove_harness
 from torusfabric.proof.symbols import UNKNOWN
 from torusfabric.proof.units import find_operators, link_harnesses
 from torusfabric.proof.whole import AllRunsProof
+from torusfabric.rtl.netlist import Role
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
@@ -41,6 +43,20 @@ def mutants_in(kind, mutation, place):
     every = [each for each in mutations(fabric.netlist)
              if each.kind == mutation and each.place.startswith(place)]  # fmt: skip
     return fabric, (with_netlist(fabric, each.change) for each in every)
+
+
+def test_a_rom_without_its_last_row_is_refuted():
+    """A row that the Verilog lacks is no row that may be left out."""
+    fabric = mutants.simulated("circuits")[0]
+    text = gates_of(fabric, mutants.design_of(fabric))
+    assert check_roms(fabric, text) > 0
+    roms = fabric.netlist.instances_with_role(Role.ROM)
+    rom = next(each for each in roms if len(each.contents) > 1)
+    there = text.instances[rom.name]
+    text.instances[rom.name] = there._replace(rom=there.rom[rom.width :])
+    with pytest.raises(Refuted) as found:
+        check_roms(fabric, text)
+    assert "missing" in found.value.counterexample.message
 
 
 #: Mutations that are found without whole runs and solvers, and what finds them.

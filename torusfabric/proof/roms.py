@@ -38,18 +38,19 @@ def _rows_of_text(bits: str, width: int) -> _Rows:
 def _wrong_rows(found: _Rows, wanted: _Rows) -> list[int]:
     """Return the numbers of the rows of a ROM that are wrong.
 
-    If one of the lists is shorter, it is continued with the last wanted row. Further rows in the
-    Verilog must therefore equal that row.
+    Further rows in the Verilog must equal the last wanted row. A row that the Verilog lacks is
+    wrong.
     """
-    every = zip_longest(found, wanted, fillvalue=wanted[-1])
-    return [number for number, (row, right) in enumerate(every) if row != right]
+    every = zip_longest(found, wanted)
+    return [number for number, (row, right) in enumerate(every) if row != (right or wanted[-1])]
 
 
 def _compare_rows(found: _Rows, wanted: _Rows, name: str) -> int:
     """Return the number of rows, or raise `Refuted` if a row differs."""
     for row in _wrong_rows(found, wanted):
         right = wanted[min(row, len(wanted) - 1)]
-        message = f"Row {row} of the ROM {name} must be {right}, not {found[row]}"
+        there = found[row] if row < len(found) else "missing"
+        message = f"Row {row} of the ROM {name} must be {right}, not {there}"
         raise make_refutation("rom", f"{name}, row {row}", message)
     return len(found)
 
