@@ -89,7 +89,7 @@ def _choose_trees(torus: Torus, trees: Trees, chunks: int) -> IntArray:
 FARTHEST_FIRST = Algorithm(
     name="farthest-first",
     source="beyond the papers; compare Saad and Schultz 1989",
-    summary="blocks pass on without a rest, those for the farthest nodes first",
+    summary="blocks for the farthest nodes leave first, and move in every step",
     collectives=("scatter", "gather"),
     options=("ports", "chunks"),
     misfit=unsupported_reason,

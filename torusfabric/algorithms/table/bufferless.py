@@ -263,7 +263,7 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 BUFFERLESS = Algorithm(
     name="bufferless",
     source="beyond the papers; compare Meyer and Sibeyn 2002",
-    summary="blocks never rest: one register a port, and a crossbar program for all nodes",
+    summary="blocks move in every step: one register per port, one program for all nodes",
     collectives=("allgather",),
     options=("ports", "chunks", "seed"),
     misfit=lambda topology, collective, options: all_ports_reason(options, topology.ports),
