@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,15 @@ def docstrings(room):
                     yield str(path.relative_to(PACKAGE)), text
 
 
+def comments(room):
+    """Yield the text of each comment of a room."""
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        with tokenize.open(path) as file:
+            for token in tokenize.generate_tokens(file.readline):
+                if token.type == tokenize.COMMENT:
+                    yield token.string
+
+
 def words_of(text):
     """The words of a docstring without examples, code, and parameters that are named ``what``."""
     text = re.sub(r"^ *(>>>|\.\.\.) .*$", "", text, flags=re.MULTILINE)
@@ -36,7 +46,9 @@ def words_of(text):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_what_is_rare(room):
-    words = [word for _, text in docstrings(room) for word in words_of(text)]
+    """In docstrings and comments."""
+    texts = [*(text for _, text in docstrings(room)), *comments(room)]
+    words = [word for text in texts for word in words_of(text)]
     assert len(words) > 300
     assert 1000 * sum(word.lower() == "what" for word in words) < MOST * len(words)
 

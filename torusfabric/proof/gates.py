@@ -67,7 +67,7 @@ PORT_ONLY_ROLES = {Role.STREAM, Role.BUFFER}
 #: Bit numbers from here on are added by this module; Yosys uses lower ones.
 FIRST_ADDED_BIT = 1 << 32
 
-#: Prefix of the kind of gate that marks neutral words; the number of the class of bits follows.
+#: Prefix of the kind of gate that marks identity words; the number of the class of bits follows.
 NEUTRAL = "NEUTRAL "
 
 #: Prefix of added inputs with the control bits of the operator that the run chooses.
@@ -101,7 +101,7 @@ class Gate(NamedTuple):
     AND OR XOR  of a and b
     NOT         of a
     MUX         b if s is 1, otherwise a
-    NEUTRAL k   a, marked as neutral if it equals the neutral word's bit of class k
+    NEUTRAL k   a, marked as neutral if it equals the identity word's bit of class k
     ALIKE       a if a and b are the same symbol, otherwise unknown
     SAME        a if b and s are the same constant, otherwise unknown
     SUM         symbolic sum of the words of a and b, at bit position s

@@ -16,7 +16,7 @@ from .symbols import FIRST_REGISTER_WORD, UNKNOWN
 
 __all__ = ["Sums"]
 
-#: Symbolic bit of a neutral word, which leaves the other operand unchanged.
+#: Symbolic bit of a identity word, which leaves the other operand unchanged.
 NEUTRAL = 2 * FIRST_REGISTER_WORD
 
 
@@ -30,7 +30,7 @@ class Sums:
         Number of words; they have the numbers 0 to `words` - 1. Sums have the numbers from `words`
         on.
     neutral : ndarray of int, shape (classes, runs), optional
-        Bit of the neutral word for each class of bit positions (see `units.bit_classes`) and each
+        Bit of the identity word for each class of bit positions (see `units.bit_classes`) and each
         run.
 
     Examples
@@ -69,7 +69,7 @@ class Sums:
         return self.number_of_sum(self.summands(a) + self.summands(b))
 
     def mark_identity(self, bits: IntArray, number: int) -> IntArray:
-        """Return bits, with `NEUTRAL` in place of constants that equal the neutral word's bit.
+        """Return bits, with `NEUTRAL` in place of constants that equal the identity word's bit.
 
         `add_bits` then takes the word for the neutral one, which changes no sum. Why one bit of
         each class is enough to know this: `alike` shows that all other bits of a class have the

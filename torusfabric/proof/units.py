@@ -59,8 +59,8 @@ def link_registers(fabric: Fabric) -> dict[str, int]:
 def bit_classes(fabric: Fabric) -> list[list[int]]:
     """Return the classes of bit positions in a word.
 
-    Two positions are in one class if the neutral word of every operator has equal bits there. Most
-    operators have neutral words of equal bits. The neutral words of signed minimum and maximum
+    Two positions are in one class if the identity word of every operator has equal bits there. Most
+    operators have identity words of equal bits. The identity words of signed minimum and maximum
     differ in the highest bit, which is then a class of its own.
     """
     found: dict[tuple[int, ...], list[int]] = {}
@@ -70,7 +70,7 @@ def bit_classes(fabric: Fabric) -> list[list[int]]:
 
 
 def neutral_bits(fabric: Fabric, position: int) -> tuple[int, ...]:
-    """Return one bit for each operator: that of its neutral word at a bit position."""
+    """Return one bit for each operator: that of its identity word at a bit position."""
     operators = fabric.operator_unit.operators if fabric.operator_unit else ()
     return tuple(operator.identity(fabric.width) >> position & 1 for operator in operators)
 
