@@ -198,9 +198,10 @@ class PanelPainter:
         ]
 
     def _start_point(self, node: int, port: int, offset: float, *, bent: bool) -> np.ndarray:
-        """Return the point on the rim of the first node of a stroke.
+        """Return the point near the rim of `node` at which a stroke to `port` begins.
 
-        A `bent` stroke begins farther aside than a straight one, whatever its `offset`.
+        A straight stroke begins `offset` beside the line to the neighbour. A `bent` stroke ignores
+        `offset`, and begins 0.4 radii beside the line.
         """
         if bent:
             return self._point_beside(node, port, 0.4 * RADIUS, 0.9 * RADIUS)

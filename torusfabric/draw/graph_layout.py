@@ -164,7 +164,10 @@ def _first_link_mask(topology: Topology) -> BoolArray:
 
 
 def _short_line_mask(gap: np.ndarray) -> BoolArray:
-    """Return True for each line of a grid that is short and passes through no other node.
+    """Return a mask of the links whose straight line may be drawn in a grid.
+
+    Such a line joins two points of the grid, is shorter than `LONGEST_LINE` hops, and passes
+    through no other node.
 
     Parameters
     ----------

@@ -67,7 +67,9 @@ def select_adapter(command: str, given: Collection[str]) -> Adapter | None:
 
 
 def read_system(fabric: Any, manifest: Mapping[str, Any]) -> System | None:
-    """Return the system that a manifest describes; None for a fabric without an adapter.
+    """Return the fabric together with its adapter (a `System`), as a manifest describes it.
+
+    The result is None if the manifest names no adapter.
 
     Parameters
     ----------

@@ -4,16 +4,17 @@ A *variant* of an algorithm is a set of options that the algorithm proposes for 
 ``trees=1``. A *candidate* is a selection with an algorithm and one of its variants.
 
 With a length of L flits, candidates are planned and compiled, and their cycles are compared
-(`choose_by_cycles`). A schedule is *near* if it takes at most 3 % more cycles than the quickest.
-The choice is the near schedule with the fewest LUTs by estimate, among those that take no more
-cycles than any near schedule takes for L + 1 flits. Why: otherwise a message of L + 1 flits could
-be quicker than one of L, which could be padded.
+(`choose_by_cycles`). A schedule is *near* if it takes at most 3 % more cycles than the quickest
+schedule. Let Q be the fewest cycles that any near schedule takes for L + 1 flits. Among the near
+schedules that take at most Q cycles for L flits, the choice has the fewest LUTs by estimate. Why:
+without the limit Q, a message of L + 1 flits could be quicker than one of L flits, although the
+shorter message could be padded.
 
 Without a length, long messages decide (`choose_by_times`). A *message time* is the time in which a
 link carries one message. The choice is the first algorithm of the catalogue whose message times
-exceed the lower bound of all schedules by at most 10 %. On networks that are no tori the limit is
-3 %, except for an alltoall or an exchange on networks whose nodes differ. If no algorithm is within
-the limit, the choice is the one with the fewest message times.
+exceed the lower bound of all schedules by at most a limit: 10 % on tori, and for an alltoall or an
+exchange on networks whose nodes differ; 3 % otherwise. If no algorithm is within the limit, the
+choice is the one with the fewest message times.
 
 With costs of the papers' model, the time in the model decides (`choose_by_model`).
 """

@@ -60,13 +60,14 @@ class CompileRequest:
     schedule : Schedule
         Schedule of at least one step.
     flits : int
-        Flits of a message, or the largest number.
+        Flits of a message; with `any_length`, flits of the longest message.
     operators : tuple of Operator
         Operators of a reduction.
     any_length : bool
         True if each run chooses the length of its messages.
     beat : int
-        Flits that go to a chunk together, if the length is chosen.
+        Flits that a stream or host port moves in one cycle. With `any_length`, beat b of a message
+        goes to chunk b mod C, so that its flits stay together.
     short : bool
         True to prefer the plan that is faster for short messages, if there are two plans.
     fixed : bool

@@ -4,9 +4,10 @@ A node that sends several messages in a round reads a block for each of them at 
 one read port, so at any time each injection port must read a different memory.
 
 This is the open-shop problem with preemption: injection ports are jobs, and memories are machines.
-If no injection port and no memory has more blocks than the longest message, a timetable of that
-length exists (Gonzalez and Sahni, "Open shop scheduling to minimize finish time", Journal of the
-ACM 23(4), 1976).
+Let T be the number of blocks of the longest message. If each injection port sends at most T blocks,
+and at most T blocks are read from each memory, an order exists that takes the time of T blocks
+(Gonzalez and Sahni, "Open shop scheduling to minimize finish time", Journal of the ACM 23(4),
+1976).
 """
 
 from collections.abc import Iterator, Mapping

@@ -79,7 +79,7 @@ def plan_sums(request: CompileRequest) -> Moves:
         return plan_node(request, traffic, [*_receive_memories(traffic), *_send_memories(traffic)])
 
     def run_cycles(moves: Moves) -> int:
-        """Return the cycles of all rows, and the cycles until the last word is written."""
+        """Return the cycles from the first row until the last word is written."""
         loop = moves.loop
         if loop.order is Order.FLIT:
             return loop.n_slots(request.block_flits) + latency

@@ -22,7 +22,9 @@ __all__ = ["Quotient", "QuotientRound", "Send"]
 
 @dataclass(frozen=True, eq=False)
 class Send:
-    """The messages that all nodes with some labels send in a round, along the same relative path.
+    """The messages that some nodes send in a round, all along the same relative path.
+
+    A *label* is a class of nodes that behave alike, see `Quotient`.
 
     Parameters
     ----------
@@ -31,8 +33,8 @@ class Send:
     runs : tuple of (int, int)
         The path as runs of hops in one direction: pairs (out-port, number of hops).
     group : ndarray of int, shape (senders,), or None
-        The group of blocks that the senders of each label send. None if they send all that they
-        hold.
+        For each label, the number of the set of blocks that its nodes send. None if they send all
+        blocks that they hold.
     """
 
     labels: IntArray

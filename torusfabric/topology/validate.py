@@ -283,9 +283,9 @@ def _check_links(topology: CayleyGraph, generators: IntArray) -> None:
 
 
 def _check_same_network(topology: CayleyGraph, plain: CayleyGraph) -> None:
-    """Check that a topology of a subclass is the same network as one of its base class `plain`.
+    """Check that `topology`, of a subclass, is the same network as `plain`, of the base class.
 
-    Only the names of nodes may differ.
+    Only the names of nodes may differ. An `InputError` names the first other difference.
     """
     nodes = np.arange(plain.nodes)
     tables: tuple[tuple[str, Callable[[CayleyGraph], Any]], ...] = (

@@ -236,7 +236,10 @@ def system_manifest(
 
 
 def _add_overhead(cycles: int | list[int], overhead: int) -> int | list[int]:
-    """Add the overhead of an attempt to a number of cycles, or to each of a list by root."""
+    """Return the cycles of one attempt of a run on several boards: the run, and an overhead.
+
+    `cycles` is one number, or a list with one number for each root.
+    """
     return [each + overhead for each in cycles] if isinstance(cycles, list) else cycles + overhead
 
 

@@ -149,7 +149,7 @@ class QueueOutput(NamedTuple):
     word : Value
         The first word.
     room : Value
-        High if another word may be announced.
+        High if a request for one more word may be accepted: the queue can reserve room for it.
     """
 
     valid: Signal

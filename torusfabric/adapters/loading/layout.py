@@ -266,7 +266,9 @@ class TablePiece(NamedTuple):
 
 
 def split_into_pieces(tables: Sequence[TableSize]) -> list[TablePiece]:
-    """Return the pieces of the tables of one owner, table by table, the lowest bits first.
+    """Cut the tables of one module into pieces of at most 32 bits, the words of an image.
+
+    The result lists table by table, the lowest bits of each table first.
 
     Parameters
     ----------

@@ -81,7 +81,10 @@ class Packets:
 
     @cached_property
     def packets_of_nodes(self) -> IntArray:
-        """Number of packets of each node; with `by_root`, number of roots that may send it one."""
+        """Number of packets that each node sends or receives in a run, as the table says.
+
+        With `by_root`, the number of roots for which the node has a packet.
+        """
         return (self.bank != NO_BLOCK).any(axis=2).sum(axis=1)
 
     @property

@@ -254,7 +254,10 @@ def _split_index(shape: WordShape, bits: int, index: Signal) -> tuple[Value, Val
 def _count_chunks(
     m: Module, shape: WordShape, form: Value, last: Value, *, beat: Value, restart: Value
 ) -> tuple[Signal, Signal]:
-    """Add counters for the chunk and the offset of a word."""
+    """Add two counters: the chunk of the current word, and the position of the word in its chunk.
+
+    Both advance with `beat`, and return to 0 with `restart`. Returns the two registers.
+    """
     chunk = make_register(shape.chunk_bits, name="chunk")
     within = make_register(shape.offset_bits, name="within_chunk")
     ends = Signal(name="ends_chunks" if shape.in_turn else "ends_chunk")

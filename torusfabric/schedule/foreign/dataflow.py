@@ -245,7 +245,8 @@ class Dataflow:
     file : MscclFile
         The parsed file.
     buffers : Buffers
-        The buffers of the ranks, with the collective and the meaning of keys.
+        The buffers of the ranks. They also give the collective, and the data that each key of a
+        buffer stands for.
     graph : StepGraph
         The steps, and which of them wait for which.
     order : list of int
@@ -253,7 +254,7 @@ class Dataflow:
     messages : list of (Message or None)
         The message of each step, None for a step that sends nothing.
     kept : bool
-        True if nodes keep their sums and send copies.
+        True if a node that sends a sum keeps the sum too.
     """
 
     file: MscclFile

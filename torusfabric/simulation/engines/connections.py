@@ -269,7 +269,7 @@ class Connections:
         name : str
             Module of the array.
         first : int
-            Row of the first instance of the array.
+            Index of the first instance of the array among all instances of the module.
         """
         for port, (net, _) in array.outputs.items():
             self._add_driver(

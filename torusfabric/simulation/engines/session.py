@@ -146,7 +146,11 @@ class Session:
             self._recorder.flush_or_raise()
 
     def _memory_column(self, number: int) -> np.ndarray:
-        """Return the words of a column after reset, by its memory number; see `memories`."""
+        """Return the words of a memory after reset, shape (depth, instances).
+
+        `number` is the index of the memory in `Connections.memories`. Instances without a write
+        port share one column.
+        """
         member, store, k = self.model.connections.memories[number]
         column = store.columns[k]
         ones = (1 << column.width) - 1
@@ -259,7 +263,11 @@ class Session:
         return -(-self._widths[net] // 32)
 
     def _add_taps(self, net: str) -> None:
-        """Add taps that copy a net from the arena into its array; constant bits are set here."""
+        """Prepare the array of a net for reading.
+
+        A *tap* copies bits of the net from the arena, the one array of all simulated values, into
+        the array of the net. Constant bits need no tap, and are written here once.
+        """
         layout, value = self.model.layout, self._values[net]
         for source, shift, bits, at, instance in self._net_parts(net):
             if source is None:

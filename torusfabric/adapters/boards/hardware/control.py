@@ -272,10 +272,11 @@ class BoardControl(Leaf):
         return value
 
     def _add_timing(self, m: Module) -> None:
-        """Time the words of a run and its CRC, at both ends of links, and the cycles after a run.
+        """Add the signals that say when words of a run, and its CRC, are sent and received.
+
 
         ========= ============================================================================
-        cycle     event, for a run whose first cycle is 0 and whose first cycle after it is E
+        cycle     event, for a run in cycles 0 to E-1
         ========= ============================================================================
         0 .. E-1  `running`: transmitters send words of the run
         E ..      ``ended``; transmitters send the CRC for `crc_words` cycles (``summing``)

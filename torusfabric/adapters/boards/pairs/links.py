@@ -161,7 +161,10 @@ class PairLinks:
                     platform.add_clock_constraint(clock, 1e6 * self._mhz)
 
     def _group_by_pair(self, links: Sequence[int]) -> list[Sequence[int]]:
-        """Return the links of each pair: the links of a bundle, as many to a pair as fit."""
+        """Divide the links of a bundle among its pairs, `_per_pair` links to each pair.
+
+        A *bundle* is all links to one other board, a *pair* two wires or a transceiver.
+        """
         return [links[k : k + self._per_pair] for k in range(0, len(links), self._per_pair)]
 
     def _add_senders(

@@ -149,7 +149,7 @@ class ByteEncoding(WordEncoding):
         return Cat(self._comma_unit, *data)
 
     def is_sync(self, m: Module, now: Value, first: Value) -> Value:
-        """Return a signal that is high if `first` is a comma."""
+        """Return a signal that is high if `first`, one byte and its control flag, is a comma."""
         return first == self._comma_unit
 
     @property

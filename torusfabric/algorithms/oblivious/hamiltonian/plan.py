@@ -44,8 +44,9 @@ def is_decomposable(sides: Sequence[int]) -> bool:
 
     - 2 x odd: two links join neighbouring columns. The number of these links in one cycle has the
       same parity for all pairs of columns. If this number is even, one of the two cycles misses two
-      of the gaps between columns. If it is odd, each cycle also takes one of the two links within
-      each column, so that it has changed rows an odd number of times when it closes.
+      of the gaps between columns, and so is no single cycle. If it is odd, each cycle also takes
+      one of the two links within each column, and changes rows an odd number of times; but a
+      closed path changes rows an even number of times.
     - 2 x 2 x 2: each cycle would leave out a perfect matching of the cube. The three matchings
       would form a perfect one-factorisation, which the cube does not have.
     - 2 x 2 x odd: by exhaustion 2 x 2 x 3 and 2 x 2 x 5 have no three such cycles, and none are

@@ -171,10 +171,11 @@ class Necklaces:
 
     @cached_property
     def spanning_tree(self) -> tuple[np.ndarray, np.ndarray]:
-        """The parent of each node in the spanning tree, and the port from there: arrays.
+        """The parent of each node in the spanning tree, and its port that leads to the node.
 
-        Subtree i spans the nodes with displacement i: it is the part of tree 0 at generators,
-        rotated i times.
+        Subtree i hangs at port i of the root, and has the nodes with displacement i (see the module
+        docstring). Subtree 0 is the part of `tree_parents` at the generators of necklaces. Subtree
+        i is subtree 0, rotated i times.
         """
         tail, port = (column.copy() for column in self.tree_parents)
         nodes = self.generators
