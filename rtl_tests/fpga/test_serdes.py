@@ -1,4 +1,4 @@
-"""Links on transceivers: words that arrive in time and in the right code, whatever the lines do."""
+"""Links on transceivers: words arrive in time and in the right code, whatever the line does."""
 
 import json
 import re
@@ -31,7 +31,9 @@ ALIKE = {False: (17, 18, 20), True: (11, 13, 14)}
 
 
 def part(bits, more, turned):
-    """Some bits as they are sent, and whether then more ones have been sent than zeros."""
+    """Return the bits as they are sent, and True if more ones than zeros have been sent after
+    them.
+    """
     balanced = 2 * bits.count("1") == len(bits)
     if more and (turned or not balanced):
         bits = bits.translate({48: "1", 49: "0"})
@@ -39,7 +41,9 @@ def part(bits, more, turned):
 
 
 def coded(byte, more):
-    """The ten bits of a byte, the first one first, and whether then more ones have been sent."""
+    """Return the ten bits of a byte, first bit first, and True if more ones than zeros have been
+    sent.
+    """
     if byte == COMMA | 256:
         return ("1100000101" if more else "0011111010"), not more
     low, high = byte & 31, byte >> 5
@@ -56,7 +60,9 @@ def coded(byte, more):
     {"words": 17, "late": 1.2, "begin": 7.5, "slip": 9_000.0, "until": 18_000.0},
 ]))  # fmt: skip
 def test_words_come_in_time(line, tmp_path):
-    """Both ways, by clocks that drift; a bit that is lost is noticed, and the place found again."""
+    """Words arrive in order and in time in both directions with drifting clocks, also after a lost
+    bit.
+    """
     system = board_system((2,), "2", 20, width=32, max_flits=8, phy=SERDES)
     with serdes_bench.short_resets():
         said = serdes_bench.run_pair(system, tmp_path, **line)
@@ -69,7 +75,7 @@ def test_words_come_in_time(line, tmp_path):
 
 
 def check_code(codes):
-    """All bytes are sent as they must be, two cycles after they are given."""
+    """Check that all bytes are sent in 8b/10b code, two cycles after they are given."""
     sent = [unit for units, _ in codes[:-2] for unit in (units & 511, units >> 9)]
     tens = [f"{ten:010b}"[::-1] for _, pair in codes[2:] for ten in (pair & 1023, pair >> 10)]
     first = sent.index(COMMA | 256)
@@ -83,7 +89,7 @@ def check_code(codes):
 @pytest.mark.long
 @pytest.mark.parametrize("board", ["ecpix5-45f", "versa-ecp5"])
 def test_transceivers_are_placed(board, tmp_path):
-    """With their clocks, 2.5 Gbit/s and 25 MHz."""
+    """Transceivers at 2.5 Gbit/s and their 25 MHz clocks are placed and routed."""
     command = ["build", "--board", board, "4", "allgather", "--boards", "2", "--block", "1"]
     assert main([*command, "--flits", "4", "--width", "8", "--phy", "serdes",
                  "-o", str(tmp_path / "out")]) == 0  # fmt: skip
