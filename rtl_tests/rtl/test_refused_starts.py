@@ -1,4 +1,4 @@
-"""Starts, jobs and arguments that cannot be carried out, and what is said of them."""
+"""Starts, jobs and arguments that are refused, and their errors."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def test_refused_starts(selection, starts, errors):
     ],
 )  # fmt: skip
 def test_a_refused_start_changes_nothing(topology, collectives, options, job, refused):
-    """Neither the words that were received, nor the count of cycles, nor what the next run does."""
+    """A refused start changes neither received words, nor the cycle count, nor the next run."""
     fabric = build_fabric(topology, collectives, **options)
     engine, cycles = AmaranthEngine(fabric), fabric.program.cycles(job.length)
     design, (words, expected, receives) = engine.design, draw_words(fabric, job, seed=1)
@@ -144,7 +144,7 @@ def test_cycles_of_a_mode_that_does_not_exist():
         build_fabric(topology, collectives, **options).program.cycles(1, mode=2)
 
 
-#: None of them is a number, a word, True, False or a fabric.
+#: Values of wrong types: no numbers, words, booleans or fabrics.
 WRONG = [np.array([1, 2]), np.array(3), np.array(["host", "x"]), {}, object(), 1.5, b"x"]
 
 MAKE = {
@@ -166,6 +166,6 @@ def fabric(**options):
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
 @pytest.mark.parametrize("what", MAKE)
 def test_wrong_arguments(what, wrong):
-    """Each is refused in one line that begins with what it is."""
+    """A wrong argument is refused in one line that begins with the name of the argument."""
     with pytest.raises(InputError, match=rf"(?i)^{what} must [^\n]*$"):
         MAKE[what](wrong)
