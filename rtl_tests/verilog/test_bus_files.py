@@ -1,4 +1,4 @@
-"""What goes with the Verilog of a fabric behind a bus: SystemRDL and manifest."""
+"""Files beside the Verilog of a fabric behind a bus: SystemRDL and manifest."""
 
 import json
 import re
@@ -17,21 +17,21 @@ ACCESS = {"r": "read", "w": "write", "rw": "read-write"}
 
 
 def written(folder, collective="allgather", *, width=32, bus="axi-lite", prefix="", **lengths):
-    """The manifest of a fabric that is written into a folder."""
+    """Write a fabric into a folder; return its manifest."""
     program = tf.compile(tf.plan("2x3", collective), **(lengths or {"max_flits": 5}))
     tf.emit(tf.Fabric(program, width=width, bus=bus, prefix=prefix)).write(folder)
     return json.loads((folder / "manifest.json").read_text())
 
 
 def elaborated(file):
-    """The address map of a file."""
+    """Return the address map of a SystemRDL file."""
     compiler = systemrdl.RDLCompiler()
     compiler.compile_file(str(file))
     return compiler.elaborate().top
 
 
 def access_of(field):
-    """What the manifest calls the access of a field of SystemRDL."""
+    """Return the manifest's word for the access of a SystemRDL field."""
     clears = field.get_property("onwrite")
     return "write-1-to-clear" if clears else ACCESS[field.get_property("sw").name]
 
