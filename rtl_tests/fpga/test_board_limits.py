@@ -101,7 +101,7 @@ def test_limit_on_record(name):
 @pytest.mark.parametrize("largest", [None, 2, 3, 6, 7, 8])
 @pytest.mark.parametrize("start", [2, 4, 8])
 def test_search_for_the_largest_that_fits(largest, start):
-    """The search for the largest side tries the sides on both sides of the limit, from any starting
+    """The search ends between the largest side that fits and the next one, from any starting
     side.
     """
     attempt = lambda side: Attempt(side, side <= (largest or 0), "")

@@ -104,8 +104,8 @@ def test_readers_that_a_mode_does_not_need():
 
 
 def test_flit_by_flit_nodes_store_alike():
-    """Flit order needs nodes that store alike. A second chunk lets the program send all flits in
-    each row.
+    """A scatter of one chunk runs in flit order. With two chunks nodes store unlike blocks, and it
+    runs in row order.
     """
     for chunks, order in ((1, Order.FLIT), (2, Order.ROW)):
         program = tf.compile(tf.plan("5", "scatter", algorithm="matching", chunks=chunks), flits=4)

@@ -51,7 +51,7 @@ def test_a_mask_has_no_roms_in_nodes():
     ],
 )
 def test_core(fabric):
-    """A core serves root 4, with an address map that is the same for all roots."""
+    """A core with a root for each run delivers the words of root 4."""
     check_core(fabric(), root=4)
 
 
