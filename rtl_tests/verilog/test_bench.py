@@ -177,7 +177,7 @@ for mode in MANIFEST["modes"]:
     for number in range(RUNS):
         run = choose(generator, mode, number, cycles)
         sent, received = draw_sample(generator, run, cycles / 4 / 18)
-        # Words that are not sent must not matter: random ones give the same result.
+        # What is not sent must not count: with anything in its place the same is received.
         flits = {flit for words in sent for _, flit in words}
         parts = range(MANIFEST["nodes"] if mode["collective"] == "alltoall" else 1)
         filled = [
