@@ -144,7 +144,7 @@ class OwnPins(SimulatedPins):
 
 def test_a_block_runs_over_pairs(monkeypatch):
     """A block runs alone over pairs with different delays, one for each link port."""
-    # A block alone, whose pairs lead back to it.
+    # A block alone, with its pairs looped back.
     alone = property(
         lambda board: replace(board.system.link_plan, boards=board.system.boards.looped_back)
     )

@@ -26,7 +26,7 @@ SIX = (  # noqa: SIM905 (a table is read more easily)
 ).split()
 FOUR = ("1011", "1001", "0101", "1100", "1101", "1010", "0110", "1110")
 
-#: Bytes before whose last bits there are four alike.
+#: Bytes whose last bits follow four equal bits.
 ALIKE = {False: (17, 18, 20), True: (11, 13, 14)}
 
 

@@ -1,4 +1,4 @@
-"""Routers against full crossbars, and where the tables go."""
+"""Routers compared with full crossbars, and the parts that take the LUTs."""
 
 import shutil
 import subprocess

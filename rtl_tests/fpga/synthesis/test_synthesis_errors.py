@@ -1,4 +1,4 @@
-"""Synthesis runs a tool once for each text, and names what fails."""
+"""Failures of synthesis are named, and a tool runs once for each text."""
 
 import dataclasses
 
