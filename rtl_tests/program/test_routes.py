@@ -83,7 +83,7 @@ def test_a_core_names_each_block_once(topology, algorithm):
             had |= {name} - {None}
         assert len(had) == nodes * chunks
     if algorithm == "hamiltonian":
-        # What runs either way round an even cycle meets in the last step.
+        # Blocks that travel both ways around an even cycle meet in the last step.
         assert repeats == (0 if nodes % 2 else nodes * chunks)
     else:
         assert repeats == (arrived >= 0).sum() - nodes * (nodes - 1)

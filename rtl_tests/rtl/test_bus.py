@@ -146,7 +146,7 @@ def test_what_a_run_closes_ends_with_an_error():
     simulated(fabric, bench)
 
 
-# ---- what is refused, and what a map looks like
+# ---- refusals, and the form of a register map
 
 
 def test_a_core_has_no_bus():

@@ -19,7 +19,7 @@ from torusfabric.rtl.netlist import Part, Role
 
 PACKAGE = Path(torusfabric.__file__).parent
 
-#: Simulates fabrics of all kinds, and prints what is wrong of each.
+#: A script that simulates fabrics of all kinds, and prints wrong words and cycles of each.
 CHECK = """
 import torusfabric as tf
 for topology, name, options in (

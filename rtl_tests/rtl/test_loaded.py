@@ -114,7 +114,7 @@ def test_links_of_several_cycles(cycles):
         for name in ("alltoall", "reduce-scatter", "allreduce", "broadcast", "gather", "reduce")
     ]
     fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
-    # Some rows wait for what comes, some bring sums that stream, some pause.
+    # Some rows wait for arriving words, some carry streaming sums, some pause.
     assert {entry.form.least_row_cycles > 1 for entry in list_entries(fabric.image.modes)} == {
         True,
         False,
@@ -214,7 +214,7 @@ def test_command(tmp_path, monkeypatch, capsys):
     assert not Path("b.bin").exists()
 
 
-#: Loads an image torn, and then whole, and carries out an all-to-all of a flit on three nodes.
+#: A bench that loads a torn image, then a whole one, and runs an all-to-all of a flit on 3 nodes.
 BENCH = """
 module bench;
   reg clk = 0, rst = 1, start = 0, we = 0, load_we = 0, load_first = 0;

@@ -20,7 +20,7 @@ from torusfabric.verilog.manifest import interface_facts
 BUILT = [
     ("2x2", "allreduce:spanning-tree", 2, 9, {}),
     ("3x3", "alltoall,allgather", 2, 13, {}),
-    # Blocks of a message alternate in what a node sends, by beats.
+    # Blocks of a message alternate by beats in the send memory.
     ("3x3", "allgather,reduce-scatter", 2, 13, {}),
     ("3x3", "broadcast:spanning-tree,reduce-scatter", 4, 10, {}),
     ("4", "broadcast,reduce", 2, 7, {"root": "any"}),

@@ -21,7 +21,7 @@ from torusfabric.errors import InputError, WorkFailed
 from torusfabric.program.fields import Action, Stage
 from torusfabric.simulation.engines.compiled import CompiledEngine
 
-#: Out-ports that send what their nodes read, and pass on nothing.
+#: Inputs of out-ports that send the words their nodes read, and pass on none.
 OWN = tuple(((int(Stage.INJECTION), port),) for port in range(2)) * 2
 
 

@@ -127,7 +127,7 @@ def test_nothing_to_add(tmp_path):
     assert tf.simulate(uneven_fabric(tmp_path, EVERY), jobs=jobs).passed
 
 
-# What users say
+# Jobs and options of users
 
 
 def test_jobs():

@@ -65,7 +65,7 @@ def test_refused_starts(selection, starts, errors):
     steps = [fabric.predicted_cycles if start == "end" else start for start in starts]
     seen = starts_seen(fabric, steps)
     assert [error for error, *_ in seen] == errors
-    # What begins is busy; done stays until then.
+    # A run that begins is busy; `done` stays high until then.
     busy = [error in (0, 5) for error in errors]
     assert [bool(each[1]) for each in seen] == busy
     done = ["end" in starts[: number + 1] for number, start in enumerate(starts) if start != "end"]

@@ -108,5 +108,5 @@ def test_a_word_comes_out_as_late_as_it_should(cycles):
             shown.append(context.get(link.arrived))
 
     simulated(link, bench)
-    # After the edge that takes word w there is what was taken so many edges before.
+    # A word arrives `cycles` - 2 edges after the edge that takes it.
     assert shown[cycles - 2 :] == list(range(1, 150 - (cycles - 2)))

@@ -45,7 +45,7 @@ def test_a_run_begins_when_the_last_word_is_there(topology, names, options):
     jobs = choose_jobs(program)[: 2 * len(program.modes)]
     engine = AmaranthEngine(fabric, gated=False)
     design = engine.design
-    # The driver waits for what it has written; this is a user who does not.
+    # The driver would wait until its writes are stored; a user may not wait.
     fabric.hold = 0
 
     async def testbench(ctx):

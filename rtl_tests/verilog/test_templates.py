@@ -15,7 +15,7 @@ import torusfabric as tf
 from torusfabric.toolchain import tools
 from torusfabric.verilog.templates import INSTANCE, SVA
 
-#: The Verilator of the system, with make and perl, which runs what it has compiled.
+#: The Verilator of the system, which needs make and perl to build a simulation.
 VERILATOR = shutil.which("verilator")
 
 FABRICS = {
@@ -128,7 +128,7 @@ def test_streams_keep_to_their_rules(tmp_path):
     nodes = range(4)
     both = ", ".join(f"top.s_axis_{n}_tvalid && top.s_axis_{n}_tready" for n in nodes)
     taken = f"static int words[4]; bool taken[4] = {{{both}}};"
-    # A packet has two words: what is offered next is its last if an odd number were taken.
+    # A packet has two words: the next word is its last if an odd number were taken.
     offer = "\n".join(
         f"words[{n}] += taken[{n}]; if (!top.s_axis_{n}_tvalid || taken[{n}]) "
         f"{{ top.s_axis_{n}_tvalid = k % 3 != {n % 3}; top.s_axis_{n}_tdata = k; "

@@ -157,7 +157,7 @@ def test_two_fabrics_in_one_simulation(tmp_path):
         words, _ = expected_words(fabric.program, sent)
         words = words.reshape(fabric.nodes, fabric.program.layout.recv_parts, fabric.flits)
         assert found == {key: words[key] for key in found}
-        # What a node sends to itself does not arrive by a stream.
+        # The words that a node sends to itself do not arrive by a stream.
         assert len(found) == words.size - fabric.streaming * fabric.nodes * fabric.flits
 
 
