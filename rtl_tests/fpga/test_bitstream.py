@@ -23,7 +23,7 @@ from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
-#: Where yosys keeps models of the cells of iCE40 and Gowin.
+#: The folder with yosys's models of the cells of iCE40 and Gowin.
 SHARE = Path(importlib.util.find_spec("pyosys").origin).parent / "share"
 
 #: The pins of the serial line in netlists.

@@ -141,8 +141,8 @@ def test_device_that_is_too_small(attempts):
 
 
 def test_placer_that_takes_too_long(attempts, clock):
-    """All but the last placer together have half of the time, and no second router is tried after a
-    timeout.
+    """Each placer but the last has half of the remaining time, and no second router is tried after
+    a timeout.
     """
     ways, error = attempts(dict.fromkeys(EVERY, "Info: Running placer\n"), looks=99, takes=60)
     assert ways == [EVERY[0], EVERY[2]]

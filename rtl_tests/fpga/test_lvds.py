@@ -36,7 +36,7 @@ from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.fpga.bridge.simulated import CYCLE_SECONDS, SimulatedPort
 from torusfabric.rtl.run_choices import RunError
 
-#: Cycles in which four bits of a word go on a pair, 600 Mbit/s at 25 MHz.
+#: Cycles in which a pair carries one word, four bits in each: 600 Mbit/s at 25 MHz.
 CYCLES = 6
 GEAR = BitEncoding.gear
 
@@ -156,7 +156,7 @@ def test_a_block_runs_over_pairs(monkeypatch):
     block = Block(system, 1, links=pairs)
     port = SimulatedPort(block)
     port._simulator.add_clock(CYCLE_SECONDS / pairs.units.cycles, domain=pair_domain(1))  # noqa: SLF001
-    for _ in range(4):  # until it is known where words begin
+    for _ in range(4):  # until the receiver is aligned to words
         port.read(1)
     report = ConnectedBoard(block, BusAccess(port)).run()
     assert report.passed

@@ -17,8 +17,8 @@ import serdes_bench
 
 from torusfabric.adapters.boards.pairs.words import COMMA
 
-#: The first six bits of a byte by the lower five of it, and the last four by the others, where as
-#: many zeros have been sent as ones or more, as in IEEE 802.3, tables 36-1 and 36-2.
+#: The 8b/10b code of IEEE 802.3, tables 36-1 and 36-2, after at least as many zeros as ones: six
+#: bits for the lower five bits of a byte, then four bits for the upper three.
 SIX = (  # noqa: SIM905 (a table is read more easily)
     "100111 011101 101101 110001 110101 101001 011001 111000 111001 100101 010101 110100 001101 "
     "101100 011100 010111 011011 100011 010011 110010 001011 101010 011010 111010 110011 100110 "

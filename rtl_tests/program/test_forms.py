@@ -113,7 +113,7 @@ def test_a_form_that_saves_few_cycles_is_left_out(best, more):
     assert more == min(int(TIE_SHARE * best), TIE_CYCLES)
     short, long = np.array([20, best + more]), np.array([60, best])
     assert choose_forms([short, long], [1, 2]) == [0]
-    # The cheaper form serves as reference: then at most SLACK_CYCLES more are granted.
+    # A cheaper form that counts as equally fast is the reference, with SLACK_CYCLES allowed.
     assert choose_forms([short, long], [2, 1]) == ([0] if more <= SLACK_CYCLES else [0, 1])
     assert choose_forms([short + np.array([0, 1 + SLACK_CYCLES]), long], [1, 2]) == [0, 1]
 

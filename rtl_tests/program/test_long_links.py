@@ -81,7 +81,7 @@ def test_short_blocks_wait_no_more_than_they_must():
     plan = tf.plan("8x8", "allgather", flits=1, link_latency=3)
     least = max(plan.topology.diameter_cycles, 16)
     assert tf.compile(plan, flits=1).cycles() <= least + 5
-    # Where blocks leave in the step after they came, they take three cycles a step.
+    # If blocks leave in the step after their arrival, each step takes three cycles.
     soon = tf.plan("8x8", "allgather", algorithm="matching", link_latency=3)
     assert tf.compile(soon, flits=1).cycles() <= 3 * soon.steps + 5
 

@@ -12,7 +12,7 @@ import torusfabric as tf
 @pytest.mark.parametrize("topology", few(2, ["3", "2x3", "4x4", "3x3x2"], tuples=True))
 @pytest.mark.parametrize("most", [8, 64])
 def test_long_sums_take_what_a_fixed_length_takes(topology, most):
-    """From the shortest unpadded length on, a run of any length takes a fixed-length run and the
+    """A run of 8 flits with a choice of the length takes the cycles of a fixed length of 8 and the
     set-up cycles.
     """
     table = tf.plan(topology, "reduce-scatter", algorithm="matching")

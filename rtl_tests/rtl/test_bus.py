@@ -96,7 +96,7 @@ def test_an_access_that_is_given_up_answers_no_other():
                 if ctx.get(fabric.wb_ack):
                     return
             ctx.set(fabric.wb_cyc, 0)
-            # An access that was already checked still runs.
+            # An abandoned access that was already checked still runs.
             await ctx.tick().repeat(4)
             assert (await WishboneMaster(ctx, fabric, random.Random(1)).read(0)) == IDENTIFICATION
             await ctx.tick().repeat(40)

@@ -63,7 +63,7 @@ def test_every_round_is_as_short_as_its_own_path_and_message(
     shortest, longest = bounds_of_rounds(program.schedule, 2)
     assert shortest <= program.cycles() <= longest
     if collective == "gather":
-        # No memory holds more than the messages that come to it, of two flits each.
+        # Memories hold exactly the messages that arrive, of two flits each.
         depth = program.depth[program.variant_of]
         assert depth[options.get("root", 0)].sum() == 2 * program.topology.nodes
         received = [not memory.own for memory in program.memories]
@@ -196,7 +196,7 @@ def test_cost_formula(selection, flits):
     assert cost.cycles == program.cycles()
     assert (cost.rounds, cost.flits) == (paper.rounds, paper.tau * flits)
     if paper.switching == "circuit":
-        # In the last round of this gather the longest path has not the longest message.
+        # In the last round of this gather, the longest path carries a shorter message.
         constant = 2 if selection[1] == "gather" else 3
         assert (cost.hops, cost.constant_cycles) == (paper.delta, constant)
         assert str(cost).startswith("alpha rounds + delta hops + tau flits + constant = 1 * ")

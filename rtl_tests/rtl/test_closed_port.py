@@ -140,7 +140,7 @@ def test_a_write_with_a_start_or_in_a_run_changes_nothing(
         for writes in (True, False):
             also = {"host_we": 1, "host_wdata": -1} if writes else {}
             port.start(mode, **also, host_node=int(rng.integers(fabric.nodes)))
-            # The edge after the start to that with which the run is done.
+            # From the edge after the start to the edge after which `done` is high.
             for _ in range(fabric.cycles_of(mode=mode) + fabric.hold * writes):
                 where = {"host_node": int(rng.integers(fabric.nodes)),
                          "host_addr": int(rng.integers(layout.send_words))}  # fmt: skip

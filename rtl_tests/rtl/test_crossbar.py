@@ -94,7 +94,7 @@ def test_cost_is_half_a_lut_an_input(inputs, luts):
     on.
     """
     assert branched_lut_count(inputs) == luts
-    # Selected by one out-port, they are a cascade where that takes fewer.
+    # For a single out-port, the plan is a plain cascade if that takes fewer LUTs.
     assert needs_branches([inputs], inputs - 1) == [luts <= lut_count(inputs)]
 
 

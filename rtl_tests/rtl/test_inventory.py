@@ -14,7 +14,7 @@ from torusfabric.rtl.inventory import take_inventory
         ("4x4", "allgather", "one-packet", 2 * 16, 1, None),
         # All in-ports store at the same address: one memory, as wide as all of them.
         ("5x5", "allgather", "bufferless", None, 1, 25 * 8 * 24),
-        # The root broadcasts one word: nobody has a memory.
+        # The root broadcasts one word: no node has a memory.
         ("3x3", "broadcast", "max-flow", None, 0, 0),
     ],
 )

@@ -73,7 +73,7 @@ def test_registers_on_the_way_to_nodes(tmp_path, registers):
 def test_what_is_not_built_is_not_predicted(tmp_path, constants, why):
     """A constant that differs from the latency of its component is refused."""
     found, error = outcome(tmp_path, **constants)
-    assert set(found) <= {"0 0"}  # what does not have the component is right
+    assert set(found) <= {"0 0"}  # fabrics without the component are right
     assert error[0].startswith("AssertionError: " + why)
 
 

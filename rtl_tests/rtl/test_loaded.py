@@ -171,7 +171,7 @@ def test_refused_start(room):
         assert passed.shown["error"][1] == 10
 
 
-#: The quickest of each collective on 4x4 that can be loaded.
+#: The fastest algorithm of each collective on 4x4 that can be loaded.
 EIGHT = {
     "broadcast": "spanning-tree", "allgather": "bufferless", "scatter": "farthest-first",
     "gather": "farthest-first", "alltoall": "matching", "reduce": "spanning-tree",
@@ -313,7 +313,7 @@ def test_bus(bus, master):
         found.append(await status())
         found.append(await port.write(at["start"], 1, 15))
         await port.wait(40)
-        # Not beyond the longest image, and never to be read.
+        # The window ends with the longest image, and cannot be read.
         assert not await port.write(load + 4 * facts.window("load").flits, 0, 15)
         assert await port.read(load) is None
         found.extend([await status(), await port.read(at["loaded_program"])])
@@ -354,7 +354,7 @@ def test_modes_are_filled_while_another_runs():
         assert await port.load(next_one.words[:8]) == (3, digests[1])
         assert await port.load(fabric.image.words[:8]) == (3, digests[1])
         assert await port.end() == (cycles[1], exchanged)
-        # A run that starts while its mode goes ends as it should, and is the last.
+        # A run that starts while its mode is being replaced ends correctly, and is its last.
         assert await port.load(next_one.words, start=BASE) == (1, 0)
         assert await port.end() == (cycles[1], exchanged)
         assert await port.start(1) == 10
@@ -362,11 +362,11 @@ def test_modes_are_filled_while_another_runs():
         assert await port.end() == (cycles[0], gathered)
         assert await port.load(next_one.words) == (1, 0)
         assert await port.load(fabric.image.words) == (3, digests[0])
-        # A run also ends as it should if a new image does not fill its mode.
+        # A run also ends correctly if a new image does not fill its mode.
         assert await port.start(1) == 1
         ran, received = await port.end()
         assert await port.load(alone.words, start=BASE) == (0, 0)
-        # Of a scatter, each node receives one part.
+        # In a scatter, each node receives one part.
         cycles_again, received_again = await port.end()
         assert (cycles_again, received_again[::3]) == (ran, received[::3])
         # An image followed at once by another is not loaded: its check is still pending.

@@ -51,7 +51,7 @@ def test_forms_by_length_and_root(broadcast, tmp_path):
         schedule = broadcast.modes[0].forms[job.length >= 10].program.schedule
         assert job.cycles == fabric.program.cycles(job.length)
         alone = tf.compile(schedule, max_flits=FLITS)
-        assert job.cycles - alone.cycles(job.length) == 1  # for the mode
+        assert job.cycles - alone.cycles(job.length) == 1  # one more cycle to look up the mode
     broadcast.save(tmp_path / "a.bin")
     assert read_image(tmp_path / "a.bin", fabric.room, 8).words == broadcast.words
 

@@ -54,7 +54,7 @@ def test_no_torn_image_runs(room, tmp_path):
         (tmp_path / "wrong.bin").write_bytes(raw)
         with pytest.raises(InputError, match=r"^(Image|File) .*; make"):
             read_image(tmp_path / "wrong.bin", room, WIDTH)
-    # The same fabric runs once it is loaded whole.
+    # The same fabric runs once a whole image is loaded.
     give(fabric, image, words)
     assert tf.simulate(fabric, engine=engine).passed
 
@@ -134,8 +134,8 @@ def test_a_frame_has_room_for_what_it_is_made_of():
 
 
 def test_what_readers_cannot_read():
-    """A room for built-in collectives refuses other schedules, and limits the inputs of readers and
-    out-ports.
+    """A room whose readers have only the inputs of built-in collectives refuses schedules that need
+    others.
     """
     forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
     room = room_for([form.program for form in forms], rows=64, depth=16, inputs=[])

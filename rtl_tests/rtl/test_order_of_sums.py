@@ -138,7 +138,7 @@ def test_cores_combine_as_executed(name: str) -> None:
 
 
 def test_loaded_tables_combine_as_executed(monkeypatch) -> None:
-    # An image has the name of its operator alone.
+    # An image stores only the name of its operator.
     monkeypatch.setitem(operators.REGISTERED, "sat", SATURATED)
     program = compiled("2x2", "reduce-scatter", "matching", most=8)
     assert tf.simulate(tf.Fabric(program, width=WIDTH, tables="ram")).passed

@@ -25,9 +25,9 @@ def test_four_by_four():
     arcs.
     """
     origins = fabric_of("4x4", "allgather", "hamiltonian").origins
-    # By node: the places on two cycles of 16 and, for each of four routes, the in-port. By origin:
-    # the places again. By the distance of both: whether the block is the node's own, and whether it
-    # comes by each of three routes, else by the fourth; and its step by each.
+    # Bits for each node: its positions on two cycles of 16, and the in-port of each of four routes.
+    # Bits for each origin: the positions again. Bits for each distance: one for a node's own block,
+    # one for each of three routes (else the fourth), and the step on each of four routes.
     assert origins.rom_bits == 16 * (2 * 4 + 4 * 2) + 16 * (2 * 4) + 16 * (1 + 3 + 4 * 3)
     assert origins.tag_registers == origins.tag_multiplexers == 4 * 64
     assert (origins.rom_cells, origins.tag_cells) == (40, 256)
@@ -88,7 +88,7 @@ def test_tags_by_crossbar_inputs():
     assert tag_cost(program_of("5", "allgather", "hamiltonian")) == (3 * 10, 3 * 10)
     # A ring of 3 has one step, in which every out-port is fed from its node.
     assert tag_cost(program_of("3", "allgather", "hamiltonian")) == (2 * 6, 0)
-    # The lee-code's crossbars have few inputs, mostly one.
+    # Crossbars of the lee-code have few inputs, mostly one.
     registers, multiplexers = tag_cost(program_of("7x7x7", "allgather", "lee-code"))
     assert registers == 9 * 343 * 6
     assert multiplexers < registers

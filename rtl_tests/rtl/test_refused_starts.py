@@ -10,8 +10,8 @@ import torusfabric as tf
 from torusfabric.errors import InputError
 from torusfabric.simulation.engines import AmaranthEngine
 
-#: Topology, collectives, options; then the starts, and the error of each. "end" waits until the run
-#: before is over. A run that begins has error 0, and a start while it goes on has error 5.
+#: Topology, collectives, options; then the starts, and the error of each. "end" waits until the
+#: previous run is over. A run that begins has error 0, and a start during a run has error 5.
 STARTS = [
     (
         ("2x3", "allgather:matching", {"max_flits": 5}),
@@ -20,7 +20,7 @@ STARTS = [
     ),
     (
         ("3", "allgather,broadcast,alltoall", {"max_flits": 3, "root": "any"}),
-        # The root does not matter in a mode without one.
+        # The root is ignored in a mode without a root.
         [{"mode": m, "root": r, "length": n}
          for m, r, n in ((3, 3, 0), (1, 3, 0), (1, 2, 0), (0, 3, 0), (0, 3, 2))],
         [1, 2, 3, 3, 0],

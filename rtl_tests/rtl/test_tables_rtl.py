@@ -105,7 +105,7 @@ def test_long_blocks_need_no_bypass(flits, inputs):
 @pytest.mark.parametrize(
     ("topology", "collective", "algorithm", "flits", "cycles"),
     [
-        # A cycle a step and flit, and five more.
+        # One cycle for each step and flit, and five more.
         ("8x8", "allgather", "matching", 1, 16 + 5),
         ("8x8", "allgather", "matching", 9, 9 * 16 + 5),
         ("5x5", "allgather", "bufferless", 4, 4 * 6 + 5),

@@ -27,7 +27,7 @@ CASES = [
     ("4x4", "gather", 1),
     ("2x3", "allreduce", 1),
     ("2x3", "allreduce", 6),
-    # Memories hold one sum after another.
+    # Memories hold one sum after another in these cases.
     pytest.param("4x4", "allreduce", 1, marks=pytest.mark.long),
     pytest.param("5x5", "alltoall", 1, marks=pytest.mark.long),
     ("arrowhead:2", "broadcast:spanning-tree", 4),

@@ -57,8 +57,8 @@ def test_what_may_be_worse_against_another_commit(name, most):
 
 
 def test_counts_beside_those_of_another_commit(monkeypatch, capsys):
-    """Both commits measure hardware with the same command. Cycles come from the kept file of the
-    other commit.
+    """Cycles are compared with the kept file of the other commit. Each commit measures hardware
+    with its own command.
     """
     monkeypatch.setattr(benchmark_counts, "TORI", ("4x4",))
     monkeypatch.setattr(benchmark_counts, "COLLECTIVES", ("broadcast",))

@@ -10,7 +10,7 @@ import torusfabric as tf
 from torusfabric.schedule import SumTable
 from torusfabric.schedule.foreign.dataflow import read_dataflow
 
-#: A broken file is one of these with something replaced.
+#: Valid files. A broken file is one of these with a change.
 RING = generators.ring_allgather(3)
 SUMS = generators.ring_allreduce(3)
 HALVES = generators.recursive_doubling_allgather(4)

@@ -21,7 +21,7 @@ from torusfabric.topology import parse_topology
 #: Collectives that MSCCL knows.
 KINDS = [kind for kind, definition in COLLECTIVES.items() if not definition.local]
 QUICK = ("5", "2x3", "3x3", "arrowhead:1")
-#: Algorithms by store-and-forward, where the first of the catalogue is not.
+#: Store-and-forward algorithms of collectives whose first algorithm uses circuits.
 STORING = {"broadcast": "necklace", "reduce": "necklace"}
 
 LONG = ("2", "4x4", "2x2x2", "3x3x3", "arrowhead:2")

@@ -280,10 +280,10 @@ def test_chance(schedule):
     found, normal = recognise(listed), recognise(schedule)
     assert transfers_of(found) == transfers_of(schedule) == transfers_of(normal)
     if schedule.collective.kind == "allreduce" and isinstance(found, Rounds):
-        return  # complete sums leave from others than their owners
+        return  # complete sums leave from nodes other than their owners
     assert isinstance(found, Pattern | Table)
     assert found.form == "pattern" or schedule.form == "table"
-    # In which step the sums of an all-reduce are complete is not always known by their number.
+    # The number of steps does not always tell in which step the sums of an all-reduce are complete.
     if schedule.form == "table" and schedule.collective.kind != "allreduce":
         assert found.digest == normal.digest
 

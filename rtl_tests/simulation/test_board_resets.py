@@ -44,7 +44,7 @@ class Reset(CompiledBoards):
         super().__init__(system, seed=seed, link_errors=0.0)
         plan, self.count = system.link_plan, system.boards.n_boards
         longest = plan.total_cycles(plan.longest, system.retries + 1)
-        #: Edges after which every run that goes on is over, and nobody speaks of it.
+        #: Edges after which every run is over, and no message about it is on its way.
         self.settled = longest + 2 * plan.countdown_cycles + plan.stale_message_cycles + 200
         self.rng = np.random.default_rng(seed)
         self.ours = np.zeros(self.count, bool)
@@ -108,7 +108,7 @@ class Reset(CompiledBoards):
         words = RunWords(fabric, rng.integers(1 << fabric.width, size=shape), job)
         self.choose(job)
         run_access(self.write_messages(words), self.simulate_edges)
-        # Words that are on their way into memories would be lost in a reset.
+        # A reset would lose words that are still on their way into memories.
         self.advance(fabric.write_latency + 2)
         return job, words
 
@@ -157,7 +157,7 @@ def check_resets(system, seed, rounds):
             done, errors = boards.output_values("done"), boards.output_values("error")
             good = [k for k in boards.idle() if boards.ours[k] and done[k] and not errors[k]]
             assert not boards.wrong(job, words, good), (seed, number, "said to be right")
-            # Now the boards that are not busy are started, and those that are wait for them.
+            # Start the boards that are not busy; the busy ones wait for them.
             boards.start(boards.idle())
             boards.advance(boards.settled)
             state = (
@@ -236,7 +236,7 @@ def test_errors_say_which_board_was_reset(sides, retries, which, apart):
             boards.start(boards.idle())
             boards.advance(boards.settled)
             assert not any(boards.output_values("busy") + boards.output_values("error"))
-    # Board 0 of a pair begins, or serves the next start: it never waits for board 1 in vain.
+    # Board 0 of a pair starts its run or waits for the next start: it never times out.
     pair = (sides, which) == (2, 1)
     assert seen == ({RunError.LINK} if pair else {RunError.LINK, RunError.TIMEOUT})
 
@@ -295,7 +295,7 @@ def test_a_start_without_a_limit_waits():
         boards.start([0])
         boards.advance(20_000)
         assert boards.output_values("busy") == [1, 0]
-        # A reset takes the start back.
+        # A reset withdraws the start.
         boards.reset([0], 2)
         boards.start([1])
         boards.advance(200)

@@ -208,7 +208,7 @@ class Restless(Unloader):
         m.d.sync += even.eq(~even)
         for name, member in inner.signature.members.items():
             if member.flow is In:
-                # A word that goes is not taken meanwhile, and comes again.
+                # While `tvalid` is low, the unloader must not see its word accepted.
                 waits = (name, self.changed) == ("tready", "tvalid")
                 inner.bind_input(
                     name, [self.input_value(name) & even if waits else self.input_value(name)]

@@ -244,7 +244,7 @@ def test_repeat_uses_fresh_data():
     assert report.repeat == 3
     assert report.words_checked == 3 * 81 * fabric.flits
     assert report.throughput == pytest.approx(8 * fabric.flits / fabric.predicted_cycles, abs=1e-4)
-    # Eight messages come by four ports.
+    # Eight messages arrive by four ports.
     assert report.throughput <= report.throughput_bound == 4
 
 

@@ -138,7 +138,7 @@ def test_in_ports_show_what_the_neighbour_sends(topology, kind, tmp_path):
     fabric, wave = fabric_of(topology, kind), tmp_path / "fabric.vcd"
     result = run(AmaranthEngine, {}, fabric, wave)
     samples = shown_values(wave)
-    # An edge with the reset comes first.
+    # The first edge has the reset.
     assert [sample[None, "rst"] for sample in samples] == ["1"] + ["0"] * result.clocks
     torus = fabric.program.topology
     moved = 0
@@ -167,7 +167,7 @@ def test_engines_show_the_same(engine, options, topology, kind, width, tmp_path)
     expected, got = shown_values(one), shown_values(other)
     assert len(expected) == len(got)
     assert expected[0][None, "rst"] == got[0][None, "rst"] == "1"
-    # Before the reset, registers hold anything.
+    # Registers are undefined before the reset.
     for edge, (a, b) in enumerate(zip(expected[1:], got[1:], strict=True)):
         assert a == b, edge
 

@@ -182,7 +182,7 @@ def test_no_board_reports_success_where_another_fails(pair, cut):
             for cycles, error in zip(
                 boards.output_values("cycles"), boards.output_values("error"), strict=True
             ):
-                # A board that has not begun by then counts nothing.
+                # A board whose run has not begun by then has a count of 0.
                 allowed = {0: (1,), RunError.LINK: (1, 2)}[error]
                 assert cycles in {pair.link_plan.total_cycles(run, k) for k in allowed} | (
                     {0} if error else set()
@@ -200,7 +200,7 @@ def test_cables_that_are_swapped_are_named(pair):
                 here, there = getattr(first, name), getattr(second, name)
                 setattr(first, name, there)
                 setattr(second, name, here)
-            # Messages come by all cables, as they are now.
+            # Messages pass all cables in their new places.
             assert not step(boards, (4, 4), waits=(10**6,) * 2, edges=500)
             assert step(boards, (4, 4))
             assert boards.output_values("error") == [error] * 2

@@ -58,7 +58,7 @@ def check_both_ways(case, engine, monkeypatch, **settings):
     monkeypatch.setattr(words, "PORT_SAMPLE_WORDS", 5)
     direct = simulate(fabric, jobs=jobs, engine=engine(fabric, **settings))
     assert direct.passed, direct.first_wrong
-    # Words that are cut in two cannot be reached.
+    # Words that are cut in two are not reachable in memory.
     assert direct.direct_words > direct.port_words or fabric.width == 1021
     assert every.port_words >= direct.direct_words
     assert every.jobs == direct.jobs

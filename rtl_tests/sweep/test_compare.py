@@ -102,7 +102,7 @@ def test_target(capsys):
         capsys, "2", "allreduce:matching", "--target", "ice40-hx8k", "--width", "4"
     )
     for entry in entries.values():
-        assert 0 <= entry["router_luts"] < entry["luts"]  # wires take none
+        assert 0 <= entry["router_luts"] < entry["luts"]  # a router of wires has no LUTs
         assert entry["node_luts"] == round(entry["luts"] / 2)
         assert entry["ffs"] > 0
 

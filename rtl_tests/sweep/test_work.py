@@ -19,7 +19,7 @@ def test_work_plans():
     row = compute_row(plan_step(algorithm="hamiltonian"))
     assert row["status"] == "done"
     assert row["key"] == point_key(plan_step(algorithm="hamiltonian"))
-    # 15 messages, each in two chunks, arrive by 4 ports in the fewest steps.
+    # 15 messages of two chunks each arrive by 4 ports in 8 steps, which is the bound.
     assert row["result"]["rounds"] == row["result"]["bound"] == 8
     assert json.loads(json.dumps(row)) == row
 

@@ -259,4 +259,4 @@ def test_tools_need_room(monkeypatch, tmp_path):
         tools.run("sh", ["-c", "true"], folder=tmp_path / "work", log="log")
     assert free == []
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=0, free=0))
-    require_disk_space(tmp_path)  # a file system that does not say
+    require_disk_space(tmp_path)  # a file system that does not report its size

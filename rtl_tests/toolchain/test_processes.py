@@ -211,7 +211,7 @@ def test_what_runs_beside_ends_with_the_body():
     assert time.monotonic() - began < 30
 
 
-#: A command in the middle of a computation that neither looks for signals nor ends soon.
+#: A command within a long computation that does not check for signals.
 ABSORBED = """
 import hashlib, threading
 from torusfabric.toolchain.folders import work_folder

@@ -68,7 +68,7 @@ def test_commands(
     error = capsys.readouterr().err
     assert ("torusfabric: checking: " in error) == said
     assert ("planning took" in error) == ("--verbose" in option)
-    assert "of memory" not in error  # a bound that all plans keep is no estimate of one
+    assert "of memory" not in error  # an upper bound of memory is no estimate
 
 
 def test_quiet_or_verbose(capsys: pytest.CaptureFixture[str]) -> None:

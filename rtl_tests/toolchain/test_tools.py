@@ -64,7 +64,7 @@ def test_system_serves_where_the_package_is_missing(monkeypatch, program, tmp_pa
 
 
 def test_environment_is_set_where_it_is_not(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))  # as where the environment is not activated
+    monkeypatch.setenv("PATH", str(tmp_path))  # as if the environment were not activated
     environ = {"ICEPACK": "mine", "ECPPACK": ""}
     tools.set_environment(environ)
     assert os.path.basename(environ["YOSYS"]) == "torusfabric-yosys"

@@ -29,7 +29,7 @@ LEGAL = {
     "romstyle": {'"logic"'},
 }
 
-#: Macros of one device, or of Yosys, in which there may be attributes of theirs.
+#: Macros of a device or of Yosys. Text under these may have tool-specific attributes.
 DEVICES = ("TORUSFABRIC_LUT4", "TORUSFABRIC_ECP5", "YOSYS")
 
 
@@ -187,7 +187,7 @@ def test_inputs_may_keep_the_value_of_their_declaration(tmp_path, name):
     checks = [
         f"""if (^{net} === 1'bx) $write("{net} is unknown; ");"""
         for way, _, net in ports
-        # Data of a stream mean nothing before the first packet.
+        # Stream data are undefined before the first packet.
         if way == "output" and not net.endswith("_tdata")
     ]
     # A board waits for the others.

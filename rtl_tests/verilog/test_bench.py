@@ -217,7 +217,7 @@ def test_a_large_bench_takes_a_sample(tmp_path):
     for length, cycles, sent, received in runs:
         assert length >= 1
         assert cycles <= limit / 9 / 2
-        # All nodes send a word of a sum; else it is as many as there is time for.
+        # In a reduction all nodes send a word; otherwise the time limits the number of words.
         assert 0 < sent <= max(64, limit / 9 / 4 / 18)
         assert 0 < received <= 1 + limit / 9 / 4 / 18
     runs, _ = drawn(folder, CYCLES="inf", RUNS="1")

@@ -65,7 +65,7 @@ def test_boards_serve_the_next_start_whenever_one_was_reset(pair, which, before,
     runs, errors = served(pair, which, before=before, hold=hold)
     assert runs == 28
     assert errors <= {0, 5, 9, 11}
-    # Where both are reset neither has an error.
+    # If both boards are reset, neither has an error.
     assert errors == {0} if which == 3 else errors & {9, 11}
 
 

@@ -12,7 +12,7 @@ import torusfabric as tf
 
 systemrdl = pytest.importorskip("systemrdl")
 
-#: How software may use a field, in SystemRDL and in the manifest.
+#: Access of software to a field, in SystemRDL and in the manifest.
 ACCESS = {"r": "read", "w": "write", "rw": "read-write"}
 
 
@@ -60,7 +60,7 @@ def test_system_rdl_says_what_the_manifest_says(tmp_path, width, lengths):
         assert memory.get_property("sw").name == window["access"][0]
 
 
-#: The prefix of the ports of each bus, those for data, and those that enable bytes.
+#: For each bus: the prefix of its ports, its data ports, and its byte enables.
 DATA = {
     "wishbone": [("wb_", ("dat_w", "dat_r"), "sel")],
     "axi-lite": [("s_axil_", ("wdata", "rdata"), "wstrb")],

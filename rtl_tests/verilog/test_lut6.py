@@ -23,7 +23,7 @@ from torusfabric.verilog.ecp5 import ECP5
 from torusfabric.verilog.lut6 import LUT6
 from torusfabric.verilog.text import module_texts
 
-#: One slice of an odd number of bits, and two of which the last is shorter.
+#: Widths: one slice of an odd number of bits, and two slices, the last of which is shorter.
 WIDTHS = (5, SLICE_BITS + 3)
 
 MULTIPLEXERS = [

@@ -101,6 +101,6 @@ def test_rows(tmp_path):
     run = {"cwd": tmp_path, "capture_output": True, "text": True, "check": True}
     made = subprocess.run(["iverilog", "-g2005", "-Wall", *tops, "-o", "a", "bench.v"], **run)
     said = subprocess.run(["vvp", "-n", "a"], **run)
-    timescale = "implicit time"  # said of delays in a bench without a time scale
+    timescale = "implicit time"  # a warning about delays in a bench without a time scale
     assert [line for line in made.stderr.splitlines() if timescale not in line] == []
     assert sorted(said.stdout.splitlines()) == sorted(expected)

@@ -69,7 +69,7 @@ def kind(there):
 def differences(fabric, design):
     """Return the names of instances and ports that differ between Verilog and netlist."""
     netlist = fabric.netlist
-    text = read_gates(design, dict.fromkeys(netlist.roles, Role.STREAM))  # ports alone matter
+    text = read_gates(design, dict.fromkeys(netlist.roles, Role.STREAM))  # only ports matter here
     nets = dict(text.inputs)
     for instance in netlist.instances:
         if instance.name in text.instances:
@@ -84,7 +84,7 @@ def differences(fabric, design):
     found, compared = [], 0
     for instance in netlist.instances:
         there = text.instances.get(instance.name)
-        if there is None:  # Yosys leaves out what drives nothing that is read
+        if there is None:  # Yosys omits instances whose outputs are not read
             continue
         bits, width = there.rom[::-1], len(there.pins.get("data", ()))
         rows = [int(bits[k * width :][:width][::-1], 2) for k in range(len(instance.contents))]

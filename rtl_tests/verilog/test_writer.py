@@ -128,7 +128,7 @@ class Drawn(wiring.Component):
         m.d.sync += [output.eq(output + 1) for output in outputs[8:11]]
         self.statements(rng, m, m.d.comb, outputs[4:8], known, 2)
         self.statements(rng, m, m.d.sync, outputs[8:11], known + outputs[8:11], 3)
-        # A part may have no bits.
+        # A part of a concatenation may have no bits.
         halves = outputs[11][:1], Signal(0, name="nothing"), outputs[11][1:]
         m.d.comb += Cat(*halves).eq(drawn(rng, known, 3))
         return m

@@ -154,8 +154,8 @@ def test_another_fabric():
 
 @pytest.mark.parametrize("bus", [None, "wishbone"])
 def test_words_of_the_bus_are_flits(bus):
-    """A fabric with a beat of two flits is built with one flit a bus word, with and without a
-    bus.
+    """A fabric with beats of two flits is put behind the bridge with beats of one flit, with or
+    without a bus of its own.
     """
     program = tf.compile(tf.plan("2", "allgather"), flits=4)
     fabric = tf.Fabric(program, width=8, bus=bus, beat=2)

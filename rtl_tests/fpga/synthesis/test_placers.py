@@ -42,8 +42,8 @@ def says(log, clock, watch, seconds):
 
 @pytest.mark.parametrize("before", [10, 60, 300, 1000])
 def test_silence_as_long_as_all_before(tmp_path, clock, before):
-    """A placer is stopped after as many silent seconds as it has written lines, counted from the
-    first line.
+    """A placer is stopped after a silence as long as its output so far, but not before
+    `SILENT_SECONDS`. Time counts from the first line.
     """
     log = tmp_path / "nextpnr.log"
     watch = PlacerWatch(log)

@@ -53,7 +53,7 @@ def test_memories_adders_and_hierarchy_on_ice40():
     report = synthesize(nested, "ice40-up5k")
     row = report.classes[0]
     assert (row["brams"], row["ffs"]) == (1, 8)
-    assert row["luts"] in (8, 9)  # the first bit of a chain may take a table more
+    assert row["luts"] in (8, 9)  # the first bit of a carry chain may take one more LUT
     assert row["carries"] == 7
     assert "luts_per_bit" not in row
     assert report.fabric["brams"] == 2
@@ -67,7 +67,7 @@ def test_memories_and_adders_on_ecp5():
     store, small = report.modules
     assert (store["brams"], store["luts"], store["carries"], store["ffs"]) == (1, 8, 8, 8)
     assert (small["brams"], small["lutrams"], small["luts"]) == (0, 2, 12)
-    assert report.fabric["luts"] == 8  # the small one is not in it
+    assert report.fabric["luts"] == 8  # `small_store` is not part of the top module
     assert small["instances"] == 0
 
 
@@ -111,7 +111,7 @@ def test_words_of_flip_flops_do_without_enables():
 endmodule
 """
     cost = synthesize(Design({"small": text}, "small", {}), "ice40-hx8k").fabric
-    # A table for each bit of each word, which decodes the address, and for each bit read.
+    # One LUT for each bit of each word, which decodes the address, and one for each bit read.
     assert (cost["ffs"], cost["luts"]) == (32, 32 + 16)
 
 

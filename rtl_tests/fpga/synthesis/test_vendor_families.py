@@ -133,7 +133,7 @@ def test_gowin_clock_rate():
     alone = Design({"router": text}, "router", {}, classes={"router": RouterClass(1)})
     row = synthesize(alone, "gowin-gw1nr-9", pnr=True, mapping="fast").classes[0]
     assert 20 < row["fmax_mhz"] <= row["logic_mhz"]
-    # The router's own, and one for each of its inputs and outputs.
+    # The router's own registers, and one for each of its inputs and outputs.
     assert row["placed"]["DFF"] >= 3 * PORTS * 2
 
 

@@ -90,7 +90,7 @@ def test_three_messages_at_once(topology, collective, options, beat):
         pipeline = Pipeline(driver, np.random.default_rng(2))
         for number in range(-1, MESSAGES + 1):
             await pipeline.step(number)
-        # A node's own block makes way for the next message in the same section.
+        # A node's own block is overwritten by the next message in the same section.
         bank, address = core.locate_words(received=True)
         own = np.array([memory.own for memory in core.rows.memories])[bank]
         assert not own.all()

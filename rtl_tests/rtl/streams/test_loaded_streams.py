@@ -102,7 +102,7 @@ def test_images_follow_one_another(image, stall):
             [k, 0, fabric.program.cycles(run.job.length, mode=run.job.mode)]
             for k, run in enumerate(runs)
         ]
-    # One node is slower than an image.
+    # One node receives more slowly than an image is loaded.
     slow = whole.sinks[0]._replace(stall=0.97)
     log = CompiledEngine(fabrics[0]).run_traffic(replace(whole, sinks=[slow, *whole.sinks[1:]]))
     found = StreamComparison(exchanges, log)
