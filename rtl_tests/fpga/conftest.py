@@ -21,6 +21,6 @@ def _plan_once(fabric, board, **options):
 
 @pytest.fixture
 def kept_plans(monkeypatch):
-    """Let all builds of a test session share the plans of equal fabrics."""
+    """Let builds of different tests share the plans of equal fabrics."""
     for user in ("build", "run"):
         monkeypatch.setattr(sys.modules[f"torusfabric.fpga.board.{user}"], "plan_build", _plan_once)

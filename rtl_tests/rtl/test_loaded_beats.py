@@ -15,8 +15,8 @@ from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 from torusfabric.verilog.manifest import interface_facts
 
-#: Topology, collectives with their algorithms, beat, flits and compiler options. Words of a spanning
-#: tree are stored after different numbers of cycles, and read later.
+#: Topology, collectives with their algorithms, beat, flits and compiler options. Words of a
+#: spanning tree are stored after different numbers of cycles, and read later.
 BUILT = [
     ("2x2", "allreduce:spanning-tree", 2, 9, {}),
     ("3x3", "alltoall,allgather", 2, 13, {}),

@@ -120,7 +120,9 @@ def _plan_point(write, path):
 
 
 def test_plan_that_was_replaced_gives_no_row(write, tmp_path):
-    """A point whose plan file was replaced fails, on every worker."""
+    """A point whose plan file was replaced fails. A worker with the original content still computes
+    its row.
+    """
     path = tmp_path / "plan.json"
     tf.plan("3", "allgather").save(path)
     point, before = _plan_point(write, path), path.read_bytes()

@@ -96,7 +96,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize("fault", [kill, fill])
 def test_a_design_over_an_older_one(folder, tmp_path, fault):
     """A folder with a manifest holds all of the old or all of the new design. A full disk leaves
-    one of both.
+    one of the two.
     """
     number, states = 1, []
     while stopped(lambda: design("new").write(folder), tmp_path, number, fault):
