@@ -1,6 +1,4 @@
-"""A fixture that shares build plans between tests, because planning takes longer than the rest of a
-test.
-"""
+"""A fixture that shares build plans between tests, because planning takes most of their time."""
 
 import sys
 

@@ -1,6 +1,4 @@
-"""Simulations of bitstreams and placed netlists: boards run jobs, and planted faults give wrong
-words.
-"""
+"""Simulated bitstreams and netlists: boards run jobs, and planted faults give wrong words."""
 
 import importlib.util
 from contextlib import closing
@@ -37,9 +35,7 @@ needs_icebox = pytest.mark.skipif(
 
 
 def built(fabric, board, folder, *netlist, **options):
-    """Build a bitstream; return the folder in which the tools worked and the name of the clock
-    pin.
-    """
+    """Build a bitstream; return the folder of the tools and the name of the clock pin."""
     board = replace(board, options=board.options | options, products=(*board.products, *netlist))
     platform = board.make_platform()
     baud = round(platform.default_clk_frequency / DIVISOR)
@@ -141,9 +137,7 @@ def test_boards_run(tmp_path, board, make):
     ],
 )
 def test_faults_in_the_source_give_wrong_words(tmp_path, board, collective, algorithm, fault):
-    """A wrong select bit or an omitted contribution gives wrong words, in an unchanged number of
-    cycles.
-    """
+    """A wrong select bit or an omitted contribution gives wrong words in unchanged cycles."""
     fabric = fabric_of("2x2", collective, algorithm, width=2, flits=2, fault=fault)
     report = run(fabric, port_of(fabric, board, tmp_path))
     assert report.words_wrong == tf.simulate(fabric).words_wrong > 0
@@ -164,9 +158,7 @@ def test_ice40_bitstream_that_adds(tmp_path, operator):
 @needs_icebox
 @pytest.mark.long
 def test_ice40_bitstream_that_is_loaded(tmp_path):
-    """A bitstream with loaded tables runs the collective of its build, and then the one of a loaded
-    image.
-    """
+    """A bitstream with loaded tables runs its own collective, and then that of a loaded image."""
     program = tf.compile(tf.plan("2", "allgather"), max_flits=1)
     fabric = tf.Fabric(program, width=2, tables="ram")
     with closing(ice40(fabric, "ice40-hx8k", tmp_path)) as port:

@@ -55,9 +55,7 @@ QUICK = {"icebreaker", "ulx3s-85f", "tang-nano-9k", "orangecrab-25f"}
     ),
 )
 def test_plan_of_a_build(name, small):
-    """Each board has its serial line and LEDs in the design, and its script runs the tools that it
-    names.
-    """
+    """The serial line and LEDs of each board are in the design, and its script runs its tools."""
     board = find_board(name)
     plan, platform = plan_build(small(), board)
     script = plan.files[f"{plan.script}.sh"]
@@ -177,9 +175,7 @@ def test_doctor_knows_the_programmer_of_each_board():
 
 
 def test_flash_without_a_board(built, monkeypatch):
-    """A missing board is a `MissingTool` error with exit status 3; other failures of the programmer
-    are `WorkFailed`.
-    """
+    """A missing board is a `MissingTool` error with status 3, other failures are `WorkFailed`."""
     said = "Can't find iCE FTDI USB device (vendor_id 0x0403, device_id 0x6010 or 0x6014)."
     programmer(built.folder, monkeypatch, f'echo "{said}"\nexit 2')
     with pytest.raises(
@@ -196,9 +192,7 @@ def test_flash_without_a_board(built, monkeypatch):
 
 @pytest.mark.long
 def test_build_and_flash(tmp_path, monkeypatch, capsys):
-    """A bitstream is built once: the same command gives the same bytes, from the cache or from a
-    new build.
-    """
+    """The same command gives the same bitstream, from the cache or from a new build."""
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
     what = ["--board", "icestick", "2x2", "allgather", "--algorithm", "hamiltonian"]
     what += ["--width", "2", "--flits", "2", "-o", str(tmp_path / "out")]
@@ -234,9 +228,7 @@ def test_build_and_flash(tmp_path, monkeypatch, capsys):
     ),
 )
 def test_tool_that_makes_nothing(small, kept_plans, tmp_path, monkeypatch, present, tool, makes):
-    """The error names the tool that ended without its output, even if a later tool reported the
-    failure.
-    """
+    """The error names the tool that ended without output, even if a later tool failed."""
 
     def run(name, args, *, folder, log, **_):
         for made in present:

@@ -1,6 +1,4 @@
-"""Files with users' own boards: each mistake gives a message of one line with file and line
-number.
-"""
+"""Files with boards of users: each mistake is one line with the file and the line number."""
 
 import importlib
 import inspect
@@ -154,9 +152,7 @@ def refusal_of(path):
 
 
 def test_every_platform_is_taken_or_refused_in_a_line(file_of):
-    """Every platform of amaranth-boards is accepted or refused in one line. Families without a flow
-    are named.
-    """
+    """Every platform of amaranth-boards is accepted or refused in one line with its family."""
     said = {}
     for module, name in platforms():
         text = RIGHT.replace("amaranth_boards.icebreaker", module).replace("led", "no_led")

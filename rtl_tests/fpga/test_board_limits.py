@@ -1,6 +1,4 @@
-"""Capacities of boards: recorded limits, their measurement, and the message for a fabric that is
-too large.
-"""
+"""Capacities of boards: recorded limits, their measurement, and the message beyond them."""
 
 import json
 from dataclasses import replace
@@ -85,9 +83,7 @@ def test_message_names_what_was_measured():
 
 @pytest.mark.parametrize("name", few(7, [*BOARDS], tuples=True))
 def test_limit_on_record(name):
-    """Every board has a limit: measured on itself, measured on a board with the same device, or
-    estimated.
-    """
+    """The limit of a board was measured on it or on a board with its device, or is an estimate."""
     board = find_board(name)
     assert board.limit is not None
     assert board.limit.side >= 2
@@ -101,9 +97,7 @@ def test_limit_on_record(name):
 @pytest.mark.parametrize("largest", [None, 2, 3, 6, 7, 8])
 @pytest.mark.parametrize("start", [2, 4, 8])
 def test_search_for_the_largest_that_fits(largest, start):
-    """The search ends between the largest side that fits and the next one, from any starting
-    side.
-    """
+    """From any starting side, the search ends between the largest side that fits and the next."""
     attempt = lambda side: Attempt(side, side <= (largest or 0), "")
     side, attempts = find_limit(attempt, start=start, most=8)
     assert side == largest
@@ -115,9 +109,7 @@ def test_search_for_the_largest_that_fits(largest, start):
 
 
 def test_measured_board(monkeypatch, capsys):
-    """`torusfabric boards --measure` builds ever larger tori and prints the limit for the board's
-    file.
-    """
+    """`boards --measure` builds ever larger tori and prints the limit for the board's file."""
 
     def built(fabric, board, folder, **_):
         assert (fabric.width, fabric.program.schedule.collective.kind) == (2, "allgather")

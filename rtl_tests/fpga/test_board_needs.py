@@ -1,6 +1,4 @@
-"""Fabrics that cannot fit a board are refused before any tool runs, and the expected minutes of a
-build.
-"""
+"""Needs of fabrics: misfits are refused before any tool runs, and build minutes are estimated."""
 
 import time
 from collections import Counter
@@ -60,9 +58,7 @@ def test_flip_flops_that_memories_need(memories, flip_flops, monkeypatch):
 
 
 def test_needs_of_a_fabric():
-    """The needs of a fabric grow with nodes and width, and are at least the estimate made without a
-    plan.
-    """
+    """The needs of a fabric grow with nodes and width, and exceed the estimate without a plan."""
     found = {
         (sides, width): fabric_needs(fabric_of(sides, "allgather", "hamiltonian", width=width))
         for sides in ("3x3", "4x4")
@@ -81,9 +77,7 @@ def test_needs_of_a_fabric():
     [("8x8", "allgather"), ("100x100", "allgather"), ("100x100", "broadcast"), ("7x7", "alltoall")],
 )
 def test_refusal_before_planning(topology, collective, capsys, monkeypatch, tmp_path):
-    """A selection that no plan could fit is refused within a second, with the largest torus that
-    fits.
-    """
+    """A selection that no plan could fit is refused at once, with the largest torus that fits."""
     monkeypatch.setattr(
         "torusfabric.fabric.make.make_fabric", lambda *_, **__: pytest.fail("planned")
     )

@@ -36,14 +36,10 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def attempts(monkeypatch, tmp_path, clock, kept_plans):
-    """A function that builds with fake tools; returns the attempted (placer, router) pairs and the
-    result.
-    """
+    """A function that builds with fake tools; returns the (placer, router) pairs and the result."""
 
     def attempt(says, *, looks=1, board="ulx3s-85f", cache=None, takes=0.0):
-        """Build once. `says` maps (placer, router) to a log; `takes` seconds pass with each look at
-        the log.
-        """
+        """Build once; `says` maps (placer, router) to a log, `takes` is the time of each look."""
         ways = []
 
         def run(name, args, *, folder, log, what, look):
@@ -83,9 +79,7 @@ EVERY = [(placer, router) for placer in ("static", "heap") for router in ("route
 
 
 def test_first_that_reaches_the_clock(attempts, tmp_path):
-    """The next router is tried if the first one misses the clock, and the report names the pair
-    that succeeded.
-    """
+    """The next router is tried if one misses the clock, and the report names the last pair."""
     cache = Cache(tmp_path / "cache")
     ways, built = attempts({EVERY[0]: SLOW}, cache=cache)
     assert ways == EVERY[:2]
@@ -141,9 +135,7 @@ def test_device_that_is_too_small(attempts):
 
 
 def test_placer_that_takes_too_long(attempts, clock):
-    """Each placer but the last has half of the remaining time, and no second router is tried after
-    a timeout.
-    """
+    """A placer before the last has half of the remaining time, and then no second router."""
     ways, error = attempts(dict.fromkeys(EVERY, "Info: Running placer\n"), looks=99, takes=60)
     assert ways == [EVERY[0], EVERY[2]]
     assert (clock.starts, clock.seconds) == ([0, 30 * 60], 60 * 60)

@@ -56,9 +56,7 @@ def fabric(width):
 
 
 def test_each_gets_its_own_bitstream(board, waits, tmp_path):
-    """Two builds in one folder get their own bitstreams. The folder and both caches stay
-    consistent.
-    """
+    """Two builds in one folder get their own bitstreams; folder and caches stay consistent."""
     out, caches = tmp_path / "out", {width: Cache(tmp_path / f"cache-{width}") for width in (3, 5)}
     built, begin = {}, threading.Barrier(2)
 
@@ -135,9 +133,7 @@ def test_only_what_was_built_is_loaded(board, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", few(1, ["fabric.bin", "report.json", "build/fabric.rpt"]))
 def test_files_of_somebody_else_stay(board, name, tmp_path):
-    """Files of the user in the output folder are kept, before and after a build, unless `--force`
-    is given.
-    """
+    """Files of the user in the output folder are kept, unless `--force` is given."""
     cache = Cache(tmp_path / "cache")
     out = tmp_path / "out"
     (out / "build").mkdir(parents=True)

@@ -39,9 +39,7 @@ def inputs_of(fabric):
     ],
 )
 def test_inputs_are_those_of_the_routers(names):
-    """The counted crossbar inputs equal those of the routers, for all modes and for each mode
-    alone.
-    """
+    """The counted crossbar inputs equal those of the routers, in all and for each mode."""
     fabric = fabric_of("3x4", *names)
     inputs = count_inputs(fabric.program)
     assert inputs.total == inputs.shared + sum(inputs.own)
@@ -52,9 +50,7 @@ def test_inputs_are_those_of_the_routers(names):
 
 
 def test_inputs_of_any_root():
-    """The count for any root is an upper bound, because a node may be at any offset from the
-    root.
-    """
+    """For any root the count is an upper bound: a node may be at any offset from the root."""
     fabric = fabric_of("3x3", "allgather", "broadcast", root="any")
     assert count_inputs(fabric.program).total >= inputs_of(fabric)
 
@@ -63,9 +59,7 @@ def test_inputs_of_any_root():
     ("names", "maps"), [(("allgather", "alltoall"), 2), (("gather:max-flow", "reduce:max-flow"), 1)]
 )
 def test_words_are_those_of_the_memories(names, maps):
-    """Send words are shared by modes with the same layout and added otherwise, and fit the
-    memories.
-    """
+    """Modes with the same layout share send words, others add theirs, and memories hold all."""
     fabric = fabric_of("3x3", *names)
     words = count_memory_words(fabric.program)
     parts = [count_memory_words(fabric.program.part(mode)) for mode in range(2)]
@@ -111,9 +105,7 @@ def synthesized(monkeypatch):
 
 
 def test_synth_shows_each_mode(capsys, synthesized):
-    """`synth` of several collectives reports each mode alone, with the same width and longest
-    message.
-    """
+    """`synth` reports each of several collectives alone, with the same width and length."""
     words = ("synth", "2x3", "allgather,alltoall", "--width", "8", "--max-flits", "5")
     words += ("--target", "ice40-hx8k")
     assert main([*words, "--json"]) == 0

@@ -1,6 +1,4 @@
-"""Links on differential pairs: words arrive at any delay of the line, and impossible choices are
-refused.
-"""
+"""Links on differential pairs: words arrive at any delay, and impossible choices are refused."""
 
 import json
 import random
@@ -108,9 +106,7 @@ def test_words_begin_wherever_they_do(late):
 
 
 def test_a_place_is_kept_and_found_again():
-    """Wrong bits keep the word alignment. An additional bit loses it, and the receiver finds it
-    again.
-    """
+    """Wrong bits keep the word alignment; after an additional bit the receiver finds it again."""
     line = Line(5, noise=range(200, 260), slips=300, words=480)
     numbers = [number for _, number in line.got]
     assert {*range(260, 295), *range(420, 475)} <= {*numbers}
@@ -124,9 +120,7 @@ def pair(**options):
 
 @pytest.mark.long
 def test_boards_run_on_pairs():
-    """Boards on pairs run within the planned latency. Beyond it, every board reports a link
-    error.
-    """
+    """Boards on pairs run within the planned latency; beyond it, all report a link error."""
     assert simulate_boards(pair(), jobs=12).passed
     with CompiledBoards(pair(), seed=1, link_errors=0.0) as boards:
         for cable in boards.cables:

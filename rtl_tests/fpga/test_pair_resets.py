@@ -20,9 +20,7 @@ LATENCY = {"lvds": 16, "serdes": 24}
 
 @pytest.fixture(scope="module")
 def boards(tmp_path_factory):
-    """A function that returns two boards of one node each for a physical layer. Each pair is
-    written once.
-    """
+    """A function that returns two boards of one node each for a physical layer, written once."""
     from pair_boards import PairBoards
 
     made = {}

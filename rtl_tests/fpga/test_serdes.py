@@ -31,9 +31,7 @@ ALIKE = {False: (17, 18, 20), True: (11, 13, 14)}
 
 
 def part(bits, more, turned):
-    """Return the bits as they are sent, and True if more ones than zeros have been sent after
-    them.
-    """
+    """Return the bits as they are sent, and True if more ones than zeros have then been sent."""
     balanced = 2 * bits.count("1") == len(bits)
     if more and (turned or not balanced):
         bits = bits.translate({48: "1", 49: "0"})
@@ -41,9 +39,7 @@ def part(bits, more, turned):
 
 
 def coded(byte, more):
-    """Return the ten bits of a byte, first bit first, and True if more ones than zeros have been
-    sent.
-    """
+    """Return the ten bits of a byte in order, and True if more ones than zeros have been sent."""
     if byte == COMMA | 256:
         return ("1100000101" if more else "0011111010"), not more
     low, high = byte & 31, byte >> 5
@@ -60,9 +56,7 @@ def coded(byte, more):
     {"words": 17, "late": 1.2, "begin": 7.5, "slip": 9_000.0, "until": 18_000.0},
 ]))  # fmt: skip
 def test_words_come_in_time(line, tmp_path):
-    """Words arrive in order and in time in both directions with drifting clocks, also after a lost
-    bit.
-    """
+    """Words arrive in order and in time in both directions, also after a lost bit."""
     system = board_system((2,), "2", 20, width=32, max_flits=8, phy=SERDES)
     with serdes_bench.short_resets():
         said = serdes_bench.run_pair(system, tmp_path, **line)

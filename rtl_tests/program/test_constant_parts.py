@@ -15,9 +15,7 @@ COLLECTIVES = ("broadcast", "allgather", "scatter", "gather", "alltoall", "reduc
 
 
 def parts_of(program):
-    """Return the parts of the constant, checked to sum to all cycles that the formula leaves
-    out.
-    """
+    """Return the parts of the constant, checked to be all cycles that the formula omits."""
     cost, timing = program.form.cost, program.timing
     assert sum(timing.drain_cycles_by_purpose.values()) == timing.drain_cycles
     assert min(cycles for name, cycles in cost.constant_parts.items() if name != "waits") >= 0
@@ -64,9 +62,7 @@ def test_any_root(name):
 
 
 def test_reading_is_not_counted_twice():
-    """The read of a flit is not counted a second time in the path from a slot to the stored
-    word.
-    """
+    """The read of a flit is not counted again in the path from a slot to the stored word."""
     assert parts_of(program_of("4x4", "allgather", "hamiltonian")) == {
         "start": 0, "sequencer": 1, "distribution": 2, "hop": 1, "write": 1, "operators": 0,
         "waits": 0,
@@ -74,9 +70,7 @@ def test_reading_is_not_counted_twice():
 
 
 def test_simulate_says_it_of_several(capsys):
-    """`simulate` of several collectives reports formula and constant of each mode for the longest
-    messages.
-    """
+    """`simulate` reports formula and constant of each of several modes, for the longest message."""
     command = ["simulate", "2x2", "allgather,allreduce", "--max-flits", "8", "--width", "4"]
     assert main([*command, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)

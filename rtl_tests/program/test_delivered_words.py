@@ -1,6 +1,4 @@
-"""Programs of all kinds, executed in Python: every node ends with the words that its collective
-promises.
-"""
+"""Programs of all kinds, executed: every node ends with the words that its collective promises."""
 
 import numpy as np
 import pytest
@@ -121,9 +119,7 @@ def test_flit_by_flit_nodes_store_alike():
     ],
 )
 def test_words_of_a_message_lie_in_its_chunks(lengths, chunks, flits):
-    """Chunks of a message of fixed length lie one after another; those of any length are
-    interleaved.
-    """
+    """Chunks of a message lie in sequence for a fixed length, and interleaved for any length."""
     program = tf.compile(tf.plan("4", "alltoall", algorithm="matching", chunks=2), **lengths)
     part, chunk, flit = program.locate(np.arange(16), 4)
     assert part.tolist() == np.repeat(np.arange(4), 4).tolist()

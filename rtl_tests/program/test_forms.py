@@ -21,9 +21,7 @@ from torusfabric.verilog import manifest
 
 @cache
 def program_of(most=24, root=None):
-    """Compile an engine: broadcast on one or two trees, an all-gather, and two forms of an
-    all-reduce.
-    """
+    """Compile an engine: broadcast on one or two trees, all-gather, two forms of all-reduce."""
     plans = [
         [tf.plan("9", "broadcast", trees=trees) for trees in (2, 1)],
         tf.plan("9", "allgather", algorithm="matching"),

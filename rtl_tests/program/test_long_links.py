@@ -63,9 +63,7 @@ def test_sums_around_cycles_take_links_of_one_latency():
 @pytest.mark.parametrize("latency", [2, 3, 7, (1, 4)])
 @pytest.mark.parametrize("algorithm", ["hamiltonian", "matching"])
 def test_links_are_busy_where_a_step_has_as_many_flits(algorithm, latency):
-    """With blocks at least as long as the longest link, a run takes at most one link latency
-    more.
-    """
+    """With blocks as long as the longest link or longer, a run takes at most its latency more."""
     torus = tf.Torus(4, 4, link_latency=latency)
     plan = tf.plan(torus, "allgather", algorithm=algorithm)
     short = tf.plan("4x4", "allgather", algorithm=algorithm)
@@ -96,9 +94,7 @@ def test_the_limit_counts_cycles_of_links():
 
 @pytest.mark.parametrize(("collective", "algorithm"), DISCIPLINES)
 def test_the_last_arrival_of_a_trace_ends_the_run(collective, algorithm):
-    """The time between the last arrival of a trace and the end of a run is the same for both
-    latencies.
-    """
+    """From the last arrival of a trace to the end of the run takes equally long at any latency."""
     late = []
     for latency in (3, 1):
         plan = tf.plan("4x4", collective, algorithm=algorithm, link_latency=latency)

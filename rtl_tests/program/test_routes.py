@@ -66,9 +66,7 @@ ALL = [
 
 @pytest.mark.parametrize(("topology", "algorithm"), few(4, [*ALL]))
 def test_a_core_names_each_block_once(topology, algorithm):
-    """The address map has one entry for each block at a node, its first arrival. Repeated arrivals
-    are null.
-    """
+    """The address map has one entry for each block at a node; repeated arrivals are null."""
     fabric = fabric_of(topology, "allgather", algorithm, top="core")
     program, arrivals = fabric.program, fabric.address_map()["arrivals"]
     arrived, chunks, nodes = received(program), program.schedule.chunks, fabric.nodes

@@ -12,9 +12,7 @@ import torusfabric as tf
 @pytest.mark.parametrize("topology", few(2, ["3", "2x3", "4x4", "3x3x2"], tuples=True))
 @pytest.mark.parametrize("most", [8, 64])
 def test_long_sums_take_what_a_fixed_length_takes(topology, most):
-    """A run of 8 flits with a choice of the length takes the cycles of a fixed length of 8 and the
-    set-up cycles.
-    """
+    """A run of 8 flits of any length takes the cycles of fixed length 8 and the set-up cycles."""
     table = tf.plan(topology, "reduce-scatter", algorithm="matching")
     program = tf.compile(table, max_flits=most)
     fixed = tf.compile(table, flits=8)
@@ -116,9 +114,7 @@ CASES = [
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "options", "most"), CASES)
 def test_pieces_are_the_cycles_of_every_length(topology, collective, algorithm, options, most):
-    """The last piece that begins at or below the length of a block gives the cycles of every
-    length.
-    """
+    """The last piece that begins at or below the flits of a block gives the cycles of a run."""
     schedule = tf.plan(topology, collective, algorithm=algorithm, **options)
     program = tf.compile(schedule, max_flits=most)
     for length in range(1, most + 1):

@@ -1,6 +1,4 @@
-"""Sums around Hamiltonian cycles: words, cycles, hardware, and the choices at the start of a
-run.
-"""
+"""Sums around Hamiltonian cycles: words, cycles, hardware, and the choices of a run."""
 
 from dataclasses import replace
 

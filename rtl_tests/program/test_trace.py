@@ -1,6 +1,4 @@
-"""Traces against the hardware: every flit is on the link into its node in the cycle of the
-trace.
-"""
+"""Traces against the hardware: every flit is on the link to its node in the cycle of the trace."""
 
 import json
 
@@ -35,9 +33,7 @@ CASES = [
 
 
 def links(fabric, messages, mode=None):
-    """Return the words on each node's out-ports after each clock edge of a run, from its start
-    on.
-    """
+    """Return the words on each node's out-ports after each clock edge of a run."""
     engine = AmaranthEngine(fabric, gated=False)
     design, width, seen = engine.design, fabric.width, []
     mask = (1 << width) - 1
@@ -140,9 +136,7 @@ def test_file(tmp_path):
 
 
 def test_file_of_several_collectives(tmp_path):
-    """A trace of several collectives holds them one after another, each headed by its mode
-    number.
-    """
+    """A trace of several collectives holds one after another, headed by its mode number."""
     plans = [tf.plan("2x3", name) for name in ("allgather", "alltoall")]
     program = tf.compile(plans, max_flits=4)
     write_trace(program, tmp_path / "trace.jsonl")

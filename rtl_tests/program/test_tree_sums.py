@@ -78,9 +78,7 @@ def test_hardware_adds_as_the_program(root):
 
 @pytest.mark.parametrize("topology", [pytest.param("3x3", marks=pytest.mark.long), "2x3"])
 def test_hardware_adds_everywhere(topology):
-    """The hardware of an all-reduce delivers every word in the predicted cycles, by host port and
-    streams.
-    """
+    """Hardware of an all-reduce delivers every word in its cycles, by host port and streams."""
     schedule = tf.plan(topology, "allreduce", algorithm="spanning-tree")
     for lengths in ({"flits": 5}, {"max_flits": 6, "operators": ["add", "min"]}):
         for top in ("host", "stream"):
@@ -144,9 +142,7 @@ def test_what_is_no_tree():
 
 
 def test_what_are_no_trees_of_an_allreduce():
-    """An incomplete all-reduce, one with a repeated transfer, and one by shares are not recognised
-    as trees.
-    """
+    """Incomplete all-reduces, repeated transfers and shares are not recognised as trees."""
     schedule = tf.plan("3x3", "allreduce", algorithm="spanning-tree")
     assert isinstance(schedule, tf.Rounds)
     found = find_sum_trees(schedule)

@@ -5,7 +5,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _folder_of_its_own(tmp_path, monkeypatch):
-    """Run each test in a folder of its own, because a refuted proof writes its waves to the working
-    folder.
-    """
+    """Run each test in its own folder, because a refuted proof writes waves to that folder."""
     monkeypatch.chdir(tmp_path)

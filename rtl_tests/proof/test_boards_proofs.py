@@ -28,9 +28,7 @@ pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 
 @cache
 def pair():
-    """Return a system of two boards with one node each, for messages of up to two flits, and its
-    design.
-    """
+    """Return a system of two one-node boards for messages of up to two flits, and its design."""
     system = board_system((2,), "2", 8, max_flits=2)
     return system, emit_boards(system)
 

@@ -215,9 +215,7 @@ def test_a_link_that_is_late_is_refuted():
 
 
 def test_a_write_to_an_unknown_address_is_one_to_all_that_it_can_be():
-    """A write to an unknown address makes every word unknown that it may have changed, and keeps
-    the others.
-    """
+    """A write to an unknown address makes every word unknown that it may have changed."""
     ram = Ram(4, 1, "", [([6, 7], [8])], [([2, 3], [4], [5])], collides=False)
     inputs = {"at": [2, 3], "data": [4], "enable": [5], "asked": [6, 7]}
     program = GateProgram(GateModule("memory", inputs, {"word": [8]}, rams=[ram]), {"word": [0]})

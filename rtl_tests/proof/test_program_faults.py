@@ -1,6 +1,4 @@
-"""Faults in the program are refuted, with waves of a run. For faults in the hardware see
-`test_mutants.py`.
-"""
+"""Faults in the program are refuted, with waves. For faults in hardware see `test_mutants.py`."""
 
 from dataclasses import replace
 

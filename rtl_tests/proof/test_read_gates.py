@@ -16,9 +16,7 @@ def test_products_of_addresses_become_gates():
 
 
 def test_instances_that_nothing_needs_are_not_missed():
-    """Words are checked alike with and without the instances that Yosys removes because nothing
-    reads them.
-    """
+    """Words are checked alike without the instances that Yosys removes as unused."""
     fabric = tf.Fabric(tf.compile(tf.plan("2x3", "alltoall")), width=2)
     text = read_gates(tf.emit(fabric), fabric.netlist.roles)
     merges = {instance.name for instance in fabric.netlist.instances_with_role(Role.READ_TREE)}

@@ -20,9 +20,7 @@ def harnesses(kind, fabric=None):
 
 @pytest.mark.parametrize("module", ["loader", "unloader"])
 def test_both_ends_of_three_modes_are_proved(module):
-    """Loader and unloader of three modes are proved. A fourth mode, which the bits could encode, is
-    excluded.
-    """
+    """Loader and unloader of three modes are proved; a fourth encodable mode is excluded."""
     assert prove_harness(harnesses("barriers")[module], Cache()).failed is None
 
 

@@ -56,9 +56,7 @@ def test_names_are_inferred_by_the_tracer():
 
 
 def test_names_are_inferred_again_after_the_last_of_several_blocks():
-    """Name inference returns after the last of several overlapping blocks, in whichever order they
-    end.
-    """
+    """Names are inferred again after the last of several overlapping blocks ends."""
     first, second = no_inferred_names(), no_inferred_names()
     first.__enter__()
     second.__enter__()

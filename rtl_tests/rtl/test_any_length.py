@@ -14,9 +14,7 @@ WIDTH = 9
 
 
 def test_first_step_in_which_nothing_moves():
-    """A schedule whose first step is empty runs alone, and before or after a mode that begins at
-    once.
-    """
+    """A schedule whose first step is empty runs alone, and next to a mode that begins at once."""
     at_once = tf.plan("4", "gather")
     nothing = tf.plan("4", "reduce", latency=3).transfers[1]
     assert not len(nothing)
@@ -30,9 +28,7 @@ def test_first_step_in_which_nothing_moves():
 
 
 def test_jobs_by_default():
-    """Default jobs cover one flit, the longest message, lengths between them, and every root of a
-    small torus.
-    """
+    """Default jobs cover the shortest and longest message, lengths between, and every root."""
     fabric = build_fabric("2x3", "broadcast:max-flow", max_flits=4, root="any")
     jobs = default_jobs(fabric.program)
     assert {job.length for job in jobs} == {1, 2, 3, 4}

@@ -23,9 +23,7 @@ def jobs_of(fabric):
 
 
 def test_words_are_put_into_rows_beside_the_port():
-    """The compiled engine writes some words directly into rows, also when flits are wider than
-    numpy's integers.
-    """
+    """The compiled engine writes some words directly into rows, even with 40-bit flits."""
     fabric = build_fabric("4x4", "alltoall", beat=2, width=40, max_flits=8)
     report = tf.simulate(fabric, engine="compiled", jobs=jobs_of(fabric))
     assert report.passed

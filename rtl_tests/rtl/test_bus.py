@@ -180,9 +180,7 @@ def test_windows_have_room_for_every_mode(names):
 
 
 def test_registers_are_words_and_their_fields_ports():
-    """Register 0 identifies the fabric, registers do not overlap, and their fields are named after
-    ports.
-    """
+    """Register 0 identifies the fabric, registers do not overlap, and fields name their ports."""
     offsets = [register.offset for register in ALL_REGISTERS]
     assert offsets[0] == 0
     assert offsets == sorted({offset & ~3 for offset in offsets})

@@ -1,6 +1,4 @@
-"""Bursts of AXI4 in Amaranth's simulator: random bursts, bursts at full rate, and bursts as runs
-begin.
-"""
+"""AXI4 bursts in Amaranth's simulator: random, at full rate, and while runs begin."""
 
 import random
 
@@ -207,9 +205,7 @@ def test_many_bursts(width, seed):
 
 
 async def full_rate(bench):
-    """Play three bursts of writes and three of reads without gaps; return the cycles of their
-    beats.
-    """
+    """Play three write and three read bursts without gaps; return the cycles of their beats."""
     sent, received = bench.map.windows
     wide, ctx, taken = bench.map.flit_bytes, bench.ctx, []
     size = wide.bit_length() - 1
@@ -249,9 +245,7 @@ def test_a_beat_passes_in_every_cycle():
 
 
 async def answers_late(bench):
-    """Play bursts of a master that takes answers only after its last request; return their
-    numbers.
-    """
+    """Play bursts of a master that takes answers after its last request; count the bursts."""
     sent, received = bench.map.windows
     size, full = bench.map.flit_bytes.bit_length() - 1, bench.map.flit_bytes
     bench.ctx.set(bench.dut.s_axi_wvalid, 1)
@@ -317,16 +311,12 @@ async def refused_first(bench):
 
 @pytest.mark.parametrize("width", [16, 32, 100])
 def test_the_response_to_a_write_does_not_depend_on_the_one_before(width):
-    """A stray byte before, behind or in the other window, or a partial flit, does not change the
-    next response.
-    """
+    """A stray byte outside the window or a partial flit does not change the next response."""
     assert simulate(*windows_of(width), refused_first) == [(0, k) for k in range(1, 6)]
 
 
 async def starts_at_random(bench, count=200):
-    """Write flits while runs start, and check that each response says whether the flits were
-    written.
-    """
+    """Write flits while runs start; each response must say whether the flits were written."""
     sent, wide, generator = bench.map.windows[0], bench.map.flit_bytes, bench.random
     tick, said, left = bench.tick, set(), 0
 

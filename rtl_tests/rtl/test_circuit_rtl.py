@@ -123,9 +123,7 @@ def test_arranged_messages_never_meet(data):
 
 
 def test_messages_that_cannot_be_arranged():
-    """The order stays if two injection ports always need the same memory. That memory is then
-    copied.
-    """
+    """If two injection ports always need one memory, the order stays and the memory is copied."""
     locations = {block: Location(0, block) for block in range(4)}
     assert arrange_messages([[0, 1], [2, 3]], locations) == [[0, 1], [2, 3]]
 
@@ -188,9 +186,7 @@ def test_simulate_command_with_any_root(capsys):
     ],
 )
 def test_cost_formula(selection, flits):
-    """The papers' cost formula with the constants of the hardware gives the cycles, term by
-    term.
-    """
+    """The papers' cost formula with the hardware's constants gives the cycles, term by term."""
     program = program_of(*selection, flits=flits)
     cost, paper = program.form.cost, schedule_cost(program.schedule)
     assert cost.cycles == program.cycles()

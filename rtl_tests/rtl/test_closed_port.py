@@ -1,6 +1,4 @@
-"""Host writes that are refused: past the words of a mode, together with a start, and during a
-run.
-"""
+"""Refused host writes: past the words of a mode, together with a start, and during a run."""
 
 import numpy as np
 import pytest
@@ -56,9 +54,7 @@ class Port:
         return sum(grouped[..., k] << WIDTH * k for k in range(beat)).tolist()
 
     def start(self, mode, **also):
-        """Start a run of the longest messages; `also` holds further inputs in the cycle of the
-        start.
-        """
+        """Start a run of the longest messages; `also` has further inputs for that cycle."""
         program = self.fabric.program
         chosen = {"length": program.flits} if program.any_length else {}
         if len(program.modes) > 1:
@@ -129,9 +125,7 @@ def test_a_write_past_the_words_of_a_mode_leaves_its_messages(
 def test_a_write_with_a_start_or_in_a_run_changes_nothing(
     topology, collectives, options, beat, tmp_path
 ):
-    """Writes during a start or a run change no memory, as a second run with the same messages
-    shows.
-    """
+    """Writes during a start or a run change no memory, as a second run shows."""
     fabric = build_fabric(topology, collectives, beat=beat, **options)
     port, asked, rng = Port(fabric), [], np.random.default_rng(7)
     for mode, layout in enumerate(fabric.layouts):

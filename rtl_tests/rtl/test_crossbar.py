@@ -90,9 +90,7 @@ def test_branch_that_idles_passes_nothing(count):
     list(enumerate([0, 1, 2, 2, 3, 3, 4, 5, 5, 6, 6, 7, 7, 8, 9, 10, 11, 11], 1)),
 )
 def test_cost_is_half_a_lut_an_input(inputs, luts):
-    """An out-port of k inputs costs ceil(k / 2) LUTs a bit, and up to two more from eight inputs
-    on.
-    """
+    """An out-port of k inputs costs ceil(k / 2) LUTs a bit, from eight inputs on up to two more."""
     assert branched_lut_count(inputs) == luts
     # For a single out-port, the plan is a plain cascade if that takes fewer LUTs.
     assert needs_branches([inputs], inputs - 1) == [luts <= lut_count(inputs)]

@@ -39,9 +39,7 @@ ALONE = ("allgather", {})
     ],
 )
 def test_each_form_is_carried_out(modes, options):
-    """Every word is right at lengths where forms begin and end, and runs take the predicted
-    cycles.
-    """
+    """Words and cycles are right at the lengths where forms begin and end."""
     fabric = engine_of(*modes, **options)
     assert any(mode.has_several_ranges for mode in fabric.program.modes)
     jobs = [job for job in default_jobs(fabric.program) if job.root in (None, 5)]

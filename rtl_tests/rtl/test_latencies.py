@@ -1,6 +1,4 @@
-"""Latency constants of `timing.py`: each is checked against the hardware, for control and for
-addresses.
-"""
+"""Latency constants of `timing.py` agree with the hardware, for control and for addresses."""
 
 import re
 import shutil
@@ -35,9 +33,7 @@ print(tf.simulate(stream).words_wrong, program.timing.drain_cycles)
 
 
 def outcome(folder, **constants):
-    """Run the check with changed constants of timing; return its output lines and the last line of
-    its errors.
-    """
+    """Run the check with other constants; return its output and the last line of its errors."""
     shutil.copytree(PACKAGE, folder / "torusfabric", ignore=shutil.ignore_patterns("__pycache__"))
     timing = folder / "torusfabric/program/timing.py"
     text = timing.read_text(encoding="utf-8")
@@ -86,9 +82,7 @@ CASES = [
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), CASES)
 def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, options):
-    """Instances at a node read only nets of nodes, of the control stage of their group, or of the
-    root unit.
-    """
+    """Instances at a node read only from nodes, the control stage of their group, or root units."""
     fabric = fabric_of(topology, collective, algorithm, **options)
     netlist = fabric.netlist
     distribution = Distribution(netlist, fabric.nodes)
@@ -108,9 +102,7 @@ def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, op
     [("2x3", "allgather", "redistribute"), ("3", "gather", "matching")],
 )
 def test_tables_of_nodes(topology, collective, algorithm, monkeypatch):
-    """Large tables have a row for each variant and offset, and cost one more subtraction of two
-    cycles.
-    """
+    """Large tables have a row for each variant and offset, and cost two more cycles to subtract."""
     latencies = []
     for most in (4096, 0):
         monkeypatch.setattr(address_map, "MOST_DIRECT_ENTRIES", most)

@@ -1,6 +1,4 @@
-"""Fabrics with loaded tables: images of other collectives, on links of several latencies and behind
-buses.
-"""
+"""Fabrics with loaded tables: other images, links of several latencies, buses, proofs."""
 
 import re
 import subprocess
@@ -260,9 +258,7 @@ endmodule
 
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 def test_text(tmp_path):
-    """The emitted Verilog starts with its built-in image, refuses a torn image, and runs a loaded
-    one.
-    """
+    """Emitted Verilog starts with its built-in image, refuses a torn one, and runs a loaded one."""
     plans = [quickest("3", name, flits=1) for name in ("allgather", "alltoall")]
     fabric = tf.Fabric(tf.compile(plans[0], max_flits=1), width=8, tables="ram")
     image = tf.image(fabric, plans[1])
@@ -285,9 +281,7 @@ def test_text(tmp_path):
 
 @pytest.mark.parametrize(("bus", "master"), MASTERS.items())
 def test_bus(bus, master):
-    """An image is loaded through a bus window; a torn image refuses starts and a whole one accepts
-    them.
-    """
+    """An image is loaded through a bus window; starts fail after a torn image."""
     plans = [quickest("3", name, flits=1) for name in ("allgather", "alltoall")]
     fabric = tf.Fabric(tf.compile(plans[0], max_flits=1), width=8, tables="ram", bus=bus)
     image, facts = tf.image(fabric, plans[1]), fabric.register_map

@@ -39,9 +39,7 @@ def compiled(topology, names, flits, **options):
 
 
 def jobs_of(fabric):
-    """Return runs of each mode: the longest messages, one flit, and lengths that end within a
-    beat.
-    """
+    """Return runs of each mode: the longest, one flit, and lengths that end within a beat."""
     program, most = fabric.program, fabric.flits
     return [
         tf.Job(

@@ -151,9 +151,7 @@ def test_proof():
 
 
 def test_what_does_not_fit():
-    """A fabric with a fixed root refuses an image of any root, and a full fabric refuses further
-    forms.
-    """
+    """A fabric with a fixed root refuses an image of any root, and a full one further forms."""
     plan = tf.plan("5", "broadcast", trees=1)
     fabric = tf.Fabric(tf.compile(plan, max_flits=FLITS), tables="ram")
     with pytest.raises(InputError, match="The root of this fabric is fixed"):

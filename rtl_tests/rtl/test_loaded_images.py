@@ -1,6 +1,4 @@
-"""Requirements of an image: made for its fabric, complete, with its schedules, and not too
-large.
-"""
+"""Requirements of an image: for its fabric, complete, with schedules, and not too large."""
 
 import json
 import zlib
@@ -134,9 +132,7 @@ def test_a_frame_has_room_for_what_it_is_made_of():
 
 
 def test_what_readers_cannot_read():
-    """A room whose readers have only the inputs of built-in collectives refuses schedules that need
-    others.
-    """
+    """A room whose readers have the inputs of built-in collectives refuses other schedules."""
     forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
     room = room_for([form.program for form in forms], rows=64, depth=16, inputs=[])
     room = room.with_facts(words=64)

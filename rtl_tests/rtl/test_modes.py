@@ -1,6 +1,4 @@
-"""Engines with several collectives: the hardware equals the executed program in words and
-cycles.
-"""
+"""Engines: the hardware equals the executed program in words and cycles, in any order."""
 
 from itertools import pairwise
 

@@ -1,6 +1,4 @@
-"""Fabrics whose runs choose an operator: the hardware equals the executed program for every
-operator.
-"""
+"""Fabrics whose runs choose an operator: the hardware equals the executed program."""
 
 import json
 from dataclasses import replace

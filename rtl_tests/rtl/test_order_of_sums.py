@@ -182,9 +182,7 @@ def test_the_tree_of_the_documentation(count: int) -> None:
 
 @pytest.mark.parametrize("leaves", [2, 3, 5, 8])
 def test_the_middle_of_a_star_adds_in_a_tree(leaves: int) -> None:
-    """The middle of a star adds its own word first, then those of the leaves in the order of its
-    memories.
-    """
+    """The middle of a star adds its own word first, then the leaves in the order of memories."""
     program = compiled(star(leaves), "reduce", flits=400)
     words = np.random.default_rng(leaves).integers(0, 2 * TOP, (leaves + 1, 400), np.uint64)
     (readers,) = program.loop.sources.injections

@@ -11,9 +11,7 @@ from torusfabric.rtl.inventory import Origins, tag_cost
 
 
 def rom_bits_in_text(module):
-    """Return the bits of all memories in the RTLIL of a host, except those that divide an
-    address.
-    """
+    """Return the memory bits in the RTLIL of a host, without memories that divide an address."""
     text = rtlil.convert(module, emit_src=False)
     lines = [line.split() for line in text.splitlines() if line.lstrip().startswith("memory ")]
     known = [line for line in lines if not line[5].startswith(("\\read_", "\\write_"))]
@@ -21,9 +19,7 @@ def rom_bits_in_text(module):
 
 
 def test_four_by_four():
-    """The costs on 4x4 equal a count by hand: the columns of the two ROMs, and 4 tag bits on 64
-    arcs.
-    """
+    """Costs on 4x4 equal a count by hand: columns of two ROMs, and 4 tag bits on 64 arcs."""
     origins = fabric_of("4x4", "allgather", "hamiltonian").origins
     # Bits for each node: its positions on two cycles of 16, and the in-port of each of four routes.
     # Bits for each origin: the positions again. Bits for each distance: one for a node's own block,
@@ -81,9 +77,7 @@ def test_positions_are_cheaper_than_tags(topology, algorithm):
 
 
 def test_tags_by_crossbar_inputs():
-    """Each crossbar input beyond the first costs a multiplexer a tag bit; a single origin needs no
-    tag.
-    """
+    """Each crossbar input after the first costs a multiplexer a tag bit; one origin costs none."""
     # A ring of 5: every out-port is fed from its node and then from one in-port.
     assert tag_cost(program_of("5", "allgather", "hamiltonian")) == (3 * 10, 3 * 10)
     # A ring of 3 has one step, in which every out-port is fed from its node.

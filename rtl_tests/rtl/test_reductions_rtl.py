@@ -36,9 +36,7 @@ ROOTED = [
 @pytest.mark.parametrize("collective", ["reduce-scatter", "allreduce"])
 @pytest.mark.parametrize("flits", [1, 3, 8])
 def test_timing(topology, collective, flits):
-    """No link carries two words at once, sums leave once complete, and arrivals of one sum come in
-    different cycles.
-    """
+    """No link carries two words at once, and sums leave once complete, added one at a time."""
     table = plan(topology, collective, "matching")
     transfers = TableTransfers(table)
     timings = [(plan_by_step(transfers, table.round_count, flits), flits)]

@@ -37,9 +37,7 @@ async def write(driver, words, rng):
 
 @pytest.mark.parametrize(("topology", "names", "options"), few(4, FABRICS))
 def test_a_run_begins_when_the_last_word_is_there(topology, names, options):
-    """A run is busy from its start on, and takes the predicted cycles once the last write is
-    stored.
-    """
+    """A run is busy from its start on, and begins once the last write is stored."""
     fabric = build_fabric(topology, names, **options)
     program, hold, rng = fabric.program, fabric.hold, np.random.default_rng(3)
     jobs = choose_jobs(program)[: 2 * len(program.modes)]

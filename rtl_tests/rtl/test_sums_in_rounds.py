@@ -55,17 +55,13 @@ def test_halving_and_doubling(tmp_path, flits):
     ),
 )
 def test_tables_as_rounds(topology, kind, options):
-    """Tables listed as rounds run with any length, several operators, and blocks that do not fill a
-    message.
-    """
+    """Tables listed as rounds run with any length, several operators, and partial blocks."""
     schedule = in_rounds(tf.plan(topology, kind, algorithm="matching"))
     assert tf.simulate(tf.Fabric(tf.compile(schedule, **options), width=8)).passed
 
 
 def along_trees(torus, chunks, random):
-    """Return an all-reduce file of each chunk along a random tree, up to its root and down
-    again.
-    """
+    """Return an all-reduce of each chunk along a random tree, up to its root and down again."""
     program = generators.Program("trees", "allreduce", torus.nodes, chunks)
     for chunk in range(chunks):
         reached, links = [random.randrange(torus.nodes)], []

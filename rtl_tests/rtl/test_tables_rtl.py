@@ -92,9 +92,7 @@ def test_bufferless_router_has_no_memory(topology, flits):
 
 @pytest.mark.parametrize(("flits", "inputs"), [(3, 4), (8, 4)])
 def test_long_blocks_need_no_bypass(flits, inputs):
-    """From three flits a block on, words wait in memory, and an out-port of a 2-D torus has at most
-    four inputs.
-    """
+    """From three flits a block on, words wait in memory, and an out-port has at most 4 inputs."""
     loop = program_of("5x5", "allgather", "necklace", flits=flits).loop
     assert loop.order is Order.ROW
     assert loop.sources.delayed == ()

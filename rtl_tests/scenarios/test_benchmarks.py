@@ -15,9 +15,7 @@ from torusfabric.errors import InputError
 
 
 def test_verdicts():
-    """Counts have no noise and clocks have a tenth. A figure that is no longer measured is a
-    failure.
-    """
+    """Counts have no noise, clocks have a tenth, and a figure that is missing is a failure."""
     measured = {"a": 10, "b": 10, "c": 10, "d": 10}
     kept = {"a": 10, "b": 9, "c": 11, "e": 4}
     found = benchmarks.figures("cycles", measured, kept)
@@ -100,9 +98,7 @@ def test_a_fault_in_what_is_kept_is_reported(tmp_path, monkeypatch, capsys):
 
 
 def test_what_is_kept_is_of_these_cases():
-    """The kept file has all 240 cycle counts and all fabrics, and no count is below its cycle
-    limit.
-    """
+    """The kept file has 240 cycle counts and all fabrics, and no count is below its limit."""
     kept, limits = benchmarks.read_kept(benchmarks.KEPT), benchmark_counts.limits()
     assert kept["cycles"].keys() == limits.keys()
     assert len(limits) == 240
@@ -123,9 +119,7 @@ def test_what_is_kept_is_of_these_cases():
     ],
 )
 def test_seconds_are_compared_pair_by_pair(here, there, worse):
-    """A command is worse if it is slower beyond noise in most pairs, or fails where the other
-    commit succeeds.
-    """
+    """A command is worse if it is slower in most pairs, or fails only in this commit."""
     found = benchmark_times.compared(Timed("commands", "--help"), here, there)
     assert found.worse == worse
     assert benchmarks.failed([], [found]) == worse

@@ -85,9 +85,7 @@ SELECTED = ("2", "3", "5", "2x2", "2x3", "3x2", "2x5", "3x4", "2x2x2", "2x3x2", 
 
 @st.composite
 def fabrics(draw):
-    """A random fabric: topology, collective, root, length, operator and width, by the best
-    algorithm.
-    """
+    """A random fabric: topology, collective, root, length, operator and width."""
     name = draw(st.sampled_from(SELECTED))
     topology, kind = tf.parse_topology(name), draw(st.sampled_from(sorted(COLLECTIVES)))
     grouped = "x" in name and draw(st.booleans())

@@ -86,9 +86,7 @@ def test_jacobi_computes_what_numpy_computes(jacobi, way, cycles):
 
 
 def test_it_takes_the_predicted_cycles_in_hardware(jacobi, monkeypatch):
-    """The simulation takes the predicted cycles on 2x2, where both ports of an axis lead to the
-    same neighbour.
-    """
+    """A 2x2 simulation takes the predicted cycles, though both ports of an axis reach one node."""
     monkeypatch.setattr(jacobi, "TORUS", (2, 2))
     iteration = jacobi.Iteration("exchange")
     squares, heat = np.arange(64).reshape(4, 4, 4), np.zeros((4, 4, 4), int)

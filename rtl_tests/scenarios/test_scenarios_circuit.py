@@ -79,9 +79,7 @@ def test_circuit_gossip_of_40_million_nodes():
 
 @pytest.mark.long
 def test_circuit_broadcast():
-    """The script prints bound, theorem and both plans, and simulated cycles equal the
-    prediction.
-    """
+    """The script prints bound, theorem and both plans, with simulated cycles as predicted."""
     text = output("circuit_broadcast.py", "4x6", "10x50", "3x3x3", "--largest", "24")
     rows = {tuple(line.split()[:2]): line.split(None, 6)[2:] for line in text.splitlines()[1:-2]}
     assert len(rows) == 4 + 4 + 6
@@ -107,9 +105,7 @@ def test_refusals():
 
 @pytest.mark.long
 def test_tables_and_figures(tmp_path):
-    """The script prints Table I and the steps, and writes five pictures that an XML parser
-    reads.
-    """
+    """The script prints Table I and the steps, and writes five pictures in valid XML."""
     text = output("oblivious_gossip.py", "--largest", "9", "-o", str(tmp_path / "figures"))
     assert "14 of 54 entries differ, all of them for d = 3" in text
     rows = {

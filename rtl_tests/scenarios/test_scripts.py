@@ -118,9 +118,7 @@ def test_tables_are_whole():
 
 
 def test_interval_of_a_median():
-    """The bounds of a median are measured values: the extremes of few, and values near the middle
-    of many.
-    """
+    """Bounds of a median are measured values: the extremes of few, or values near the middle."""
     assert targets.interval([]) == [None, None]
     assert targets.interval([7.0]) == [7.0, 7.0]
     assert targets.interval(list(range(15, -1, -1))) == [3, 12]

@@ -35,9 +35,7 @@ def injected_along(pattern, flows, flow):
 
 
 def assert_flows_match_the_rounds(pattern):
-    """Check each arc's block in each step by the rounds and by the rule in the docstring of
-    `Flows`.
-    """
+    """Check each arc's block in each step by the rounds and by the docstring of `Flows`."""
     flows, shape = Flows.from_pattern(pattern), pattern.feed.shape
     node, port = pattern.topology.feeding(pattern.feed)
     feeder = (node * shape[1] + port).ravel()

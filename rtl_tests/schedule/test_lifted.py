@@ -42,9 +42,7 @@ def as_rounds(schedule):
 
 @every_case
 def test_every_group_does_what_one_does(case):
-    """A lifted schedule takes the rounds and cycles of one group, and the transfers of all
-    groups.
-    """
+    """A lifted schedule has the rounds and cycles of one group, and the transfers of all."""
     schedule = planned(case)
     groups = schedule.blocks.groups
     alone = tf.plan(groups.group_topology, case[1].split("@")[0], algorithm=case[2], root=case[3])
@@ -149,9 +147,7 @@ def test_paths_that_leave_a_group():
 
 @pytest.mark.parametrize("kind", ["allgather", "alltoall", "allreduce", "reduce-scatter"])
 def test_one_group_stands_still(kind):
-    """The checker names the block that an idle group lacks, though all other groups do their
-    part.
-    """
+    """The checker names the block that an idle group lacks, though other groups have theirs."""
     schedule = as_rounds(tf.plan("3x4", f"{kind}@1"))
     groups = schedule.blocks.groups
 
@@ -167,9 +163,7 @@ def test_one_group_stands_still(kind):
 
 
 def test_block_of_another_group():
-    """A block number means a block of the sender's group, which must have arrived there before it
-    is sent.
-    """
+    """A block number means a block of the sender's group, which must have arrived there."""
     schedule = as_rounds(tf.plan("3x4", "allgather@1", algorithm="hamiltonian"))
     first, *others = schedule.transfers
     ids = first.listed.ids.copy()
@@ -202,9 +196,7 @@ def test_root_outside_its_group(collective, message):
 
 
 def test_broken_links_are_avoided_in_every_group():
-    """A link that is broken in one group is avoided in all groups; broken links between groups do
-    not matter.
-    """
+    """A link broken in one group is avoided in all groups; links between groups do not matter."""
     schedule = tf.plan("3x5", "broadcast@1", broken_links=((6, 2), (6, 0)))
     assert tf.plan("4x4", "allgather@1", broken_links=((3, 0),)).algorithm == "necklace"
     port = schedule.topology.port("+1")

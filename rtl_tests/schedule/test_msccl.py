@@ -226,9 +226,7 @@ def test_chunks_of_gpus_will_do(tmp_path):
 
 
 def test_other_types_and_scratch(tmp_path):
-    """Sums through the scratch buffer, sums of several chunks, and the types cpy, re and nop are
-    read.
-    """
+    """Sums through scratch buffers or of several chunks, and the types cpy, re and nop are read."""
     program = generators.Program("pairs", "allreduce", 2, 2, in_place=False)
     for rank in range(2):
         other, mine, theirs = 1 - rank, rank, 1 - rank
@@ -295,9 +293,7 @@ def test_sums_are_moved(tmp_path):
 
 @pytest.mark.parametrize(("topology", "chunks"), [("2x2", 3), ("2x2", 4), ("cube:3", 1)])
 def test_sums_are_copied(tmp_path, topology, chunks):
-    """In an all-reduce, nodes that keep their sums and send earlier states of them are imported and
-    built.
-    """
+    """All-reduces whose nodes keep their sums and send earlier ones are imported and built."""
     path, network = tmp_path / "file.xml", tf.parse_topology(topology)
     path.write_text(generators.doubling_exchange(network.nodes, chunks))
     assert read_dataflow(path).kept

@@ -135,9 +135,7 @@ def test_two_ranks_that_swap_take_one_step(tmp_path):
 
 
 def test_sums_that_are_replaced_are_no_table(tmp_path):
-    """Replaced sums make rounds, because nodes of a table only add and would add a swapped result
-    twice.
-    """
+    """Replaced sums make rounds: nodes of a table would add a swapped result twice."""
     program = generators.Program("again", "allreduce", 2, 1, guarded=True)
     for type_ in ("rrc", "r"):
         for rank in range(2):
@@ -160,9 +158,7 @@ def test_nodes_of_a_graph_are_no_table(tmp_path):
 
 
 def damaged(schedule, random):
-    """Return a schedule with one fault: a lost transfer, another chunk, another passed word, or a
-    moved round.
-    """
+    """Return a schedule with a lost transfer, a wrong chunk or passed word, or a moved round."""
     number = random.choice([k for k, t in enumerate(schedule.transfers) if len(t)])
     transfers = schedule.transfers[number]
     payload, at = transfers.payload, random.randrange(len(transfers))

@@ -39,9 +39,7 @@ def selections():
 
 
 def differences(a, b, path="program"):
-    """List the paths at which two values differ, except for the schedules that they were made
-    of.
-    """
+    """List the paths at which two values differ, except for their schedules."""
     if isinstance(a, np.ndarray):
         return [] if np.array_equal(a, b) else [path]
     if hasattr(a, "__dataclass_fields__"):
@@ -155,9 +153,7 @@ def test_one_transfer_less_is_irregular():
 
 @pytest.mark.parametrize("twice", [1, 3])
 def test_a_word_that_is_sent_twice_is_irregular(twice):
-    """A word that is sent twice stays in rounds, so that the checker finds the arc that is used
-    twice.
-    """
+    """A word that is sent twice stays in rounds, for the checker to refuse."""
     table = tf.plan("3", "allreduce", algorithm="ring-exchange", chunks=1)
     (sent,) = table.rounds()
     again = sent.of(np.append(np.arange(len(sent)), np.arange(6)[: 2 * twice : 2]))
@@ -175,9 +171,7 @@ def test_circuits_stay_in_rounds():
 
 
 def test_groups_are_numbered_by_their_first_blocks():
-    """Groups of blocks are numbered by their first blocks, whatever their labels, and lists become
-    such groups.
-    """
+    """Groups of blocks are numbered by their first blocks, and lists become such groups."""
 
     def group(labels, wanted):
         return Grouped(np.array(labels), np.array(wanted))

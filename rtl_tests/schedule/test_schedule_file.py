@@ -59,9 +59,7 @@ def ids(schedule: Rounds, number: int) -> list[int]:
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.algorithm + str(s.collective))
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz", "plain"])
 def test_round_trip(schedule, name, tmp_path):
-    """A schedule that is read equals the written one, and the check gives the same report or
-    fault.
-    """
+    """A schedule that is read equals the written one, with the same report or fault."""
     save(schedule, tmp_path / name)
     again = load(tmp_path / name)
     for field in ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex"):
@@ -81,9 +79,7 @@ def outcome(schedule):
 
 
 def test_digests_tell_schedules_apart():
-    """Schedules that differ in one field have different digests, and equal schedules have equal
-    digests.
-    """
+    """Different schedules have different digests, and equal schedules have equal digests."""
     others = {
         "topology": Torus([2, 3]), "collective": Collective("broadcast"), "algorithm": "other",
         "switching": Switching.CIRCUIT, "ports": 1, "steps": 2, "feed": np.zeros((6, 2), int),
@@ -109,9 +105,7 @@ def test_bytes_are_reproducible(name, tmp_path):
 
 
 def test_the_format(tmp_path):
-    """A file has the documented form, with one line for each round, and no entry for full
-    duplex.
-    """
+    """A file has the documented form, one line for each round, without full duplex."""
     save(explicit((3, 3), Collective("broadcast", 4), moves([4], [[0, 2]])), tmp_path / "x")
     assert (tmp_path / "x").read_text() == (
         '{"format": "torusfabric-schedule", "version": 1, "topology": {"kind": "torus", "sides": '
@@ -216,9 +210,7 @@ def test_many_contributions_are_named_as_sums(kind, algorithm, monkeypatch, tmp_
 
 
 def test_sums_that_are_not_whole_stay_listed(monkeypatch, tmp_path):
-    """A partial sum stays listed, because an entry for the whole sum would make a wrong schedule
-    right.
-    """
+    """A partial sum stays listed: an entry for the whole sum would hide a wrong schedule."""
     monkeypatch.setattr(writing, "MOST_LISTED", 0)
     four = {"kind": "torus", "sides": [4]}
     rounds = [[{"path": [2, 1], "blocks": [[2, 0]]}], [{"path": [1, 0], "blocks": [[2, 0]]}]]

@@ -268,9 +268,7 @@ def test_a_start_waits_for_as_long_as_is_said():
 
 
 def test_a_start_ends_on_all_boards_when_one_of_them_is_reset():
-    """A reset of one board ends a start on all boards, and the neighbours of the reset board name
-    it.
-    """
+    """A reset of one board ends a start on all boards, and its neighbours name that board."""
     system = made((4,), "4", 14)
     with Reset(system, seed=1) as boards:
         boards.choose(tf.Job(length=1))

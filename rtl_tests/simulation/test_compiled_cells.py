@@ -19,9 +19,7 @@ pytestmark = pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler"
 
 
 def stepped(make, given):
-    """Return the output of a module after each edge, computed by the compiled engine from the given
-    inputs.
-    """
+    """Return the output of a module after each edge in the compiled engine."""
     leaf, build = make(), NetlistBuilder()
     widths = {name: each.shape for name, each in leaf.signature.members.items()}
     shown = widths.pop("shown")
@@ -102,9 +100,7 @@ def _made(a, b):
 
 
 def _stored(m, a, b):
-    """Yield words read from memories with fewer words than addresses, without and with a
-    register.
-    """
+    """Yield words read from memories that have fewer words than addresses."""
     for transparent in (False, True):
         memory = Memory(shape=len(a), depth=5, init=[3, 1, 4])
         m.submodules += memory

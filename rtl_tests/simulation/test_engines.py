@@ -280,9 +280,7 @@ def test_throughput_of_jobs_counts_their_lengths(collective):
     ),
 )
 def test_throughput_stays_below_its_bound(selection):
-    """Throughput stays below its bound, also if messages are cut and follow each other within a
-    step.
-    """
+    """Throughput stays below its bound, also for messages that are cut within a step."""
     fabric = fabric_of("4x4", *selection.split(":"), flits=64)
     found, most = mean_throughput(fabric, fabric.predicted_cycles, 64), throughput_bound(fabric)
     assert 0.1 * most < found <= most

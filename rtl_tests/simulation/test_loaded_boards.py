@@ -58,9 +58,7 @@ def test_runs(case):
 
 
 def test_images(pair):
-    """Both boards have one netlist, and each keeps the tables of its own nodes from the common
-    image.
-    """
+    """Both boards have one netlist and take the same image, each for its own nodes."""
     system, _ = pair
     assert system.kinds_of_boards == (0, 0)
     assert simulate_boards(system, jobs=4, link_errors=1e-3).passed
@@ -125,9 +123,7 @@ def test_runs_that_take_too_long_are_refused(pair, monkeypatch):
 
 
 def test_commands(tmp_path, capsys):
-    """The manifest of boards is enough to make an image and to simulate it; the option `--engine`
-    is refused.
-    """
+    """An image is made and simulated by the manifest of boards; `--engine` is refused."""
     names = ["4x2", "allgather,alltoall", "--boards", "2x1", "--tables", "ram", "--max-flits", "3"]
     out, file = tmp_path / "out", tmp_path / "a.img"
     assert not main(["verilog", *names, "--inputs", "all", "-o", str(out)])

@@ -161,9 +161,7 @@ def test_a_cable_that_falls_silent_while_a_board_waits_ends_its_run(pair):
 
 @pytest.mark.parametrize("cut", few(1, [3, 0, 1, 2]))
 def test_no_board_reports_success_where_another_fails(pair, cut):
-    """All boards agree on success, whenever a cable falls silent: before the start, in a run, after
-    it.
-    """
+    """All boards agree on success, whenever a cable falls silent."""
     run, seen = pair.fabric.program.cycles(4), set()
     with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
         cable = boards.cables[cut]

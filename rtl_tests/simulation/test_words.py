@@ -115,9 +115,7 @@ def test_wrong_place_in_memory_is_found(monkeypatch):
 
 
 def test_corners_and_a_sample_go_through_the_port():
-    """The port reads a random sample of words, and the first and last words of the first and last
-    node.
-    """
+    """The port reads a random sample, and the first and last words of two corner nodes."""
     fabric = tf.Fabric(tf.compile(tf.plan("6x6", "allgather"), flits=2), width=8)
     run = RunWords(fabric, np.zeros((36, 2), np.uint64), tf.Job())
     found = next(run.read_accesses(cells=object()))

@@ -117,9 +117,7 @@ def test_one_algorithm(capsys):
 
 
 def test_several_collectives(capsys, tmp_path):
-    """Engines are compared: the best algorithm of each collective, and each change of one
-    algorithm.
-    """
+    """Engines are compared: the best algorithms, and each change of one algorithm."""
     words = ("3", "allgather,broadcast:max-flow", "--root", "2", "--max-flits", "4")
     plot = tmp_path / "bars.svg"
     assert main(["compare", *words, "--width", "8", "--plot", str(plot), "--json"]) == 0
@@ -142,9 +140,7 @@ def test_several_collectives(capsys, tmp_path):
 
 
 def test_table(capsys):
-    """The text output has one row for each algorithm, and the reason why each other one does not
-    fit.
-    """
+    """The text has a row for each algorithm, and the reason against each other one."""
     assert main(["compare", "3x5", "broadcast"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].startswith("3x5 broadcast: 32 bits a flit, ")
@@ -193,9 +189,7 @@ def test_schedules_from_elsewhere(capsys, tmp_path):
 
 
 def test_what_faults_cost(capsys):
-    """Costs of faults are listed without faults, with each one, and with all, for the same root
-    node.
-    """
+    """Faults are compared: none, each one, and all, for the same root node."""
     words = ["compare", "3x3!0:+0,4", "broadcast", "--root", "5", "--flits", "6", "--json"]
     assert main(words) == 0
     found = json.loads(capsys.readouterr().out)["faults"]

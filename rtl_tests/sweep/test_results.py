@@ -134,9 +134,7 @@ def _stop_after(path, rows):
 
 
 def test_no_file_is_left_where_nothing_could_begin(tmp_path):
-    """A new results file without rows is removed after an error. Older files and files with rows
-    stay.
-    """
+    """A new results file without rows is removed after an error; other files stay."""
     new, empty, begun = (tmp_path / name for name in ("new", "empty", "begun"))
     empty.touch()
     for path, rows in ((new, []), (empty, []), (begun, [{"key": "0", "status": "done"}])):

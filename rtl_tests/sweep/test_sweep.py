@@ -126,9 +126,7 @@ def test_several_collectives_and_lengths_of_any_run(write):
 
 
 def test_several_files(write, tmp_path):
-    """Several plan files in one entry are one engine, and the key of a point depends on the content
-    of all.
-    """
+    """Several plan files in one entry are one engine, with the contents of all in its key."""
     files = [str(tmp_path / name) for name in ("a.json", "b.json")]
     for file, kind in zip(files, ("allgather", "broadcast"), strict=True):
         tf.plan("2x3", kind).save(file)
@@ -150,9 +148,7 @@ def test_defaults_are_left_to_the_planner(write):
 
 
 def test_faults_are_drawn_with_each_seed(write):
-    """Random faults are equal for equal seeds, have the wanted number of links, and leave the
-    network connected.
-    """
+    """Random faults depend on the seed, have the wanted number, and cut off no node."""
     text = 'topologies = ["3x4", "mesh:2x4!0:+1"]\ncollectives = ["allgather"]\nseeds = 4\n'
     found = grid_points(read_sweep(write(f"{text}faults = [1, 2]\n")))
     assert found == grid_points(read_sweep(write(f"{text}faults = [1, 2]\n")))

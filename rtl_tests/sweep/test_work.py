@@ -61,9 +61,7 @@ def test_cycles_are_those_of_a_simulation():
 
 
 def test_what_rows_share_is_done_once(monkeypatch):
-    """Each algorithm is planned once for all lengths and widths; an invalid width is still a
-    misfit.
-    """
+    """An algorithm is planned once for all lengths and widths; a wrong width is a misfit."""
     found = []
 
     def counted(selection):
@@ -85,9 +83,7 @@ def test_what_rows_share_is_done_once(monkeypatch):
 
 
 def test_the_best_is_that_for_the_length():
-    """The best algorithm is chosen by the length of messages, or in several forms for any
-    length.
-    """
+    """The best algorithm is that for the length, or several forms for any length."""
     step = plan_step("3", collective="allreduce", algorithm="best", width=8)
     point = step | {"step": "simulate"}
     chosen = [tf.plan("3", "allreduce", flits=flits).algorithm for flits in (1, 18)]
@@ -120,9 +116,7 @@ def _plan_point(write, path):
 
 
 def test_plan_that_was_replaced_gives_no_row(write, tmp_path):
-    """A point whose plan file was replaced fails. A worker with the original content still computes
-    its row.
-    """
+    """A replaced plan file is a failure; a worker with the original content computes its row."""
     path = tmp_path / "plan.json"
     tf.plan("3", "allgather").save(path)
     point, before = _plan_point(write, path), path.read_bytes()

@@ -25,8 +25,6 @@ except wiring.InvalidMetadata:
 
 
 def test_metadata_are_checked_all_the_same():
-    """The schema library is imported when metadata are compared with a schema, and refuses wrong
-    metadata.
-    """
+    """The schema library is imported when metadata are checked, and refuses wrong metadata."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("refused\n", "")

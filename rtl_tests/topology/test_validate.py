@@ -96,9 +96,7 @@ class ByCoordinates(Twisted):
 
 @pytest.mark.parametrize("family", few(1, [ByCoordinates, Twisted]))
 def test_the_right_one_is_planned_and_built(family, monkeypatch, tmp_path):
-    """A registered topology, even one registered twice, is named, planned for, built and kept in
-    files.
-    """
+    """A topology that is registered once or twice is named, planned for, built and saved."""
     monkeypatch.setattr(registry, "FAMILIES", dict(registry.FAMILIES))
     with pytest.raises(tf.InputError, match=r"^Topology must be"):
         tf.parse_topology("twisted:4x4:2")
@@ -281,9 +279,7 @@ def test_too_many_arcs_are_not_tried():
 
 
 def test_a_subclass_of_ours_is_the_same_network():
-    """A subclass of a built-in topology must have its neighbours, because algorithms rely on the
-    class.
-    """
+    """A subclass must have the neighbours of its class, because algorithms rely on these."""
     assert type("Renamed", (tf.Torus,), {"node_name": lambda self, node: f"n{node}"})(3, 4)
     swapped = {"generators": property(lambda self: tf.Torus(self.sides).generators[[2, 3, 0, 1]])}
     with pytest.raises(tf.InputError, match=r"^Neighbours of .* must be those of 4x4, for its cla"):

@@ -99,9 +99,7 @@ def test_bench_of_boards_whose_memories_are_read_beyond_their_ends(tmp_path):
 
 
 def with_cables(text, flight):
-    """Return the module of all boards with cables that delay words and clocks by `flight`
-    picoseconds.
-    """
+    """Return the module of all boards with cables that delay signals by `flight` picoseconds."""
     late = []
 
     def delayed(match):
@@ -243,9 +241,7 @@ def test_a_sample_is_checked(tmp_path, fault):
 
 @pytest.mark.parametrize("stall", [0.5, pytest.param(0, marks=pytest.mark.long)])
 def test_pauses_find_what_a_word_an_edge_does_not(tmp_path, stall):
-    """Pauses between writes reveal a write enable that is stuck at 1; writes in every cycle do
-    not.
-    """
+    """Pauses between writes reveal a write enable stuck at 1; continuous writes do not."""
     folder = exported(tmp_path, "3", "broadcast", {"flits": 3}, {})
     text = (folder / "fabric.v").read_text()
     assert text.count(".host_we(host_we)") == 1

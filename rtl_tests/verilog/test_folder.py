@@ -66,9 +66,7 @@ def test_files_of_the_user_stay(tmp_path):
 
 
 def test_folders_inside_go_when_they_are_empty(tmp_path):
-    """Empty subfolders of the design are removed. Folders with files of the user, and links,
-    stay.
-    """
+    """Empty subfolders are removed; links, and folders with files of the user, stay."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "a.py").write_text("")
     folder = tmp_path / "out"

@@ -25,9 +25,7 @@ def fabric():
 
 
 def simulate(folder, fabric, *, fault=("", "")):
-    """Run the example in Icarus, with a piece of its text replaced; return exit status and
-    output.
-    """
+    """Run the example in Icarus with an edit of its text; return exit status and output."""
     (folder / "fabric.v").write_text(fabric)
     text = (EXAMPLE / "counters.v").read_text()
     assert fault[0] in text

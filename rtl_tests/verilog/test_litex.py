@@ -36,9 +36,7 @@ def soc(tmp_path_factory):
 
 
 def test_registers_are_csrs(soc):
-    """Each register is a CSR with its own address in ``csr.csv`` and its access functions in
-    ``csr.h``.
-    """
+    """Each register is a CSR, with its address in ``csr.csv`` and functions in ``csr.h``."""
     bus = json.loads((soc / "fabric" / "manifest.json").read_text())["bus"]
     with (soc / "build" / "csr.csv").open() as lines:
         rows = [row for row in csv.reader(lines) if row and not row[0].startswith("#")]
@@ -187,9 +185,7 @@ def test_other_folders_are_refused(tmp_path):
 
 @pytest.mark.parametrize("bus", [None, "wishbone"])
 def test_streams_are_endpoints(tmp_path, bus):
-    """Streams are LiteX endpoints: two nodes whose streams are joined to a ring elaborate in
-    Icarus.
-    """
+    """Streams are LiteX endpoints: two nodes joined to a ring elaborate in Icarus."""
     from litex.soc.interconnect import stream
     from migen import Module
     from migen.fhdl.verilog import convert

@@ -1,6 +1,4 @@
-"""Modules in a form for ECP5 or 6-input LUTs: proved to equal their usual form, with the vendor's
-cells.
-"""
+"""Modules in forms for ECP5 and 6-input LUTs are proved to equal their usual form."""
 
 import random
 import re
@@ -120,9 +118,7 @@ def texts():
 
 
 def prove(folder, texts, other=None, *, define=ECP5):
-    """Prove that both forms of some modules agree; `other` replaces the Verilog of the ECP5
-    form.
-    """
+    """Prove that both forms of some modules agree; `other` replaces the ECP5 text."""
     both = "".join(comparison(number, shape) for number, shape in enumerate(texts))
     return prove_text(folder, "".join(texts.values()), both, other, define=define)
 

@@ -30,9 +30,7 @@ SCRIPT = "read_verilog fabric.v; proc -norom; memory_collect; write_json fabric.
     ),
 )
 def test_structures_are_those_of_the_text(topology, collectives, options, hardware, tmp_path):
-    """Ports, widths of signals and memories agree with Yosys, and the manifest lists all
-    modules.
-    """
+    """Ports, signals and memories agree with Yosys, and the manifest lists all modules."""
     schedules = [tf.plan(topology, collective) for collective in collectives]
     whole = schedules if len(schedules) > 1 else schedules[0]
     design = tf.emit(tf.Fabric(tf.compile(whole, **options), width=8, **hardware))

@@ -1,6 +1,4 @@
-"""Templates beside the Verilog: an instance to copy, and bound assertions that hold and notice
-faults.
-"""
+"""Templates beside the Verilog: an instance to copy, and bound assertions that find faults."""
 
 import re
 import shutil
@@ -209,9 +207,7 @@ def for_yosys(made):
 @pytest.mark.skipif(None in map(tools.find, ("sby", "z3")), reason="needs sby and z3")
 @pytest.mark.parametrize("fault", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_sby_proves_the_assertions(tmp_path, fault):
-    """The assertions are proved by induction, and refuted if a word is dropped while its receiver
-    waits.
-    """
+    """The assertions are proved by induction; a fabric that drops a waiting word is refuted."""
     program = tf.compile(tf.plan("2", "allgather"), flits=1)
     text = for_yosys(tf.emit(tf.Fabric(program, width=1, top="stream"), templates=True))
     wrong = text.replace("if (clear) shown_valid", "if (clear | ~tready) shown_valid")

@@ -1,6 +1,4 @@
-"""The top module of emitted Verilog has the instances and wires of the netlist, without a
-warning.
-"""
+"""The emitted top module has the instances and wires of the netlist, without a warning."""
 
 import re
 from collections import Counter

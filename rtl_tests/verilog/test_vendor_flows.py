@@ -221,9 +221,7 @@ def test_packager_gives_each_interface_its_clock_and_each_clock_its_reset(tmp_pa
 
 
 def test_version_of_an_ip_is_that_of_the_digest():
-    """The version of an IP is the digest of the fabric: it changes with the width, and is equal for
-    equal fabrics.
-    """
+    """The version of an IP is the digest of its fabric, which changes with the width."""
     versions = []
     for width in (8, 8, 9):
         fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=width)

@@ -131,9 +131,7 @@ def test_manifest_predicts_cycles(topology, collective, algorithm, flits):
 
 
 def test_routers_with_a_rom_in_front_have_as_many_settings_as_it_has_rows():
-    """Routers with a ROM in front have as many settings as rows; the others get their select
-    bits.
-    """
+    """Routers with a ROM in front have a setting for each row; others get their select bits."""
     program = tf.compile(tf.plan("5x5", "gather", algorithm="max-flow"), flits=1)
     routers = tf.emit(tf.Fabric(program, width=2)).classes.values()
     assert {router.shape.settings for router in routers} == {0, program.loop.n_rows}

@@ -210,9 +210,7 @@ def test_what_is_written_does_what_is_simulated(tmp_path, seed):
 
 
 def test_what_has_no_verilog_is_refused():
-    """Hardware without Verilog, such as Print or AnyConst in a user's operator, is refused with one
-    line.
-    """
+    """Hardware without Verilog, such as Print or AnyConst, is refused with one line."""
     m, seen = Module(), Signal(2)
     m.d.comb += Print(seen)
     with pytest.raises(InputError, match=r"^Hardware must be made of logic, .* not \(print .*\)$"):
@@ -224,9 +222,7 @@ def test_what_has_no_verilog_is_refused():
 
 
 def test_names_are_no_words_of_the_language(tmp_path):
-    """A signal named like a keyword gets an underscore behind its name, and signals of one name get
-    numbers.
-    """
+    """A signal named like a keyword gets an underscore; equal names get numbers."""
     m = Module()
     signals = [Signal(name=name) for name in ("table", "before", "x", "x")]
     chain = [Signal(name="input_bit"), *signals]
@@ -239,9 +235,7 @@ def test_names_are_no_words_of_the_language(tmp_path):
 
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 def test_logic_that_assigns_bits_at_an_offset(tmp_path):
-    """Bits beyond the end are dropped, later assignments win, and the other bits keep their initial
-    value.
-    """
+    """Bits beyond the end are dropped, later assignments win, and other bits keep their value."""
     m, offset, value = Module(), Signal(3, name="offset"), Signal(2, name="value")
     words, found = Signal(name="words"), Signal(7, name="found", init=0b1010101)
     m.d.comb += found.bit_select(offset, 2).eq(value)

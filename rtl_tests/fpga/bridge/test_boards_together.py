@@ -45,9 +45,7 @@ def test_a_start_that_waits_can_be_withdrawn():
 
 
 def test_boards_of_which_one_does_not_start_are_in_service_again(monkeypatch):
-    """If one board does not start, the starts of the others are withdrawn, and the next run
-    passes.
-    """
+    """If one board does not start, the other starts are withdrawn, and the next run passes."""
     monkeypatch.setattr("torusfabric.fpga.bridge.board.LONGEST", 0)
     boards = tf.connect("sim:2 allgather --boards 2 --width 8 --max-flits 2")
     first, second = (board.engine for board in boards.boards)

@@ -65,9 +65,7 @@ def test_words_of_other_widths(width):
 
 
 def test_jobs_of_an_engine():
-    """The choices of each run are written into registers, and each run takes its predicted
-    cycles.
-    """
+    """Choices of each run are written into registers, and each run takes its predicted cycles."""
     plans = [tf.plan("3", name) for name in ("allgather", "allreduce")]
     fabric = tf.Fabric(tf.compile(plans, max_flits=4, operators=["add", "max"]), width=8)
     board = tf.connect("sim", fabric)
@@ -267,9 +265,7 @@ def test_words_that_do_not_fit(words, message):
 
 
 def test_selections():
-    """A simulated fabric is selected as in a build; any length is allowed unless `--flits` is
-    given.
-    """
+    """A simulated fabric is selected as in a build, with any length unless `--flits` is given."""
     board = tf.connect("sim:2x2 allreduce")
     assert board.fabric.flits == 16
     assert board.run([tf.Job(length=3)]).passed
@@ -318,9 +314,7 @@ def test_folders_of_builds(tmp_path, monkeypatch):
 
 
 def test_tables_that_are_loaded(tmp_path, monkeypatch, capsys):
-    """A loaded image runs, a torn image is refused, and an unexpected image on the board is
-    reported.
-    """
+    """A loaded image runs. A torn image and an unexpected image on the board are refused."""
     from torusfabric.cli import main
     from torusfabric.fpga.board.build import fabric_facts
 

@@ -128,9 +128,7 @@ def test_port_that_is_not_said(capsys):
 
 @pytest.mark.long
 def test_faulty_image(tmp_path, capsys):
-    """A faulty fabric gives the wrong words of its simulation, and the command refuses it as
-    another fabric.
-    """
+    """A faulty fabric gives the wrong words of its simulation, and `run` refuses the board."""
     program = program_of("2x2", "allgather", "hamiltonian", flits=2)
     faulty = tf.Fabric(misrouted(program), width=16)
     with on_terminal(compiled(faulty, tmp_path)) as path:

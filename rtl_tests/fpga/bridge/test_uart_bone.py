@@ -42,9 +42,7 @@ def command(code, address, words=(), count=None):
 
 
 def answers(parts, seed=1):
-    """Send bytes at random pace, with pauses given in cycles; return the answered words and the
-    bus.
-    """
+    """Send bytes at random pace with pauses in cycles; return the answered words and the bus."""
     dut, memory, rng, answered = UartBone(ADDRESS, TIMEOUT), Memory(), random.Random(seed), []
 
     async def cycle(ctx):
@@ -132,9 +130,7 @@ WHOLE = command(Command.WRITE, 5, [0x11223344, 0x55667788])
 
 @pytest.mark.parametrize("length", few(7, [*range(1, len(WHOLE))], tuples=True))
 def test_torn_commands(length):
-    """A command that ends in the middle is dropped after the words that were complete are
-    written.
-    """
+    """An incomplete command is dropped after its complete words are written."""
     words, memory = answers(
         [WHOLE[:length], 3 * TIMEOUT, command(Command.READ, 20, count=2), 60], seed=length
     )

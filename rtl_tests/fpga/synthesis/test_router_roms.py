@@ -54,9 +54,7 @@ def with_roms():
 
 @pytest.mark.long
 def test_routers_have_the_dearest_of_their_roms(runs):
-    """The cost of a class includes the most expensive ROM contents of its routers, which the report
-    names.
-    """
+    """The cost of a class includes its most expensive ROM contents, which the report names."""
     report = synthesize(with_roms(), "ice40-hx8k")
     costs = {row["name"]: row for row in report.modules}
     assert costs["dear"]["luts"] > costs["cheap"]["luts"] == 0
@@ -88,9 +86,7 @@ def test_routers_are_placed_with_their_roms():
 
 
 def test_a_top_with_roms_of_nodes_is_mapped():
-    """A top module with ROMs of nodes is mapped, although Yosys does not read it again with the
-    ROMs' parameters.
-    """
+    """A top module with ROMs of nodes is mapped with the ROMs' parameters."""
     program = tf.compile(tf.plan("3", "broadcast"), max_flits=1, root="any")
     design = verilog.emit(tf.Fabric(program, width=1))
     assert design.contents

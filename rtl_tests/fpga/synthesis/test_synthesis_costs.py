@@ -239,8 +239,8 @@ def test_wide_words_take_several_blocks():
 
 
 def test_share_of_block_rams_counts_the_words_of_memories():
-    """Two nodes with four words of 32 bits to send and eight to receive fill their share of four
-    block RAMs.
+    """Two nodes with 4 words of 32 bits to send and 8 to receive fill a share of four block
+    RAMs.
     """
     fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather"), flits=4), width=32)
     device = find_target("ecp5-85k")

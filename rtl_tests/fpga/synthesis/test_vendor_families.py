@@ -98,9 +98,7 @@ endmodule
 
 
 def test_only_the_outermost_module_has_pads(tmp_path):
-    """Only the outermost module has pads; a kept module inside has none, because its pins would be
-    unknown.
-    """
+    """Only the outermost module has pads, because the pins of a kept module would be unknown."""
     (tmp_path / "text.v").write_text(KEPT)
     script = find_target("gowin-gw1nr-9").device_family.yosys_script(
         "whole", Mapping.COMPACT, pads=True

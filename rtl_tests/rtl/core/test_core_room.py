@@ -18,9 +18,7 @@ def programs():
 
 @pytest.mark.parametrize("inputs", [None, []])
 def test_each_bit_of_a_room_has_a_place_of_its_own(programs, inputs, monkeypatch):
-    """Too few template rows are an error, because two bits of the tables could not be told
-    apart.
-    """
+    """Too few template rows are an error, because two bits of the tables could look alike."""
     room = room_for(programs, inputs=inputs)
     core_room.assemble_tables(room, {}, idles=True)
     monkeypatch.setattr(core_room, "TEMPLATE_SAMPLES", 30)

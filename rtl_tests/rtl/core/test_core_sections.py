@@ -12,9 +12,7 @@ MESSAGES = 4
 
 
 class Pipeline:
-    """A pipeline that loads message m + 1, runs message m and unloads message m - 1 at the same
-    time.
-    """
+    """A pipeline that loads message m + 1, runs message m and unloads message m - 1 at once."""
 
     def __init__(self, driver: CoreDriver, rng):
         self.driver, self.core = driver, driver.core
@@ -105,8 +103,6 @@ def test_three_messages_at_once(topology, collective, options, beat):
     ("collective", "flits"), [("allgather", 1), ("broadcast", 1), ("reduce", 3)]
 )
 def test_runs_in_sections_are_right_one_by_one(collective, flits):
-    """Runs in sections are right, including memories of one word a section that both run and port
-    read.
-    """
+    """Runs in sections are right, even with one word a section that run and port both read."""
     program = tf.compile(tf.plan("3x3", collective), flits=flits)
     assert not core_faults(program, [CoreJob(section=k) for k in (0, 1, 1, 0)], sections=2)

@@ -155,9 +155,7 @@ def test_no_torn_image_runs(image):
 
 
 def test_a_command_of_another_number_of_words_is_refused(image):
-    """A command with a wrong number of words is refused; only a load command may have more than
-    five.
-    """
+    """A command with a wrong number of words is refused; only a load command may exceed five."""
     fabric = tf.Fabric.holding(image)
     job = complete_job(fabric, tf.Job(mode=1, length=3))
     run = PlannedRun(job, random_run_packets(fabric, job, seed=1))
