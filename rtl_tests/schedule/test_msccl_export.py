@@ -96,7 +96,7 @@ def test_export(tmp_path, topology, collective, algorithm):
 
 
 def test_offsets_are_equal(tmp_path):
-    """A chunk keeps its offset on each way, except in an all-to-all."""
+    """A chunk has the same offset at sender and receiver, except in an all-to-all."""
     for kind in sorted({*KINDS} - {"alltoall"}):
         tf.export_schedule(tf.plan("3x3", kind, algorithm=STORING.get(kind)), tmp_path / "plan.xml")
         for step in ElementTree.parse(tmp_path / "plan.xml").iter("step"):
