@@ -1,4 +1,4 @@
-"""What tests of builds share: plans, since one takes longer to make than the rest of a test."""
+"""A fixture that shares build plans between tests, because planning takes most of their time."""
 
 import sys
 
@@ -10,7 +10,7 @@ _PLANS = {}
 
 
 def _plan_once(fabric, board, **options):
-    """The plan of a build, made once for equal fabrics."""
+    """Return the plan of a build, made once for each fabric, board and set of options."""
     key = fabric.digest, repr(board), repr(sorted(options.items()))
     if key not in _PLANS:
         _PLANS[key] = plan_build(fabric, board, **options)
@@ -19,6 +19,6 @@ def _plan_once(fabric, board, **options):
 
 @pytest.fixture
 def kept_plans(monkeypatch):
-    """Builds share the plans of equal fabrics."""
+    """Let builds of different tests share the plans of equal fabrics."""
     for user in ("build", "run"):
         monkeypatch.setattr(sys.modules[f"torusfabric.fpga.board.{user}"], "plan_build", _plan_once)

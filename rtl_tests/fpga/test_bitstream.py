@@ -1,4 +1,4 @@
-"""Bitstreams and placed netlists, simulated: boards that run jobs, or name the fault."""
+"""Simulated bitstreams and netlists: boards run jobs, and planted faults give wrong words."""
 
 import importlib.util
 from contextlib import closing
@@ -21,7 +21,7 @@ from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
-#: Where yosys keeps models of the cells of iCE40 and Gowin.
+#: The folder with yosys's models of the cells of iCE40 and Gowin.
 SHARE = Path(importlib.util.find_spec("pyosys").origin).parent / "share"
 
 #: The pins of the serial line in netlists.
@@ -35,7 +35,7 @@ needs_icebox = pytest.mark.skipif(
 
 
 def built(fabric, board, folder, *netlist, **options):
-    """Where the tools worked at a bitstream, and how its clock is called."""
+    """Build a bitstream; return the folder of the tools and the name of the clock pin."""
     board = replace(board, options=board.options | options, products=(*board.products, *netlist))
     platform = board.make_platform()
     baud = round(platform.default_clk_frequency / DIVISOR)
@@ -44,7 +44,7 @@ def built(fabric, board, folder, *netlist, **options):
 
 
 def ice40(fabric, name, folder):
-    """The port of a bitstream that is simulated bit for bit, taken back from its file."""
+    """The port of an iCE40 board whose logic is read back from its bitstream and simulated."""
     work, clock = built(fabric, find_board(name), folder)
     files = ["bitstream.v", SHARE / "ice40" / "cells_sim.v"]
     defines = ["NO_ICE40_DEFAULT_ASSIGNMENTS"]
@@ -52,7 +52,7 @@ def ice40(fabric, name, folder):
 
 
 def ecp5(fabric, folder):
-    """The port of a placed and routed ECP5 netlist that is simulated."""
+    """The port of an ECP5 board whose placed and routed netlist is simulated."""
     board, name = find_board("ulx3s-25f"), "fabric.pnr.json"
     work, clock = built(fabric, board, folder, name, nextpnr_opts=f"--write {name}")
     models = Path(__file__).parents[1] / "support" / "ecp5_layout_cells.v"
@@ -61,7 +61,7 @@ def ecp5(fabric, folder):
 
 
 def gowin(fabric, folder):
-    """The port of a synthesized netlist for a Tang Nano 9K that is simulated."""
+    """The port of a Tang Nano 9K whose synthesized netlist is simulated."""
     board = find_board("tang-nano-9k")
     if any(tools.find(tool) is None for tool in board.packer):
         pytest.skip(f"needs {' and '.join(board.packer)}")
@@ -73,30 +73,30 @@ def gowin(fabric, folder):
 
 
 def port_of(fabric, board, folder):
-    """The port of a board that is simulated, from its bitstream or its netlist."""
+    """The port of a simulated board, made from its bitstream or its netlist."""
     if board == "ulx3s-25f":
         return ecp5(fabric, folder)
     return gowin(fabric, folder) if board == "tang-nano-9k" else ice40(fabric, board, folder)
 
 
 def run(fabric, port, jobs=None):
-    """Run jobs on a board at a port."""
+    """Run jobs on the board at a port; return the report."""
     with closing(port):
         return ConnectedBoard(fabric, BusAccess(port)).run(jobs)
 
 
 def carry(fabric, port, words):
-    """Send words through a board at a port; returns what its nodes receive."""
+    """Send words through the board at a port; return the words that its nodes receive."""
     with closing(port):
         return ConnectedBoard(fabric, BusAccess(port)).carry(words)[0]
 
 
 def block():
-    """One of two boards, whose link ports are looped back."""
+    """Board 1 of two boards, with its link ports looped back."""
     return Block(board_system((2,), "2", 8, flits=2), 1)
 
 
-#: Boards, and what their bits or cells are to carry out.
+#: Boards, and the fabric that each bitstream or netlist runs.
 RUNS = [
     ("icestick", lambda: build_fabric("3", "allgather:hamiltonian", width=2, flits=2)),
     ("icestick", lambda: build_fabric("2x2", "allgather:hamiltonian", width=2, flits=2)),
@@ -118,7 +118,7 @@ RUNS = [
 @needs_icebox
 @pytest.mark.parametrize(("board", "make"), few(1, RUNS))
 def test_boards_run(tmp_path, board, make):
-    """Every word arrives, and each run takes the cycles predicted."""
+    """Every word arrives, and each run takes the predicted cycles."""
     fabric = make()
     report = run(fabric, port_of(fabric, board, tmp_path))
     assert report.passed
@@ -137,7 +137,7 @@ def test_boards_run(tmp_path, board, make):
     ],
 )
 def test_faults_in_the_source_give_wrong_words(tmp_path, board, collective, algorithm, fault):
-    """One wrong bit of the settings, or a sum without a contribution; in the same cycles."""
+    """A wrong select bit or an omitted contribution gives wrong words in unchanged cycles."""
     fabric = fabric_of("2x2", collective, algorithm, width=2, flits=2, fault=fault)
     report = run(fabric, port_of(fabric, board, tmp_path))
     assert report.words_wrong == tf.simulate(fabric).words_wrong > 0
@@ -148,7 +148,7 @@ def test_faults_in_the_source_give_wrong_words(tmp_path, board, collective, algo
 @needs_icebox
 @pytest.mark.parametrize("operator", [Operator.parse("min:signed"), Operator.parse("add")], ids=str)
 def test_ice40_bitstream_that_adds(tmp_path, operator):
-    """The bits of an iCEstick's bitstream combine what they are given."""
+    """An iCEstick bitstream combines the given words by its operator."""
     fabric = fabric_of("2x2", "reduce-scatter", "matching", width=4, operator=operator)
     words = np.array([(3, 0xC, 7, 5), (2, 9, 0xA, 5), (1, 6, 4, 0xE), (5, 0, 0xF, 8)], np.uint64)
     got = carry(fabric, ice40(fabric, "icestick", tmp_path), words)
@@ -158,7 +158,7 @@ def test_ice40_bitstream_that_adds(tmp_path, operator):
 @needs_icebox
 @pytest.mark.long
 def test_ice40_bitstream_that_is_loaded(tmp_path):
-    """The bits of a bitstream carry out what they are built with, and what they are loaded with."""
+    """A bitstream with loaded tables runs its own collective, and then that of a loaded image."""
     program = tf.compile(tf.plan("2", "allgather"), max_flits=1)
     fabric = tf.Fabric(program, width=2, tables="ram")
     with closing(ice40(fabric, "ice40-hx8k", tmp_path)) as port:

@@ -1,4 +1,4 @@
-"""A block of a torus on several boards, alone: its link ports lead back to its own."""
+"""One board of several, run alone with its link ports looped back to itself."""
 
 import pytest
 from amaranth.hdl import Cat, ClockSignal
@@ -15,7 +15,7 @@ def block(*, sides=(2,), counts="2", board=1, collective="allgather", flits=2):
 
 
 def test_a_block_runs_alone():
-    """All words are right, in the cycles of a run on all boards."""
+    """All words are right, and a run takes as many cycles as on all boards."""
     made = block()
     board = tf.connect("sim", made)
     report = board.run(repeat=2)
@@ -26,7 +26,7 @@ def test_a_block_runs_alone():
 
 
 def test_words_of_which_nothing_is_known_are_not_checked():
-    """The root is on the other board: nothing that comes is anybody's."""
+    """Words without a known sender are not checked: the root is on the other board."""
     report = tf.connect("sim", block(collective="broadcast")).run()
     assert (report.passed, report.words_checked) == (True, 0)
     report = tf.connect("sim", block(collective="broadcast", board=0)).run()
@@ -35,7 +35,7 @@ def test_words_of_which_nothing_is_known_are_not_checked():
 
 
 def crossed(close, board, m, design):
-    """Each link port leads back to itself, as if cables were swapped."""
+    """Connect each link port to itself, as if cables were swapped."""
     m.d.comb += design.signal_of_net("board").eq(board.number)
     for link in range(board.system.link_plan.n_links):
         rx = [
@@ -49,7 +49,7 @@ def crossed(close, board, m, design):
 
 
 def flipped(close, board, m, design):
-    """Another word comes than is sent."""
+    """Invert one bit of an incoming word."""
     close(board, m, design, None)
     m.d.comb += design.signal_of_net(link_port_name(0, "rx_word")).eq(
         design.signal_of_net(link_port_name(1, "tx_word")) ^ 4

@@ -1,4 +1,4 @@
-"""Boards: their descriptions, builds and programmers; bitstreams are built in the long run."""
+"""Boards: descriptions, builds and programmers. Only the long tests build bitstreams."""
 
 import hashlib
 import json
@@ -32,12 +32,12 @@ BOARDS = sorted(load_boards())
 
 @pytest.fixture(scope="module")
 def small():
-    """A fabric of four nodes."""
+    """A function that makes a fabric of four nodes."""
     return lambda: fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2)
 
 
 def test_all_boards_are_there():
-    """The boards that we name are all found, whatever the folder lies in."""
+    """`load_boards` finds exactly the boards that are listed here."""
     families = {"icebreaker", "ice40-hx8k", "icestick", "tinyfpga-bx", "colorlight-5a75b"}
     sizes = {"ulx3s-25f", "ulx3s-85f", "orangecrab-25f", "orangecrab-85f", "ecpix5-45f"}
     assert families | sizes | {"ecpix5-85f", "versa-ecp5", "tang-nano-9k"} == set(BOARDS)
@@ -55,7 +55,7 @@ QUICK = {"icebreaker", "ulx3s-85f", "tang-nano-9k", "orangecrab-25f"}
     ),
 )
 def test_plan_of_a_build(name, small):
-    """Every board's serial line and lamps exist, and its script runs the tools that it names."""
+    """The serial line and LEDs of each board are in the design, and its script runs its tools."""
     board = find_board(name)
     plan, platform = plan_build(small(), board)
     script = plan.files[f"{plan.script}.sh"]
@@ -74,7 +74,9 @@ def test_plan_of_a_build(name, small):
 
 @pytest.mark.parametrize("name", few(7, [*BOARDS], tuples=True))
 def test_programmer_is_the_platforms_own(name, monkeypatch):
-    """Our command is the one that Amaranth's platform runs, but for what names the board."""
+    """The command of a board is the one that Amaranth's platform runs, except for the words that
+    select a board or cable.
+    """
     board, called = find_board(name), list[list[str]]()
     monkeypatch.setattr(subprocess, "check_call", called.append)
 
@@ -129,7 +131,7 @@ class _Context:
     ],
 )
 def test_stages_of_a_build(tmp_path, said, number, text):
-    """What a build is doing is read off the logs of its tools."""
+    """The stage of a build is read from the logs of its tools."""
     assert build_stage(tmp_path, "fabric", "fabric.bin") == (0, "synthesis")
     (tmp_path / "fabric.tim").write_text(said)
     assert build_stage(tmp_path, "fabric", "fabric.bin") == (number, text)
@@ -137,14 +139,14 @@ def test_stages_of_a_build(tmp_path, said, number, text):
 
 @pytest.fixture
 def built(tmp_path):
-    """A build that is done."""
+    """A finished build with a bitstream."""
     (tmp_path / "fabric.bin").write_bytes(b"bits")
     digest = hashlib.sha256(b"bits").hexdigest()
     return BuildResult(tmp_path, {"bitstream": "fabric.bin", "sha256": digest}, True)
 
 
 def programmer(folder, monkeypatch, script):
-    """Put a programmer of ours in the place of iceprog."""
+    """Put a script in the place of iceprog."""
     path = folder / "iceprog-of-ours"
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
@@ -152,14 +154,14 @@ def programmer(folder, monkeypatch, script):
 
 
 def test_flash(built, monkeypatch):
-    """The programmer is run beside the bitstream."""
+    """The programmer runs in the folder of the bitstream."""
     programmer(built.folder, monkeypatch, "cat $1 > loaded")
     flash(built, find_board("icebreaker"))
     assert (built.folder / "loaded").read_bytes() == b"bits"
 
 
 def test_flash_without_the_tool(built, monkeypatch):
-    """A missing programmer is named with how to get it, and the bitstream stays."""
+    """The error for a missing programmer says how to install the tool, and the bitstream stays."""
     monkeypatch.setenv("ICEPROG", "no-such-program")
     said = "^Tool iceprog was not found .*: install the package fpga-icestorm of your system; the b"
     with pytest.raises(MissingTool, match=said):
@@ -168,12 +170,12 @@ def test_flash_without_the_tool(built, monkeypatch):
 
 
 def test_doctor_knows_the_programmer_of_each_board():
-    """It says how to get it."""
+    """`torusfabric doctor` knows the programmer of each board."""
     assert {board.program[0] for board in load_boards().values()} <= tools.TOOLS.keys()
 
 
 def test_flash_without_a_board(built, monkeypatch):
-    """No board at the plug is one line with exit status 3; other failures are failures."""
+    """A missing board is a `MissingTool` error with status 3, other failures are `WorkFailed`."""
     said = "Can't find iCE FTDI USB device (vendor_id 0x0403, device_id 0x6010 or 0x6014)."
     programmer(built.folder, monkeypatch, f'echo "{said}"\nexit 2')
     with pytest.raises(
@@ -190,7 +192,7 @@ def test_flash_without_a_board(built, monkeypatch):
 
 @pytest.mark.long
 def test_build_and_flash(tmp_path, monkeypatch, capsys):
-    """A bitstream is built once: the same command gives the same bytes, from the cache or anew."""
+    """The same command gives the same bitstream, from the cache or from a new build."""
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
     what = ["--board", "icestick", "2x2", "allgather", "--algorithm", "hamiltonian"]
     what += ["--width", "2", "--flits", "2", "-o", str(tmp_path / "out")]
@@ -226,7 +228,7 @@ def test_build_and_flash(tmp_path, monkeypatch, capsys):
     ),
 )
 def test_tool_that_makes_nothing(small, kept_plans, tmp_path, monkeypatch, present, tool, makes):
-    """A tool that ends well without its result is named, whatever those behind it say then."""
+    """The error names the tool that ended without output, even if a later tool failed."""
 
     def run(name, args, *, folder, log, **_):
         for made in present:
@@ -243,7 +245,7 @@ def test_tool_that_makes_nothing(small, kept_plans, tmp_path, monkeypatch, prese
 
 
 def test_build_that_cannot_be(tmp_path, capsys):
-    """What does not work is refused before anything is built."""
+    """An unknown board and an impossible baud rate are refused before anything is built."""
     what = ["2x2", "allgather", "-o", str(tmp_path)]
     assert main(["build", "--board", "icebraker", *what]) == 1
     assert "Board must be one of" in capsys.readouterr().err
@@ -255,7 +257,7 @@ def test_build_that_cannot_be(tmp_path, capsys):
 @pytest.mark.long
 @pytest.mark.parametrize("name", BOARDS)
 def test_bitstream_of_every_board(name, small, tmp_path):
-    """Every board's bitstream is built, and keeps time."""
+    """The bitstream of every board is built, and its clock is fast enough."""
     board = find_board(name)
     if any(tools.find(tool) is None for tool in board.packer):
         pytest.skip(f"needs {' and '.join(board.packer)}")
@@ -267,7 +269,7 @@ def test_bitstream_of_every_board(name, small, tmp_path):
 
 @pytest.mark.long
 def test_ecp5_bitstream_is_reproducible(small, tmp_path):
-    """The second router, too, makes the same of the same, and says that it did."""
+    """Builds with the second router are reproducible, and the report names that router."""
     board, cache = find_board("ulx3s-25f"), Cache(tmp_path / "cache")
     first = build(small(), board, tmp_path / "first", cache=cache)
     second = build(small(), board, tmp_path / "second", cache=RenewingCache(cache.folder))

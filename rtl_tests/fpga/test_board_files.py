@@ -1,4 +1,4 @@
-"""Files of boards that users write: whatever is wrong in one is a line that names file and line."""
+"""Files with boards of users: each mistake is one line with the file and the line number."""
 
 import importlib
 import inspect
@@ -45,7 +45,7 @@ def file_of(tmp_path):
 
 
 def test_file_that_is_right(file_of):
-    """What a user writes after our own files is taken; the board knows where it comes from."""
+    """A valid file describes a board that knows its file. A missing file is an error."""
     path = file_of(RIGHT)
     board = find_board(path)
     assert (board.name, board.file) == ("mine", path)
@@ -116,7 +116,7 @@ def test_file_that_is_right(file_of):
     ],
 )
 def test_file_that_is_wrong(file_of, old, new, line, message):
-    """The message says what is wrong, and where."""
+    """The message names the mistake and its line in the file."""
     path = file_of(RIGHT.replace(old, new, 1))
     assert old in RIGHT
     with pytest.raises(InputError) as caught:
@@ -129,7 +129,7 @@ def test_file_that_is_wrong(file_of, old, new, line, message):
 
 
 def platforms():
-    """Every class of amaranth-boards that can be made, with the module that it is in."""
+    """Yield module and name of every concrete platform of amaranth-boards."""
     for found in pkgutil.iter_modules(amaranth_boards.__path__):
         module = importlib.import_module(f"amaranth_boards.{found.name}")
         for name, value in vars(module).items():
@@ -143,7 +143,7 @@ def platforms():
 
 
 def refusal_of(path):
-    """What is said of a file of boards that is refused, or None."""
+    """The message with which a file of boards is refused, or None."""
     try:
         find_board(path)
     except InputError as error:
@@ -152,7 +152,7 @@ def refusal_of(path):
 
 
 def test_every_platform_is_taken_or_refused_in_a_line(file_of):
-    """Families without a flow are refused by name; others need a serial line."""
+    """Every platform of amaranth-boards is accepted or refused in one line with its family."""
     said = {}
     for module, name in platforms():
         text = RIGHT.replace("amaranth_boards.icebreaker", module).replace("led", "no_led")
@@ -178,7 +178,7 @@ def test_every_platform_is_taken_or_refused_in_a_line(file_of):
 
 
 def test_gowin_is_placed_by_the_tool_of_today(file_of):
-    """Amaranth's own class for a board with a Gowin is taken as it is."""
+    """A Gowin board by Amaranth's own class is placed by nextpnr-himbaechel."""
     text = RIGHT.replace("icebreaker", "tang_primer_20k").replace("ICEBreaker", "TangPrimer20k")
     text = re.sub("        lamps=.*\n", "", text)
     plan, platform = plan_build(fabric_of("2", "allgather", width=2), find_board(file_of(text)))
@@ -190,7 +190,7 @@ def test_gowin_is_placed_by_the_tool_of_today(file_of):
 
 
 def test_another_toolchain_is_refused(file_of):
-    """A family that is known, by tools that are not."""
+    """A known family with an unsupported toolchain is refused."""
     path = file_of(RIGHT.replace("=ICE", "=lambda: ICE").replace(
         "Platform,", 'Platform(toolchain="LSE-iCECube2"),'))  # fmt: skip
     with pytest.raises(InputError, match="not of SiliconBlue iCE40 by LSE-iCECube2 "):
@@ -201,7 +201,9 @@ def test_another_toolchain_is_refused(file_of):
     "command", [["build", "--board"], ["flash", "--board"], ["boards", "--measure"]]
 )
 def test_commands_refuse_a_family_without_a_flow(file_of, capsys, command):
-    """In one line that names the board, its family and the families that work."""
+    """Each command refuses a family without a flow, in one line with the board, its family and the
+    families that work.
+    """
     text = RIGHT.replace("icebreaker", "arty_a7").replace("ICEBreaker", "ArtyA7_35")
     selection = [] if command[0] == "boards" else ["2x2", "allgather"]
     assert main([*command, file_of(text), *selection]) == 1
@@ -212,7 +214,7 @@ def test_commands_refuse_a_family_without_a_flow(file_of, capsys, command):
 
 
 def test_file_that_is_no_text(tmp_path, capsys):
-    """Bytes that are no text are refused by the commands, too."""
+    """A file with bytes that are no text is refused in one line."""
     path = tmp_path / "mine.py"
     path.write_bytes(b"BOARDS = {\xff\x00}")
     assert main(["build", "--board", str(path), "2x2", "allgather"]) == 1

@@ -1,4 +1,4 @@
-"""What a user is told to do next: the words fit the board, and the commands are ours."""
+"""Instructions for users after a build: they fit the board, and their commands exist."""
 
 import json
 import shlex
@@ -30,12 +30,12 @@ from torusfabric.fpga.board.build import fabric_facts
     ],
 )
 def test_lamps(board, meanings):
-    """A lamp is named as its platform does, with its colour where that is known."""
+    """An LED is named as in its platform, with its colour if known."""
     assert led_meanings(find_board(board)) == meanings
 
 
 def test_list_of_boards_says_lamps_and_ports(capsys):
-    """The list says both, for people and for programs."""
+    """`torusfabric boards` lists LEDs and serial ports, as text and as JSON."""
     assert main(["boards", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["boards"]}
     assert all(row["port"].startswith("/dev/tty") for row in rows.values())
@@ -50,7 +50,7 @@ def test_list_of_boards_says_lamps_and_ports(capsys):
 
 
 def test_steps_are_commands_that_there_are(tmp_path, monkeypatch):
-    """Each command parses, and the data that one of them makes are right for the fabric."""
+    """Each suggested command parses, and the suggested data file fits the fabric."""
     fabric = fabric_of("3x3", "alltoall", width=8)
     load = Step("torusfabric flash --board icebreaker 2x2 allgather", "load it (iceprog x)")
     steps = next_steps([load], "--board icebreaker --baud 9600", fabric_facts(fabric))
@@ -70,7 +70,7 @@ def test_steps_are_commands_that_there_are(tmp_path, monkeypatch):
 
 @pytest.fixture
 def built(monkeypatch, tmp_path):
-    """Put a build of ours in the place of the tools."""
+    """Replace the building and flashing tools by functions that return at once."""
 
     def build(fabric, board, folder, *, baud, command, **_):
         report = fabric_facts(fabric) | {
@@ -86,7 +86,7 @@ def built(monkeypatch, tmp_path):
 
 
 def test_end_of_a_build(built, capsys):
-    """It says what to do next, what the lamps mean, and the port."""
+    """The end of a build lists the next commands, the meaning of the LEDs and the port."""
     what = ["--board", "icebreaker", "2x2", "allgather", "--width", "8", "--baud", "9600"]
     assert main(["build", *what, "-o", str(built)]) == 0
     said = capsys.readouterr().out.splitlines()

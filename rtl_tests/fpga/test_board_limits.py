@@ -1,4 +1,4 @@
-"""What boards hold: the figures on record, how they are measured, and the message of a misfit."""
+"""Capacities of boards: recorded limits, their measurement, and the message beyond them."""
 
 import json
 from dataclasses import replace
@@ -27,7 +27,7 @@ BOARDS = sorted(load_boards())
     [("8x8", 2.0, [6, 5]), ("4x4", 1.01, [4, 3]), ("4x4x4", 4.0, [3, 2, 2]), ("2x2", 1.2, None)],
 )
 def test_largest_torus_that_may_fit(sides, share, largest):
-    """Sides shrink from the longest on until the nodes are few enough."""
+    """`largest_sides` shrinks the longest sides first until the nodes are few enough."""
     numbers = [int(side) for side in sides.split("x")]
     assert largest_sides(numbers, share) == largest
     assert largest_sides((), share) is None
@@ -42,12 +42,14 @@ Info: \t        ICESTORM_RAM:     1/   16    6%
 
 
 def message(log, fabric, board):
-    """The message of a misfit, or nothing."""
+    """The message for a fabric that is too large, or an empty text."""
     return over_capacity_message(log, fabric.program.topology, board) or ""
 
 
 def test_message_of_a_fabric_that_is_too_large():
-    """It names by how much, and what may fit; other failures are not taken for it."""
+    """The message says by how much the fabric is too large and which torus may fit. Other failures
+    have no such message.
+    """
     fabric, board = fabric_of("4x4", "allgather", "hamiltonian", flits=2), find_board("icestick")
     said = message(LOG.format(used=5120, error="ERROR: no"), fabric, board)
     assert said == (
@@ -63,7 +65,7 @@ def test_message_of_a_fabric_that_is_too_large():
 
 
 def test_message_names_what_was_measured():
-    """The figure on record for a board is in the message, after the estimate by the totals."""
+    """The message ends with the recorded limit of the board, after the estimate by the totals."""
     board = replace(find_board("icestick"), limit=Limit(5, "icestick"))
     fabric = fabric_of("6x6", "allgather", "hamiltonian", width=8)
     log = LOG.format(used=2560, error="ERROR: no")
@@ -81,7 +83,7 @@ def test_message_names_what_was_measured():
 
 @pytest.mark.parametrize("name", few(7, [*BOARDS], tuples=True))
 def test_limit_on_record(name):
-    """Every board says what fits: measured on itself, on one with the same device, or estimated."""
+    """The limit of a board was measured on it or on a board with its device, or is an estimate."""
     board = find_board(name)
     assert board.limit is not None
     assert board.limit.side >= 2
@@ -95,7 +97,7 @@ def test_limit_on_record(name):
 @pytest.mark.parametrize("largest", [None, 2, 3, 6, 7, 8])
 @pytest.mark.parametrize("start", [2, 4, 8])
 def test_search_for_the_largest_that_fits(largest, start):
-    """Whatever it starts from, the search ends between what fits and what does not."""
+    """From any starting side, the search ends between the largest side that fits and the next."""
     attempt = lambda side: Attempt(side, side <= (largest or 0), "")
     side, attempts = find_limit(attempt, start=start, most=8)
     assert side == largest
@@ -107,7 +109,7 @@ def test_search_for_the_largest_that_fits(largest, start):
 
 
 def test_measured_board(monkeypatch, capsys):
-    """The command builds one torus after another, and prints the entry of the board's file."""
+    """`boards --measure` builds ever larger tori and prints the limit for the board's file."""
 
     def built(fabric, board, folder, **_):
         assert (fabric.width, fabric.program.schedule.collective.kind) == (2, "allgather")

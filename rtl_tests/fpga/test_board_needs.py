@@ -1,4 +1,4 @@
-"""What cannot fit onto a board is refused before any tool runs; no build goes on without end."""
+"""Needs of fabrics: misfits are refused before any tool runs, and build minutes are estimated."""
 
 import time
 from collections import Counter
@@ -29,7 +29,7 @@ SMALL = Target("small", "small", (), {"ffs": 100, "brams": 2})
 
 @pytest.mark.parametrize("name", few(7, [*sorted(load_boards())], tuples=True))
 def test_device_of_every_board(name):
-    """What each of our boards has is known."""
+    """The capacity of the device of every board is known."""
     target = target_of(find_board(name).make_platform())
     assert target is not None
     assert target.capacity["ffs"] > 1000
@@ -47,7 +47,7 @@ def test_device_of_every_board(name):
     ],
 )
 def test_flip_flops_that_memories_need(memories, flip_flops, monkeypatch):
-    """What block RAMs cannot hold, however they are used, takes flip-flops."""
+    """Memory bits beyond the capacity of all block RAMs need flip-flops."""
     monkeypatch.setitem(BRAM_SHAPES, "small", (64, 8))
     needs = ResourceNeeds(10, Counter(memories))
     assert needs.least_flip_flops(SMALL) == flip_flops
@@ -58,7 +58,7 @@ def test_flip_flops_that_memories_need(memories, flip_flops, monkeypatch):
 
 
 def test_needs_of_a_fabric():
-    """They grow with nodes and width, and are never below what is known without a plan."""
+    """The needs of a fabric grow with nodes and width, and exceed the estimate without a plan."""
     found = {
         (sides, width): fabric_needs(fabric_of(sides, "allgather", "hamiltonian", width=width))
         for sides in ("3x3", "4x4")
@@ -77,7 +77,7 @@ def test_needs_of_a_fabric():
     [("8x8", "allgather"), ("100x100", "allgather"), ("100x100", "broadcast"), ("7x7", "alltoall")],
 )
 def test_refusal_before_planning(topology, collective, capsys, monkeypatch, tmp_path):
-    """What no plan could make fit is refused at once, with what would."""
+    """A selection that no plan could fit is refused at once, with the largest torus that fits."""
     monkeypatch.setattr(
         "torusfabric.fabric.make.make_fabric", lambda *_, **__: pytest.fail("planned")
     )
@@ -98,7 +98,7 @@ def test_refusal_before_planning(topology, collective, capsys, monkeypatch, tmp_
 
 
 def test_refusal_before_the_tools(tmp_path, monkeypatch):
-    """A planned fabric is refused by what was measured, or by what it needs at least."""
+    """A planned fabric is refused by the measured limit of the board, or by its least needs."""
     monkeypatch.setattr(tools, "run", lambda *_, **__: pytest.fail("ran"))
     board = find_board("icebreaker")
     larger = fabric_of("4x4", "allgather", "hamiltonian", width=8)
@@ -118,7 +118,7 @@ def test_refusal_before_the_tools(tmp_path, monkeypatch):
 
 
 def test_expected_duration():
-    """A larger fabric is expected to take longer; one that fills the device, a few minutes."""
+    """A build that nearly fills the device is expected to take 4 minutes, a small one 1 minute."""
     small = fabric_of("2x2", "allgather", width=2)
     large = fabric_of("6x6", "allgather", width=8)
     board = find_board("icebreaker")

@@ -1,4 +1,4 @@
-"""Placers and routers of boards: which are tried, in what order, and for how long."""
+"""Placers and routers of boards: the order of the attempts, and the time for each."""
 
 import json
 import re
@@ -15,19 +15,19 @@ from torusfabric.fpga.synthesis import nextpnr as placers
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache, RenewingCache
 
-#: What place and route says when it has placed all cells, and is then too slow.
+#: Logs of place and route: all cells are placed; and then the clock is missed.
 PLACED = "Info: Routing globals...\n"
 SLOW = PLACED + "ERROR: Max frequency for clock: 20.00 MHz (FAIL at 25.00 MHz)\n"
 
 
 def taking(cells):
-    """What it says at first: how many cells there are."""
+    """The first log line of place and route: how many cells the design takes."""
     return f"Info: \t TRELLIS_COMB:  {cells}/ 83640  {cells // 837}%\n"
 
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Seconds that pass when a test says so."""
+    """A clock whose seconds pass only under control of the test."""
     now = SimpleNamespace(seconds=0.0, starts=[], reported=[])
     watch = SimpleNamespace(monotonic=lambda: now.seconds)
     monkeypatch.setattr(sys.modules["torusfabric.fpga.board.run"], "time", watch)
@@ -36,10 +36,10 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def attempts(monkeypatch, tmp_path, clock, kept_plans):
-    """A function that builds with tools of ours, and gives the ways that were tried."""
+    """A function that builds with fake tools; returns the (placer, router) pairs and the result."""
 
     def attempt(says, *, looks=1, board="ulx3s-85f", cache=None, takes=0.0):
-        """`says` gives what is said by a (placer, router); `takes` seconds pass with each look."""
+        """Build once; `says` maps (placer, router) to a log, `takes` is the time of each look."""
         ways = []
 
         def run(name, args, *, folder, log, what, look):
@@ -79,7 +79,7 @@ EVERY = [(placer, router) for placer in ("static", "heap") for router in ("route
 
 
 def test_first_that_reaches_the_clock(attempts, tmp_path):
-    """The next router is tried where the first one did not reach the clock; the report has both."""
+    """The next router is tried if one misses the clock, and the report names the last pair."""
     cache = Cache(tmp_path / "cache")
     ways, built = attempts({EVERY[0]: SLOW}, cache=cache)
     assert ways == EVERY[:2]
@@ -93,7 +93,7 @@ def test_first_that_reaches_the_clock(attempts, tmp_path):
 
 
 def test_clock_that_none_reaches(attempts):
-    """Every placer is tried with every router, before a build is given up."""
+    """Every placer is tried with every router before a build is given up."""
     ways, error = attempts(dict.fromkeys(EVERY, SLOW))
     assert ways == EVERY
     assert isinstance(error, Misfit)
@@ -104,7 +104,7 @@ def test_clock_that_none_reaches(attempts):
     "said", few(1, ["ERROR: Unable to place cell\n", "ERROR: Assertion failure\n"])
 )
 def test_placer_that_fails(attempts, said):
-    """The next placer is tried where nothing was placed, and no other router before."""
+    """If a placer fails, the next placer is tried at once, without another router."""
     ways, built = attempts({EVERY[0]: said})
     assert ways == [EVERY[0], EVERY[2]]
     assert built.report["placer"] == "heap"
@@ -114,7 +114,7 @@ def test_placer_that_fails(attempts, said):
 
 
 def test_placer_that_is_stuck(attempts, clock, monkeypatch):
-    """The first placer is left when it is stuck; the last one is waited for to the end."""
+    """A stuck first placer is stopped; the last placer runs until the time limit."""
     monkeypatch.setattr(placers, "time", sys.modules["torusfabric.fpga.board.run"].time)
     ways, error = attempts(dict.fromkeys(EVERY, "Info: Strict legalising\n"), looks=99, takes=60)
     assert ways == [EVERY[0], EVERY[2]]
@@ -123,7 +123,7 @@ def test_placer_that_is_stuck(attempts, clock, monkeypatch):
 
 
 def test_device_that_is_too_small(attempts):
-    """More cells than places are too many for all placers and routers."""
+    """A design with more cells than the device has ends the build after the first attempt."""
     said = taking(90_000) + "ERROR: no BELs remaining\n"
     ways, error = attempts(dict.fromkeys(EVERY, said), looks=0)
     assert ways == EVERY[:1]
@@ -135,7 +135,7 @@ def test_device_that_is_too_small(attempts):
 
 
 def test_placer_that_takes_too_long(attempts, clock):
-    """All but the last placer have half of the time, and no other router after it."""
+    """A placer before the last has half of the remaining time, and then no second router."""
     ways, error = attempts(dict.fromkeys(EVERY, "Info: Running placer\n"), looks=99, takes=60)
     assert ways == [EVERY[0], EVERY[2]]
     assert (clock.starts, clock.seconds) == ([0, 30 * 60], 60 * 60)
@@ -143,7 +143,7 @@ def test_placer_that_takes_too_long(attempts, clock):
 
 
 def test_build_that_takes_too_long(attempts, clock):
-    """A build is given up after the minutes of its board; the message says where it was."""
+    """A build is stopped after the minutes of its board, and the message names the stage."""
     said = "Info: \t ICESTORM_LC:  4000/ 5280  75%\n"
     ways, error = attempts({(): said}, board="icebreaker", looks=100, takes=60)
     assert (ways, clock.seconds) == ([()], 900)

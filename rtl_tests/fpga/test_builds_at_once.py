@@ -1,4 +1,4 @@
-"""Builds at once in one folder, or of the same: nobody gets the bitstream of another."""
+"""Simultaneous builds in one folder or of one fabric: each gets its own bitstream."""
 
 import hashlib
 import json
@@ -15,26 +15,26 @@ from torusfabric.fpga.board.plan import SCRIPT
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
-#: Seconds for another thread to come so far, on a machine that has more to do.
+#: Seconds to wait for another thread on a busy machine.
 PATIENCE = 30
 
 PLACED = json.dumps({"utilization": {}, "fmax": {"clk": {"achieved": 150.0}}})
 
 
 def image_of(plan):
-    """What the tools below make of a plan."""
+    """The bitstream that the fake tools make of a plan."""
     return hashlib.sha256(plan.files["fabric.il"].encode()).hexdigest().encode()
 
 
 @pytest.fixture
 def waits():
-    """Set as soon as somebody waits for another build."""
+    """An event that is set as soon as a build waits for another build."""
     return threading.Event()
 
 
 @pytest.fixture
 def board(monkeypatch, waits, kept_plans):
-    """A board, and tools of ours: the first works until somebody waits for it, if one does."""
+    """A board with fake tools. In a thread, the tools work until another build waits for them."""
 
     def run(plan, build, *_):
         work = build.work
@@ -56,7 +56,7 @@ def fabric(width):
 
 
 def test_each_gets_its_own_bitstream(board, waits, tmp_path):
-    """Also where they share no cache: what is kept, and what lies in the folder, is consistent."""
+    """Two builds in one folder get their own bitstreams; folder and caches stay consistent."""
     out, caches = tmp_path / "out", {width: Cache(tmp_path / f"cache-{width}") for width in (3, 5)}
     built, begin = {}, threading.Barrier(2)
 
@@ -87,7 +87,7 @@ def test_each_gets_its_own_bitstream(board, waits, tmp_path):
 
 
 def test_damaged_entry_is_built_again(board, tmp_path):
-    """A bitstream that was changed in the cache does not get onto a board."""
+    """An entry that was changed in the cache is built again."""
     cache = Cache(tmp_path / "cache")
     built = build(fabric(3), board, tmp_path / "out", cache=cache)
     (cache.folder / "entries" / "cache.db").write_bytes(b"the bitstream of another")
@@ -98,7 +98,7 @@ def test_damaged_entry_is_built_again(board, tmp_path):
 
 
 def test_failure_names_a_log_that_exists(board, tmp_path, monkeypatch):
-    """The folder of the tools is there after a failure, by the name in the message."""
+    """The log that a failure message names exists after the failure."""
 
     def fail(plan, build, *_):
         work = build.work
@@ -115,7 +115,7 @@ def test_failure_names_a_log_that_exists(board, tmp_path, monkeypatch):
 
 
 def test_only_what_was_built_is_loaded(board, tmp_path, monkeypatch):
-    """A bitstream that another build has replaced since is not loaded."""
+    """A bitstream that a later build has replaced is not loaded."""
     programmer = tmp_path / "iceprog-of-ours"
     programmer.write_text("#!/bin/sh\ntouch loaded\n")
     programmer.chmod(0o755)
@@ -133,7 +133,7 @@ def test_only_what_was_built_is_loaded(board, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", few(1, ["fabric.bin", "report.json", "build/fabric.rpt"]))
 def test_files_of_somebody_else_stay(board, name, tmp_path):
-    """Beside the bitstream too, before and after a build; a user may say otherwise."""
+    """Files of the user in the output folder are kept, unless `--force` is given."""
     cache = Cache(tmp_path / "cache")
     out = tmp_path / "out"
     (out / "build").mkdir(parents=True)
@@ -156,6 +156,6 @@ def test_what_was_added_to_the_files_of_tools_stays(board, tmp_path):
 
 @pytest.mark.parametrize("name", ["../thesis.tex", "/thesis.tex", "a/b", "..", "report.json"])
 def test_products_lie_beside_the_report(board, name):
-    """So that a build removes nothing anywhere else."""
+    """Products must lie beside the report, so that a build removes no file elsewhere."""
     with pytest.raises(InputError, match=r"^Products of Board must be names of files beside"):
         replace(board, products=("fabric.bin", name))

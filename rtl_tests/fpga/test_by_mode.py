@@ -1,4 +1,4 @@
-"""Costs by mode: what is counted is what the hardware has, and each mode is synthesized alone."""
+"""Costs by mode: counts equal those of the hardware, and `synth` synthesizes each mode alone."""
 
 import json
 
@@ -22,7 +22,7 @@ def fabric_of(topology, *names, root=None, **options):
 
 
 def inputs_of(fabric):
-    """The inputs of all crossbars, as they are built."""
+    """Count the inputs of all crossbars in the routers of a fabric."""
     routers = (
         fabric.netlist.modules[r.module]() for r in fabric.netlist.instances_with_role(Role.ROUTER)
     )
@@ -39,7 +39,7 @@ def inputs_of(fabric):
     ],
 )
 def test_inputs_are_those_of_the_routers(names):
-    """In all, and of each mode alone; what is own and what is shared add up."""
+    """The counted crossbar inputs equal those of the routers, in all and for each mode."""
     fabric = fabric_of("3x4", *names)
     inputs = count_inputs(fabric.program)
     assert inputs.total == inputs.shared + sum(inputs.own)
@@ -50,7 +50,7 @@ def test_inputs_are_those_of_the_routers(names):
 
 
 def test_inputs_of_any_root():
-    """A node may be at any offset from the root: it has these inputs at most."""
+    """For any root the count is an upper bound: a node may be at any offset from the root."""
     fabric = fabric_of("3x3", "allgather", "broadcast", root="any")
     assert count_inputs(fabric.program).total >= inputs_of(fabric)
 
@@ -59,7 +59,7 @@ def test_inputs_of_any_root():
     ("names", "maps"), [(("allgather", "alltoall"), 2), (("gather:max-flow", "reduce:max-flow"), 1)]
 )
 def test_words_are_those_of_the_memories(names, maps):
-    """What a mode alone sends is sent by all of them, too, and shared where it lies alike."""
+    """Modes with the same layout share send words, others add theirs, and memories hold all."""
     fabric = fabric_of("3x3", *names)
     words = count_memory_words(fabric.program)
     parts = [count_memory_words(fabric.program.part(mode)) for mode in range(2)]
@@ -71,7 +71,7 @@ def test_words_are_those_of_the_memories(names, maps):
 
 @pytest.fixture
 def synthesized(monkeypatch):
-    """Synthesis that takes no time, and the designs that it was given."""
+    """Replace synthesis by a fast function; return the list of designs that it is given."""
     empty = verilog.ModuleText("", verilog.Structure({}), {})
     monkeypatch.setattr(
         text_module,
@@ -105,7 +105,7 @@ def synthesized(monkeypatch):
 
 
 def test_synth_shows_each_mode(capsys, synthesized):
-    """Each is synthesized alone, at the same width and most flits."""
+    """`synth` reports each of several collectives alone, with the same width and length."""
     words = ("synth", "2x3", "allgather,alltoall", "--width", "8", "--max-flits", "5")
     words += ("--target", "ice40-hx8k")
     assert main([*words, "--json"]) == 0

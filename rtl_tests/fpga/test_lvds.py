@@ -1,4 +1,4 @@
-"""Links on differential pairs: words that arrive whatever the lines do, and what does not fit."""
+"""Links on differential pairs: words arrive at any delay, and impossible choices are refused."""
 
 import json
 import random
@@ -34,13 +34,13 @@ from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.fpga.bridge.simulated import CYCLE_SECONDS, SimulatedPort
 from torusfabric.rtl.run_choices import RunError
 
-#: Cycles in which four bits of a word go on a pair, 600 Mbit/s at 25 MHz.
+#: Cycles in which a pair carries one word, four bits in each: 600 Mbit/s at 25 MHz.
 CYCLES = 6
 GEAR = BitEncoding.gear
 
 
 class Line:
-    """A pair in Amaranth's simulator: bits that come so many later.
+    """A differential pair in Amaranth's simulator that delays bits by a number of bits.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Line:
     Attributes
     ----------
     got : list of (float, int or None)
-        Of each word that was received: cycles of the fabric since it was sent, and its number.
+        Latency in cycles and number of each received word.
     """
 
     def __init__(self, late, *, noise=range(0), slips=None, words=400, seed=1):
@@ -96,7 +96,7 @@ class Line:
 
 @pytest.mark.parametrize("late", few(4, range(31)))
 def test_words_begin_wherever_they_do(late):
-    """All of them come from some word on, in order, as late as the plan of links says."""
+    """Words arrive in order at any bit delay, and their latency is within that of the link plan."""
     got = Line(late, seed=late).got
     numbers = [number for _, number in got]
     assert len(got) > 400 - 300
@@ -106,7 +106,7 @@ def test_words_begin_wherever_they_do(late):
 
 
 def test_a_place_is_kept_and_found_again():
-    """Wrong bits change nothing else; a bit too many does, until it is noticed."""
+    """Wrong bits keep the word alignment; after an additional bit the receiver finds it again."""
     line = Line(5, noise=range(200, 260), slips=300, words=480)
     numbers = [number for _, number in line.got]
     assert {*range(260, 295), *range(420, 475)} <= {*numbers}
@@ -120,7 +120,7 @@ def pair(**options):
 
 @pytest.mark.long
 def test_boards_run_on_pairs():
-    """Whatever the latency within that of the plan; beyond it nothing is delivered as good."""
+    """Boards on pairs run within the planned latency; beyond it, all report a link error."""
     assert simulate_boards(pair(), jobs=12).passed
     with CompiledBoards(pair(), seed=1, link_errors=0.0) as boards:
         for cable in boards.cables:
@@ -130,15 +130,15 @@ def test_boards_run_on_pairs():
 
 
 class OwnPins(SimulatedPins):
-    """Those of a board that is the only one."""
+    """Simulated pins for a board that is simulated alone."""
 
     def add_common_hardware(self, m, platform):
         m.domains += ClockDomain(self.sending_domain(0), reset_less=True)
 
 
 def test_a_block_runs_over_pairs(monkeypatch):
-    """The link ports of an image, each on a pair of its own, which are not equally late."""
-    # A block alone, whose pairs lead back to it.
+    """A block runs alone over pairs with different delays, one for each link port."""
+    # A block alone, with its pairs looped back.
     alone = property(
         lambda board: replace(board.system.link_plan, boards=board.system.boards.looped_back)
     )
@@ -150,7 +150,7 @@ def test_a_block_runs_over_pairs(monkeypatch):
     block = Block(system, 1, links=pairs)
     port = SimulatedPort(block)
     port._simulator.add_clock(CYCLE_SECONDS / pairs.units.cycles, domain=pair_domain(1))  # noqa: SLF001
-    for _ in range(4):  # until it is known where words begin
+    for _ in range(4):  # until the receiver is aligned to words
         port.read(1)
     report = ConnectedBoard(block, BusAccess(port)).run()
     assert report.passed
@@ -158,7 +158,7 @@ def test_a_block_runs_over_pairs(monkeypatch):
 
 
 def test_all_clocks_are_constrained():
-    """Of the bits that come, and of the words that are made of them."""
+    """The clocks of incoming bits and of the words made of them are constrained."""
     system, board = pair(), find_board("ulx3s-85f")
     block = Block(system, 1, links=pair_links(system, 1, board.make_platform()))
     text = str(plan_build(block, board)[0].files["fabric.lpf"])
@@ -168,7 +168,7 @@ def test_all_clocks_are_constrained():
 
 @pytest.mark.long
 def test_pairs_are_placed(tmp_path):
-    """With their clocks, 600 Mbit/s a pair."""
+    """Pairs at 600 Mbit/s are placed and routed with their clocks."""
     command = ["build", "--board", "ulx3s-25f", "4", "allgather", "--boards", "2", "--block", "1"]
     assert main([*command, "--flits", "4", "--width", "8", "--phy", "lvds",
                  "-o", str(tmp_path / "out")]) == 0  # fmt: skip

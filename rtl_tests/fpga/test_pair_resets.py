@@ -1,6 +1,7 @@
-"""Boards whose links are pairs at their pins: one is reset at any time, and both serve again.
+"""Two boards on differential pairs or transceivers: after a reset of one, both serve the next
+start.
 
-Cells of the ECP5 are models; transceivers are reset for some cycles only. Many more resets:
+Cells of the ECP5 are models, and transceivers are reset for a few cycles only. Many more resets:
 ``python -m pytest rtl_tests/fpga/test_pair_resets.py -m long``.
 """
 
@@ -13,13 +14,13 @@ from torusfabric.adapters.boards.hardware.link_plan import PHYS
 
 pytestmark = pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 
-#: The latency that each physical layer needs, and more.
+#: Link latency for each physical layer, in cycles, with a reserve.
 LATENCY = {"lvds": 16, "serdes": 24}
 
 
 @pytest.fixture(scope="module")
 def boards(tmp_path_factory):
-    """Two boards of a node each, by physical layer; each is written once."""
+    """A function that returns two boards of one node each for a physical layer, written once."""
     from pair_boards import PairBoards
 
     made = {}
@@ -36,7 +37,7 @@ def boards(tmp_path_factory):
     return find
 
 
-#: Moments while boards wait, in a run, in the check after it, and after it.
+#: Reset times in cycles: while boards wait, in a run, in the check after it, and later.
 MOMENTS = {"most": 16_000, "step": 3797}
 
 
@@ -48,7 +49,9 @@ MOMENTS = {"most": 16_000, "step": 3797}
     ("serdes", 2, {"hold": 400, "again": 12_000}),
 ]))  # fmt: skip
 def test_boards_on_pairs_serve_the_next_start_whenever_one_was_reset(phy, which, chosen, boards):
-    """Even if its clock stops meanwhile, or it is reset again while links are found again."""
+    """Boards serve the next start after a reset at any time, even if a clock stops or a second
+    reset interrupts the link search.
+    """
     runs, errors = boards(phy).served(which, **MOMENTS | chosen)
     assert runs == len(range(0, 16_000, chosen.get("step", MOMENTS["step"])))
     assert errors <= ({0} if which == 3 else {0, 5, 9, 11})

@@ -1,4 +1,4 @@
-"""Links on transceivers: words that arrive in time and in the right code, whatever the lines do."""
+"""Links on transceivers: words arrive in time and in the right code, whatever the line does."""
 
 import json
 import re
@@ -17,8 +17,8 @@ import serdes_bench
 
 from torusfabric.adapters.boards.pairs.words import COMMA
 
-#: The first six bits of a byte by the lower five of it, and the last four by the others, where as
-#: many zeros have been sent as ones or more, as in IEEE 802.3, tables 36-1 and 36-2.
+#: The 8b/10b code of IEEE 802.3, tables 36-1 and 36-2, after at least as many zeros as ones: six
+#: bits for the lower five bits of a byte, then four bits for the upper three.
 SIX = (  # noqa: SIM905 (a table is read more easily)
     "100111 011101 101101 110001 110101 101001 011001 111000 111001 100101 010101 110100 001101 "
     "101100 011100 010111 011011 100011 010011 110010 001011 101010 011010 111010 110011 100110 "
@@ -26,12 +26,12 @@ SIX = (  # noqa: SIM905 (a table is read more easily)
 ).split()
 FOUR = ("1011", "1001", "0101", "1100", "1101", "1010", "0110", "1110")
 
-#: Bytes before whose last bits there are four alike.
+#: Bytes whose last bits follow four equal bits.
 ALIKE = {False: (17, 18, 20), True: (11, 13, 14)}
 
 
 def part(bits, more, turned):
-    """Some bits as they are sent, and whether then more ones have been sent than zeros."""
+    """Return the bits as they are sent, and True if more ones than zeros have then been sent."""
     balanced = 2 * bits.count("1") == len(bits)
     if more and (turned or not balanced):
         bits = bits.translate({48: "1", 49: "0"})
@@ -39,7 +39,7 @@ def part(bits, more, turned):
 
 
 def coded(byte, more):
-    """The ten bits of a byte, the first one first, and whether then more ones have been sent."""
+    """Return the ten bits of a byte in order, and True if more ones than zeros have been sent."""
     if byte == COMMA | 256:
         return ("1100000101" if more else "0011111010"), not more
     low, high = byte & 31, byte >> 5
@@ -56,7 +56,7 @@ def coded(byte, more):
     {"words": 17, "late": 1.2, "begin": 7.5, "slip": 9_000.0, "until": 18_000.0},
 ]))  # fmt: skip
 def test_words_come_in_time(line, tmp_path):
-    """Both ways, by clocks that drift; a bit that is lost is noticed, and the place found again."""
+    """Words arrive in order and in time in both directions, also after a lost bit."""
     system = board_system((2,), "2", 20, width=32, max_flits=8, phy=SERDES)
     with serdes_bench.short_resets():
         said = serdes_bench.run_pair(system, tmp_path, **line)
@@ -69,7 +69,7 @@ def test_words_come_in_time(line, tmp_path):
 
 
 def check_code(codes):
-    """All bytes are sent as they must be, two cycles after they are given."""
+    """Check that all bytes are sent in 8b/10b code, two cycles after they are given."""
     sent = [unit for units, _ in codes[:-2] for unit in (units & 511, units >> 9)]
     tens = [f"{ten:010b}"[::-1] for _, pair in codes[2:] for ten in (pair & 1023, pair >> 10)]
     first = sent.index(COMMA | 256)
@@ -83,7 +83,7 @@ def check_code(codes):
 @pytest.mark.long
 @pytest.mark.parametrize("board", ["ecpix5-45f", "versa-ecp5"])
 def test_transceivers_are_placed(board, tmp_path):
-    """With their clocks, 2.5 Gbit/s and 25 MHz."""
+    """Transceivers at 2.5 Gbit/s and their 25 MHz clocks are placed and routed."""
     command = ["build", "--board", board, "4", "allgather", "--boards", "2", "--block", "1"]
     assert main([*command, "--flits", "4", "--width", "8", "--phy", "serdes",
                  "-o", str(tmp_path / "out")]) == 0  # fmt: skip

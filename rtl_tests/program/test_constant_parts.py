@@ -1,4 +1,4 @@
-"""What the constant cycles of a run are spent on: of every collective, against its cycles."""
+"""The constant cycles of a run: their parts add up for every collective."""
 
 import json
 import re
@@ -15,7 +15,7 @@ COLLECTIVES = ("broadcast", "allgather", "scatter", "gather", "alltoall", "reduc
 
 
 def parts_of(program):
-    """The parts of the constant, which have to be all cycles that the formula leaves out."""
+    """Return the parts of the constant, checked to be all cycles that the formula omits."""
     cost, timing = program.form.cost, program.timing
     assert sum(timing.drain_cycles_by_purpose.values()) == timing.drain_cycles
     assert min(cycles for name, cycles in cost.constant_parts.items() if name != "waits") >= 0
@@ -27,7 +27,7 @@ def parts_of(program):
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("topology", ["4x4", "3x3", "2x3", "5"])
 def test_parts_are_all_cycles(topology, collective):
-    """Of a fixed length, of any length, and among other modes."""
+    """The parts add up for fixed lengths, for any length, and in an engine."""
     for flits in (1, 5, 60):
         plan = tf.plan(topology, collective)
         program = tf.compile(plan, flits=flits)
@@ -45,7 +45,7 @@ def test_parts_are_all_cycles(topology, collective):
 @pytest.mark.parametrize("options", [{"latency": 3}, {"latency": "auto"}, {}])
 @pytest.mark.parametrize("topology", ["3x3", "4x4"])
 def test_waiting_for_operators(topology, options):
-    """A reduce-scatter is longer than its steps by the hardware's path, and by its operators."""
+    """A reduce-scatter takes its steps, the path of the hardware and the time of its operators."""
     for flits in (1, 3, 64):
         program = tf.compile(tf.plan(topology, "reduce-scatter", **options), flits=flits)
         parts = parts_of(program)
@@ -57,12 +57,12 @@ def test_waiting_for_operators(topology, options):
 
 @pytest.mark.parametrize("name", ["broadcast", "scatter", "gather", "reduce", "reduce@1"])
 def test_any_root(name):
-    """Programs of any root have a start of their own."""
+    """Programs with a root per run have constant parts that add up, too."""
     parts_of(tf.compile(tf.plan("3x4", name), flits=4, root="any"))
 
 
 def test_reading_is_not_counted_twice():
-    """A flit is read in its own cycle: the path from a slot to a stored word, but for the read."""
+    """The read of a flit is not counted again in the path from a slot to the stored word."""
     assert parts_of(program_of("4x4", "allgather", "hamiltonian")) == {
         "start": 0, "sequencer": 1, "distribution": 2, "hop": 1, "write": 1, "operators": 0,
         "waits": 0,
@@ -70,7 +70,7 @@ def test_reading_is_not_counted_twice():
 
 
 def test_simulate_says_it_of_several(capsys):
-    """As two lines for each collective, of the longest messages, and as a list."""
+    """`simulate` reports formula and constant of each of several modes, for the longest message."""
     command = ["simulate", "2x2", "allgather,allreduce", "--max-flits", "8", "--width", "4"]
     assert main([*command, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -90,7 +90,7 @@ def test_simulate_says_it_of_several(capsys):
 
 
 def test_simulate_says_it(capsys):
-    """As a line, and as a key."""
+    """`simulate` reports the parts of the constant as a line and as a key."""
     command = ["simulate", "3x3", "allreduce", "--algorithm", "matching", "--flits", "9"]
     command += ["--width", "8"]
     assert main([*command, "--json"]) == 0

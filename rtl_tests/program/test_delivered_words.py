@@ -1,4 +1,4 @@
-"""Programs of all kinds, executed: every node has in the end what its collective promises."""
+"""Programs of all kinds, executed: every node ends with the words that its collective promises."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ SCHEDULES = [
     ("arrowhead:2", "reduce", "max-flow", {"root": 3}),
 ]
 
-#: Of these each run chooses the root.
+#: Schedules whose root is chosen at each run.
 ANY_ROOT = [
     ("3x3", "broadcast", "diagonal", {}),
     ("4x4", "broadcast", "necklace", {}),
@@ -52,7 +52,7 @@ ANY_ROOT = [
 
 
 def wrong_words(program, **run):
-    """How many words of a run are not as they must be."""
+    """The number of wrong words after a run of random words."""
     number = program.form_of(run.get("mode"), run.get("length"))
     layout = program.part(number).layout
     shape = program.topology.nodes, layout.send_words(run.get("length") or program.flits)
@@ -92,7 +92,9 @@ def test_of_several_modes(names, root):
 
 
 def test_readers_that_a_mode_does_not_need():
-    """They read the word that changes nothing: of a minimum it is not 0."""
+    """Readers that a mode does not need read the neutral word of the operator, which for a minimum
+    is not 0.
+    """
     plans = [tf.plan("4x4", "reduce", algorithm=name) for name in ("max-flow", "diagonal")]
     program = tf.compile(plans, max_flits=4, operators=["min"])
     assert [len(part.loop.sources.injections[0]) for part in program.parts] == [9, 7]
@@ -100,7 +102,9 @@ def test_readers_that_a_mode_does_not_need():
 
 
 def test_flit_by_flit_nodes_store_alike():
-    """Where they store several blocks of an in-port, and do not, all flits go in each row."""
+    """A scatter of one chunk runs in flit order. With two chunks nodes store unlike blocks, and it
+    runs in row order.
+    """
     for chunks, order in ((1, Order.FLIT), (2, Order.ROW)):
         program = tf.compile(tf.plan("5", "scatter", algorithm="matching", chunks=chunks), flits=4)
         assert program.loop.order is order
@@ -115,7 +119,7 @@ def test_flit_by_flit_nodes_store_alike():
     ],
 )
 def test_words_of_a_message_lie_in_its_chunks(lengths, chunks, flits):
-    """Those of a fixed length one chunk after another, others in turn."""
+    """Chunks of a message lie in sequence for a fixed length, and interleaved for any length."""
     program = tf.compile(tf.plan("4", "alltoall", algorithm="matching", chunks=2), **lengths)
     part, chunk, flit = program.locate(np.arange(16), 4)
     assert part.tolist() == np.repeat(np.arange(4), 4).tolist()
@@ -129,7 +133,7 @@ WORDS = [[-1, 3], [5, 4], [-7, -8]]
 
 @pytest.mark.parametrize(("operator", "result"), [("add", [-3, -1]), ("max:signed", [5, 4])])
 def test_integers_with_a_sign(operator, result):
-    """Sums of negative numbers are negative, as wide as the words are."""
+    """Results of signed words are signed and have the type of the words."""
     program = tf.compile(tf.plan("3", "allreduce"), flits=2, operators=[operator])
     received = program.execute(np.array(WORDS))
     assert received.dtype == np.int64
@@ -137,12 +141,12 @@ def test_integers_with_a_sign(operator, result):
 
 
 def test_sums_of_narrow_words():
-    """Of words of eight bits, only these count."""
+    """Sums of 8-bit words are taken modulo 256."""
     program = tf.compile(tf.plan("3", "allreduce"), flits=2)
     assert program.execute(np.array(WORDS), width=8).tolist() == [[253, 255]] * 3
 
 
 def test_lists():
-    """Words need not be an array."""
+    """Words may be given as plain lists."""
     program = tf.compile(tf.plan("3", "allgather"), flits=2)
     assert program.execute(WORDS)[0].tolist() == [-1, 3, 5, 4, -7, -8]

@@ -1,4 +1,4 @@
-"""Modes of several forms: which serves for which length, and what it takes."""
+"""Modes of several forms: which form serves each length, and the cycles of each."""
 
 from functools import cache
 
@@ -21,7 +21,7 @@ from torusfabric.verilog import manifest
 
 @cache
 def program_of(most=24, root=None):
-    """Broadcasts by one tree or more, an all-gather, and all-reduces of a step or of more."""
+    """Compile an engine: broadcast on one or two trees, all-gather, two forms of all-reduce."""
     plans = [
         [tf.plan("9", "broadcast", trees=trees) for trees in (2, 1)],
         tf.plan("9", "allgather", algorithm="matching"),
@@ -111,13 +111,13 @@ def test_a_form_that_saves_few_cycles_is_left_out(best, more):
     assert more == min(int(TIE_SHARE * best), TIE_CYCLES)
     short, long = np.array([20, best + more]), np.array([60, best])
     assert choose_forms([short, long], [1, 2]) == [0]
-    # What costs less is taken for that length alone: then only so much more is granted as before.
+    # A cheaper form that counts as equally fast is the reference, with SLACK_CYCLES allowed.
     assert choose_forms([short, long], [2, 1]) == ([0] if more <= SLACK_CYCLES else [0, 1])
     assert choose_forms([short + np.array([0, 1 + SLACK_CYCLES]), long], [1, 2]) == [0, 1]
 
 
 def test_short_messages_have_one_form_that_is_worth_its_tables():
-    """Where the longest has 64 flits or more, or all are asked for, there are several."""
+    """Short messages get one form; a longest message of 64 flits, or `forms="all"`, gets two."""
     kinds = "reduce-scatter", "broadcast"
     for (kind, most, forms), count in {
         (kinds[0], 16, "auto"): 1, (kinds[0], 16, "all"): 2, (kinds[0], 64, "auto"): 2,

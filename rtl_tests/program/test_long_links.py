@@ -1,4 +1,4 @@
-"""Programs on links of several cycles: the same words as on short links, as soon as can be."""
+"""Programs on links of several cycles: the words of short links, in close to the fewest cycles."""
 
 from dataclasses import replace
 
@@ -27,14 +27,14 @@ LATENCIES = [2, 3, (1, 4)]
 
 
 def words_of(program, length):
-    """Random words for a run of a length."""
+    """Random words for a run of a given length."""
     part = program.part(program.form_of(0, length))
     shape = program.topology.nodes, part.layout.send_words(length)
     return np.random.default_rng(length).integers(0, 2**20, shape)
 
 
 def programs(collective, algorithm, latency, **lengths):
-    """The program on links of a latency, and that on links of a cycle."""
+    """Yield the program on links of the given latency, then the program on links of one cycle."""
     for each in (latency, 1):
         torus = tf.Torus(4, 4, link_latency=each)
         yield tf.compile([[tf.plan(torus, collective, algorithm=algorithm)]], **lengths)
@@ -63,7 +63,7 @@ def test_sums_around_cycles_take_links_of_one_latency():
 @pytest.mark.parametrize("latency", [2, 3, 7, (1, 4)])
 @pytest.mark.parametrize("algorithm", ["hamiltonian", "matching"])
 def test_links_are_busy_where_a_step_has_as_many_flits(algorithm, latency):
-    """A table and a pattern take as many cycles more as the last link."""
+    """With blocks as long as the longest link or longer, a run takes at most its latency more."""
     torus = tf.Torus(4, 4, link_latency=latency)
     plan = tf.plan(torus, "allgather", algorithm=algorithm)
     short = tf.plan("4x4", "allgather", algorithm=algorithm)
@@ -75,11 +75,11 @@ def test_links_are_busy_where_a_step_has_as_many_flits(algorithm, latency):
 
 
 def test_short_blocks_wait_no_more_than_they_must():
-    """A flit of an all-gather takes the way to the farthest node, and a few cycles."""
+    """An all-gather of one flit takes its path to the farthest node and at most 5 cycles more."""
     plan = tf.plan("8x8", "allgather", flits=1, link_latency=3)
     least = max(plan.topology.diameter_cycles, 16)
     assert tf.compile(plan, flits=1).cycles() <= least + 5
-    # Where blocks leave in the step after they came, they take three cycles a step.
+    # If blocks leave in the step after their arrival, each step takes three cycles.
     soon = tf.plan("8x8", "allgather", algorithm="matching", link_latency=3)
     assert tf.compile(soon, flits=1).cycles() <= 3 * soon.steps + 5
 
@@ -94,7 +94,7 @@ def test_the_limit_counts_cycles_of_links():
 
 @pytest.mark.parametrize(("collective", "algorithm"), DISCIPLINES)
 def test_the_last_arrival_of_a_trace_ends_the_run(collective, algorithm):
-    """What the trace says of the last word is what the run takes, by links of either latency."""
+    """From the last arrival of a trace to the end of the run takes equally long at any latency."""
     late = []
     for latency in (3, 1):
         plan = tf.plan("4x4", collective, algorithm=algorithm, link_latency=latency)

@@ -1,4 +1,4 @@
-"""Programs in waves: each node finds each block, whatever the sides of a torus."""
+"""Programs of all-gathers on tori of many sizes: each node finds each block."""
 
 from itertools import product
 
@@ -24,7 +24,7 @@ def received(program):
 
 
 def check_words(program):
-    """Every node receives the words of all, each of which is different."""
+    """Check that every node receives the different words of all nodes."""
     shape = program.topology.nodes, program.send_words
     words = np.random.default_rng(1).permutation(shape[0] * shape[1]).reshape(shape)
     assert (program.execute(words) == words.ravel()).all()
@@ -32,13 +32,15 @@ def check_words(program):
 
 @pytest.mark.parametrize("sides", few(32, [*product(range(2, 10), repeat=2)], tuples=True))
 def test_one_packet_on_two_axes(sides):
-    """Messages that pass through nodes beside a cycle are found as well, and nothing is lost."""
+    """One-packet all-gathers on two axes deliver every message, also those that pass through nodes
+    beside a cycle.
+    """
     check_words(program_of("x".join(map(str, sides)), "allgather", "one-packet"))
 
 
 @pytest.mark.parametrize("name", few(7, [*SIZES_3D, *SIZES_4D], tuples=True))
 def test_one_packet_on_more_axes(name):
-    """The same on three and four axes."""
+    """One-packet all-gathers on three and four axes deliver every message."""
     check_words(program_of(name, "allgather", "one-packet"))
 
 
@@ -46,7 +48,7 @@ def test_one_packet_on_more_axes(name):
     "name", ["2x2", "5", "5x5", "6x7", "8x8", "9x5", "3x4x5", "4x4x4", "3x3x3x3", "4x4x4x4"]
 )
 def test_hamiltonian(name):
-    """Cycles through all nodes."""
+    """All-gathers along Hamiltonian cycles deliver every message."""
     check_words(program_of(name, "allgather", "hamiltonian"))
 
 
@@ -64,7 +66,7 @@ ALL = [
 
 @pytest.mark.parametrize(("topology", "algorithm"), few(4, [*ALL]))
 def test_a_core_names_each_block_once(topology, algorithm):
-    """Each node has one entry for each block of others, its first arrival; repeats are null."""
+    """The address map has one entry for each block at a node; repeated arrivals are null."""
     fabric = fabric_of(topology, "allgather", algorithm, top="core")
     program, arrivals = fabric.program, fabric.address_map()["arrivals"]
     arrived, chunks, nodes = received(program), program.schedule.chunks, fabric.nodes
@@ -79,7 +81,7 @@ def test_a_core_names_each_block_once(topology, algorithm):
             had |= {name} - {None}
         assert len(had) == nodes * chunks
     if algorithm == "hamiltonian":
-        # What runs either way round an even cycle meets in the last step.
+        # Blocks that travel both ways around an even cycle meet in the last step.
         assert repeats == (0 if nodes % 2 else nodes * chunks)
     else:
         assert repeats == (arrived >= 0).sum() - nodes * (nodes - 1)
@@ -87,6 +89,6 @@ def test_a_core_names_each_block_once(topology, algorithm):
 
 @pytest.mark.parametrize("name", ["3x4x5", "4x4x4", "3x3x3x3"])
 def test_where_one_packet_does_not_apply(name):
-    """These sizes are refused, not served badly."""
+    """Sizes that one-packet cannot serve are refused."""
     with pytest.raises(InputError, match="Algorithm one-packet needs "):
         program_of(name, "allgather", "one-packet")

@@ -1,4 +1,4 @@
-"""What programs share: memories among readers, and injection ports among modes."""
+"""Resources that programs share: memories among readers, and injection ports among modes."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from torusfabric.program import Action
 
 @pytest.mark.parametrize("topology", ["3x4", "5", "arrowhead:1"])
 def test_a_scatter_from_any_root_keeps_no_copies(topology):
-    """Each memory of what a node sends has one reader, and all hold it once."""
+    """Each send memory of a node has one reader, and together they hold each word once."""
     program = tf.compile(tf.plan(topology, "scatter"), flits=4, root="any")
     own = [number for number, memory in enumerate(program.memories) if memory.own]
     readers = [
@@ -20,7 +20,7 @@ def test_a_scatter_from_any_root_keeps_no_copies(topology):
 
 
 def injections(loops, port):
-    """The injection ports that an out-port chooses from in some loops."""
+    """The set of injection ports from which an out-port selects in some loops."""
     sources = {
         source for loop in loops for source in np.unique(loop.selected_sources[..., port]).tolist()
     }
@@ -29,7 +29,7 @@ def injections(loops, port):
 
 @pytest.mark.parametrize("names", [("alltoall", "exchange"), ("allreduce", "alltoall")])
 def test_out_ports_have_no_more_than_in_one_mode(names):
-    """As many as in the mode that has most, for those of the others have the same numbers."""
+    """An out-port of an engine has as many injection ports as in the mode that needs most."""
     schedules = [tf.plan("3x3", name) for name in names]
     together = [form.loop for form in tf.compile(schedules, max_flits=4).forms]
     alone = [tf.compile(schedule, max_flits=4).loop for schedule in schedules]

@@ -1,4 +1,4 @@
-"""The cycles of runs: of sums, and of every length, piece by piece, as the manifest has them."""
+"""Cycles of runs: sums, and the formula of every length, piece by piece, as in the manifest."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ import torusfabric as tf
 @pytest.mark.parametrize("topology", few(2, ["3", "2x3", "4x4", "3x3x2"], tuples=True))
 @pytest.mark.parametrize("most", [8, 64])
 def test_long_sums_take_what_a_fixed_length_takes(topology, most):
-    """From the least period on, a choice of lengths costs its look-up, whatever the longest is."""
+    """A run of 8 flits of any length takes the cycles of fixed length 8 and the set-up cycles."""
     table = tf.plan(topology, "reduce-scatter", algorithm="matching")
     program = tf.compile(table, max_flits=most)
     fixed = tf.compile(table, flits=8)
@@ -21,21 +21,21 @@ def test_long_sums_take_what_a_fixed_length_takes(topology, most):
 
 
 def test_a_sum_takes_two_cycles_a_hop():
-    """One in the operator and one on the link: a ring that is longer by a hop takes two more."""
+    """A hop of a sum takes two cycles, one in the operator and one on the link."""
     tables = [tf.plan(str(nodes), "reduce-scatter", algorithm="matching") for nodes in (3, 5, 7)]
     cycles = [tf.compile(table, flits=1).cycles() for table in tables]
     assert np.diff(cycles).tolist() == [2, 2]
 
 
 def test_the_longest_message_does_not_delay_the_shortest():
-    """What a short run takes does not depend on the longest."""
+    """The cycles of a short run do not depend on the longest message."""
     table = tf.plan("4x4", "allreduce", algorithm="matching")
     programs = [tf.compile(table, max_flits=most) for most in (256, 1024)]
     assert len({program.cycles(16) for program in programs}) == 1
 
 
 def test_short_blocks_are_filled_up_where_that_is_faster():
-    """Blocks of one flit are added up cycle by cycle; those of many, step by step."""
+    """Short blocks are padded where that is faster; long ones are summed step by step."""
     table = tf.plan("4x4", "allreduce", algorithm="matching")
     short, long = (tf.compile(table, max_flits=most) for most in (16, 256))
     fixed = tf.compile(table, flits=16).cycles()
@@ -46,7 +46,7 @@ def test_short_blocks_are_filled_up_where_that_is_faster():
 
 @pytest.mark.parametrize("length", [1, 5, 16, 20, 32])
 def test_filled_up_runs_add_what_is_there(length):
-    """Whatever is in the words beyond the message stays out of its sums."""
+    """Words beyond the end of the message do not change its sums."""
     program = tf.compile(tf.plan("4x4", "allreduce", algorithm="matching"), max_flits=32)
     assert program.loop.padded
     words = np.random.default_rng(length).integers(0, 1 << 20, (16, length))
@@ -56,7 +56,7 @@ def test_filled_up_runs_add_what_is_there(length):
 
 @pytest.mark.parametrize("topology", few(2, ["3", "2x3", "complete:4"], tuples=True))
 def test_sums_are_complete_away_from_their_owners(topology):
-    """The nodes that complete the sums of an all-reduce, and spread them, may be any."""
+    """The nodes that complete the sums of an all-reduce may be any nodes."""
     table = tf.plan(topology, "allreduce", algorithm="matching")
     moved = table.topology.add(np.maximum(table.offset, 0), 1)
     offset = np.where(table.offset < 0, -1, moved)
@@ -68,7 +68,7 @@ def test_sums_are_complete_away_from_their_owners(topology):
 
 
 def test_kept_sums_in_as_many_chunks_as_nodes():
-    """All nodes complete all chunks, so that a message has no shares for the host to find."""
+    """An all-reduce in which all nodes complete all chunks compiles and gives the right sums."""
     chunk = np.repeat(np.arange(3)[:, None], 2, axis=1)
     table = tf.schedule.SumTable(
         topology=tf.Torus(3),
@@ -85,7 +85,7 @@ def test_kept_sums_in_as_many_chunks_as_nodes():
 
 
 def test_a_node_sends_its_own_word_before_others_come():
-    """What comes later belongs to a sum without it: around a ring, from each owner to itself."""
+    """A node sends its own word before others arrive, in a sum that travels once around a ring."""
     around = tf.schedule.Table(
         topology=tf.Torus(4),
         collective=tf.Collective("reduce-scatter"),
@@ -114,7 +114,7 @@ CASES = [
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "options", "most"), CASES)
 def test_pieces_are_the_cycles_of_every_length(topology, collective, algorithm, options, most):
-    """In each mode: the last piece that begins at so many flits of a block, or fewer."""
+    """The last piece that begins at or below the flits of a block gives the cycles of a run."""
     schedule = tf.plan(topology, collective, algorithm=algorithm, **options)
     program = tf.compile(schedule, max_flits=most)
     for length in range(1, most + 1):
@@ -126,7 +126,7 @@ def test_pieces_are_the_cycles_of_every_length(topology, collective, algorithm, 
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "options", "most"), CASES[:6])
 def test_messages_that_cannot_be_cut_are_padded(topology, collective, algorithm, options, most):
-    """A run takes the cycles of the next length that its chunks divide."""
+    """A message that its chunks do not divide takes the cycles of the next length that they do."""
     schedule = tf.plan(topology, collective, algorithm=algorithm, **options)
     for flits in range(1, 3 * schedule.chunks + 1):
         whole = -(-flits // schedule.chunks) * schedule.chunks

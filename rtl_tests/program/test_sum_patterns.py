@@ -1,4 +1,4 @@
-"""Sums around cycles: words, cycles, hardware, and what may be chosen at the start of a run."""
+"""Sums around Hamiltonian cycles: words, cycles, hardware, and the choices of a run."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def drawn(program, length):
 @pytest.mark.parametrize("turns", few(1, [2, 1, 5]))
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_words(topology, turns):
-    """Every node holds its sums, of any length and by any operator."""
+    """Every node holds its sums, for any length and operator."""
     for kind in ("reduce-scatter", "allreduce"):
         schedule = plan(topology, kind, turns)
         for flits in (1, 40):
@@ -42,7 +42,7 @@ def test_words(topology, turns):
 
 @pytest.mark.parametrize(("topology", "nodes", "ports"), [("4x4", 16, 4), ("8x8", 64, 4)])
 def test_cycles(topology, nodes, ports):
-    """A flit of each of two chunks takes a cycle a node on every link; nothing waits."""
+    """With two chunks in turn, every link is busy in every cycle."""
     for flits in (16, 64):
         program = tf.compile(plan(topology, "reduce-scatter"), flits=flits)
         passing = nodes * flits // ports
@@ -52,7 +52,7 @@ def test_cycles(topology, nodes, ports):
 
 @pytest.mark.parametrize("latency", [1, 3])
 def test_operators_with_registers(latency):
-    """As many chunks take turns as fit between an arrival and the next."""
+    """More chunks in turn hide the latency of an operator with registers."""
 
     def slow_sum(m, a, b):
         word = (a + b)[: len(a)]
@@ -88,7 +88,7 @@ def test_operators_with_registers(latency):
 )
 @pytest.mark.parametrize("top", few(1, ["stream", "host"]))
 def test_hardware(topology, kind, lengths, top):
-    """Every word and the number of cycles, by the host port and by streams."""
+    """The hardware delivers every word in the predicted cycles, by the host port and by streams."""
     schedule = tf.plan(topology, kind, algorithm="hamiltonian")
     fabric = tf.Fabric(tf.compile(schedule, **lengths), width=9, top=top)
     assert tf.simulate(fabric, engine="amaranth").passed
@@ -96,7 +96,7 @@ def test_hardware(topology, kind, lengths, top):
 
 @pytest.mark.long
 def test_with_others_in_an_engine():
-    """Memories and readers are shared with what goes other ways."""
+    """An engine shares memories and readers of sums around cycles with other collectives."""
     kinds = ("reduce-scatter", "allgather", "allreduce", "reduce-scatter")
     algorithms = ("hamiltonian", "hamiltonian", "hamiltonian", "matching")
     plans = [tf.plan("3x3", kind, algorithm=by) for kind, by in zip(kinds, algorithms, strict=True)]

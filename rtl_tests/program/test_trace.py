@@ -1,4 +1,4 @@
-"""Traces against the hardware: every flit is on the link into its node when the trace says."""
+"""Traces against the hardware: every flit is on the link to its node in the cycle of the trace."""
 
 import json
 
@@ -33,7 +33,7 @@ CASES = [
 
 
 def links(fabric, messages, mode=None):
-    """What is on each node's out-ports after each edge of a run, from the edge of the start on."""
+    """Return the words on each node's out-ports after each clock edge of a run."""
     engine = AmaranthEngine(fabric, gated=False)
     design, width, seen = engine.design, fabric.width, []
     mask = (1 << width) - 1
@@ -72,7 +72,7 @@ def test_every_flit_is_there_when_the_trace_says(topology, kind, algorithm, flit
 
 @pytest.mark.parametrize("mode", few(2, [*range(3)], tuples=True))
 def test_modes(mode):
-    """Of several collectives each has the times that it has among the others."""
+    """The trace of one mode of an engine has the times of that mode within the engine."""
     plans = [tf.plan("2x3", name) for name in ("allgather", "alltoall", "broadcast")]
     chunks, flits = plans[mode].chunks, 2
     fabric = tf.Fabric(tf.compile(plans, max_flits=flits * chunks), width=48)
@@ -87,7 +87,7 @@ def test_modes(mode):
 
 
 def compare(fabric, program, seen, sent):
-    """Compare a trace with what was seen on links, given the words of each block of each node."""
+    """Compare a trace with the words seen on links, given the words of each block of each node."""
     blocks, chunks, flits = program.blocks, program.schedule.chunks, sent.shape[-1]
     count = 0
     for arrival in list_arrivals(program):
@@ -136,7 +136,7 @@ def test_file(tmp_path):
 
 
 def test_file_of_several_collectives(tmp_path):
-    """One after another, each with the number of its mode."""
+    """A trace of several collectives holds one after another, headed by its mode number."""
     plans = [tf.plan("2x3", name) for name in ("allgather", "alltoall")]
     program = tf.compile(plans, max_flits=4)
     write_trace(program, tmp_path / "trace.jsonl")

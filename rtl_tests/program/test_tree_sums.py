@@ -15,7 +15,7 @@ from torusfabric.schedule.sum_trees import find_sum_trees
     "topology", few(4, ["2", "7", "2x2", "4x4", "3x5", "2x3x4", "3x3x3", "2x2x2x3"], tuples=True)
 )
 def test_sums(topology, trees):
-    """The root holds the sum of all messages, of any length."""
+    """The root holds the sum of all messages, for any length."""
     schedule = tf.plan(topology, "reduce", algorithm="spanning-tree", root=1, trees=trees)
     nodes = schedule.topology.nodes
     for flits in (1, 3, 16):
@@ -32,7 +32,7 @@ def test_sums(topology, trees):
 
 @pytest.mark.parametrize("topology", ["2", "7", "2x2", "4x4", "3x5", "2x3x4", "3x3x3", "2x2x2x3"])
 def test_sums_everywhere(topology):
-    """All nodes hold the sum of all messages, of any length."""
+    """All nodes hold the sum of all messages, for any length."""
     schedule = tf.plan(topology, "allreduce", algorithm="spanning-tree")
     nodes = schedule.topology.nodes
     program = tf.compile(schedule, max_flits=11, operators=["add", "max"])
@@ -45,7 +45,7 @@ def test_sums_everywhere(topology):
 
 @pytest.mark.parametrize("topology", ["4x4", "3x5"])
 def test_an_engine_takes_a_cycle_a_hop_too(topology):
-    """Besides what it takes to choose, a run takes as long as in a fabric of its own."""
+    """A run of an engine takes at most three cycles more than in a fabric of its own."""
     plans = [tf.plan(topology, "reduce", flits=64), tf.plan(topology, "allgather")]
     engine = tf.compile(plans, max_flits=64)
     for length in (1, 64):
@@ -68,7 +68,7 @@ def test_groups():
 
 @pytest.mark.parametrize("root", [0, 5])
 def test_hardware_adds_as_the_program(root):
-    """Every word and the number of cycles, on hardware."""
+    """The hardware of a reduce delivers every word in the predicted cycles."""
     schedule = tf.plan("3x3", "reduce", algorithm="spanning-tree", root=root)
     for lengths in ({"flits": 5}, {"max_flits": 6}):
         report = tf.simulate(tf.Fabric(tf.compile(schedule, **lengths), width=12))
@@ -78,7 +78,7 @@ def test_hardware_adds_as_the_program(root):
 
 @pytest.mark.parametrize("topology", [pytest.param("3x3", marks=pytest.mark.long), "2x3"])
 def test_hardware_adds_everywhere(topology):
-    """Every word and the number of cycles of an all-reduce, by host and by streams."""
+    """Hardware of an all-reduce delivers every word in its cycles, by host port and streams."""
     schedule = tf.plan(topology, "allreduce", algorithm="spanning-tree")
     for lengths in ({"flits": 5}, {"max_flits": 6, "operators": ["add", "min"]}):
         for top in ("host", "stream"):
@@ -88,7 +88,7 @@ def test_hardware_adds_everywhere(topology):
 
 
 def test_slow_operators():
-    """Operators of several cycles: sums wait for them, up the trees alone."""
+    """Operators of several cycles make a run longer, and its sums stay right."""
     schedule = tf.plan("3x3", "allreduce", algorithm="spanning-tree")
     slow = replace(tf.Operator.parse("add"), name="slow_add", latency=2)
     late = tf.compile(schedule, flits=4, operators=[slow])
@@ -98,7 +98,7 @@ def test_slow_operators():
 
 
 def test_trace_is_that_of_the_program():
-    """Words come when the trace says so."""
+    """Words arrive in the cycles of the trace."""
     from torusfabric.program.follow import Holder, follow_flit
     from torusfabric.program.trace import list_arrivals
 
@@ -114,7 +114,9 @@ def test_trace_is_that_of_the_program():
 
 
 def test_what_is_no_tree():
-    """A node that sends twice, an arc that carries two, circuits: not recognised as trees."""
+    """Schedules with a node that sends twice, with an arc that carries two sums, or with circuits
+    are not recognised as trees.
+    """
     schedule = tf.plan("4x4", "reduce", algorithm="spanning-tree")
     assert isinstance(schedule, tf.Rounds)
     found = find_sum_trees(schedule)
@@ -140,7 +142,7 @@ def test_what_is_no_tree():
 
 
 def test_what_are_no_trees_of_an_allreduce():
-    """No half of it; a sum that goes down twice, or by an arc that one goes up; shares."""
+    """Incomplete all-reduces, repeated transfers and shares are not recognised as trees."""
     schedule = tf.plan("3x3", "allreduce", algorithm="spanning-tree")
     assert isinstance(schedule, tf.Rounds)
     found = find_sum_trees(schedule)
@@ -153,7 +155,7 @@ def test_what_are_no_trees_of_an_allreduce():
 
 
 def test_files_of_allreduces(tmp_path):
-    """A file, which lists contributions, is seen to be along the same trees."""
+    """A loaded file, which lists contributions, compiles to the program of the same trees."""
     schedule = tf.plan("3x4", "allreduce", algorithm="spanning-tree")
     schedule.save(tmp_path / "plan.json")
     loaded = tf.load(tmp_path / "plan.json")
@@ -161,7 +163,7 @@ def test_files_of_allreduces(tmp_path):
 
 
 def test_faults_are_found():
-    """A contribution that is sent twice, or never, is seen by the checker."""
+    """The checker refuses a contribution that is sent twice or never."""
     for collective in ("reduce", "allreduce"):
         schedule = tf.plan("3x3", collective, algorithm="spanning-tree")
         assert isinstance(schedule, tf.Rounds)

@@ -1,6 +1,8 @@
-"""What is proved of fabrics on several boards, and faults in what only they have.
+"""Proofs of fabrics on several boards, and planted faults in the hardware that only these fabrics
+have.
 
-All of them: ``python -m pytest rtl_tests/proof/test_boards_proofs.py -m "long or not long"``.
+The long tests, too: ``python -m pytest rtl_tests/proof/test_boards_proofs.py -m "long or not
+long"``.
 """
 
 import json
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 
 @cache
 def pair():
-    """Two boards of one node each, with a choice of the length."""
+    """Return a system of two one-node boards for messages of up to two flits, and its design."""
     system = board_system((2,), "2", 8, max_flits=2)
     return system, emit_boards(system)
 
@@ -37,7 +39,7 @@ BARRIER, AGREEMENT = "barrier", "agreement"
 
 @pytest.mark.parametrize("torus", ["2", "4"])
 def test_two_boards_are_proved(capsys, torus):
-    """Of several nodes on a board, the text has loops."""
+    """A fabric on two boards is proved, with one node or with several nodes on a board."""
     words = [torus, "allgather", "--boards", "2", "--max-flits", "2", "--width", "8", "--json"]
     assert main(["prove", *words]) == 0
     proof = json.loads(capsys.readouterr().out)
@@ -55,7 +57,7 @@ def test_a_host_port_of_another_block_is_refuted():
 
 
 def test_a_sum_that_nothing_depends_on_is_refuted():
-    """Yosys leaves its register out."""
+    """A CRC register that drives nothing is refuted. Yosys removes such a register."""
     with pytest.raises(Refuted, match="register of 32 bits"):
         check_received_crc(GateModule("receiver", {}, {}), 8)
 

@@ -1,7 +1,7 @@
-"""Each check of the prover by itself: it notices what it is for.
+"""Each check of the prover alone: it refutes the mutants that it is meant for.
 
-A whole proof finds most faults by several of its checks, and ends with the first; so each is asked
-here for a mutant that it has to find, and nothing else is proved.
+A whole proof stops at the first of several checks that find a fault. These tests therefore call
+each check on a mutant that it must find, and prove nothing else.
 """
 
 from dataclasses import replace
@@ -32,13 +32,13 @@ pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 
 
 def gates_of(fabric, design):
-    """A text as gates."""
+    """Read a design as gates."""
     operators = find_operators(fabric, design)
     return read_gates(design, fabric.netlist.roles, Cache(), operators=operators)
 
 
 def mutants_in(kind, mutation, place):
-    """The fabric of a kind, and those with a mutation of some kind in a place."""
+    """Return a fabric of a kind, and an iterator over its mutants with a mutation at a location."""
     fabric = mutants.simulated(kind)[0]
     every = [each for each in mutations(fabric.netlist)
              if each.kind == mutation and each.place.startswith(place)]  # fmt: skip
@@ -46,7 +46,7 @@ def mutants_in(kind, mutation, place):
 
 
 def test_a_rom_without_its_last_row_is_refuted():
-    """A row that the Verilog lacks is no row that may be left out."""
+    """A ROM whose last row is missing in the Verilog is refuted."""
     fabric = mutants.simulated("circuits")[0]
     text = gates_of(fabric, mutants.design_of(fabric))
     assert check_roms(fabric, text) > 0
@@ -59,7 +59,7 @@ def test_a_rom_without_its_last_row_is_refuted():
     assert "missing" in found.value.counterexample.message
 
 
-#: Mutations that are found without whole runs and solvers, and what finds them.
+#: Mutations that a wiring check finds without whole runs and solvers, with the name of the check.
 COMPARED = {
     "a word of the tree": ("tables", OPERAND, "read_merge_1_{}", "read tree"),
     "a register of the control": ("tables", LATE, "control_stage", "control tree"),
@@ -70,7 +70,7 @@ COMPARED = {
 
 @pytest.mark.parametrize("what", COMPARED)
 def test_comparisons(what):
-    """What simulation notices of the first mutants is refuted."""
+    """The wiring check refutes the first mutant that simulation notices."""
     *names, wanted = COMPARED[what]
     fabric, every = mutants_in(*names)
     noticed = next(each for each in every if mutants.noticed(
@@ -84,8 +84,8 @@ def test_comparisons(what):
     assert found.value.counterexample.message
 
 
-#: Mutations that need not be noticed by a run, by their number in a place; the claim that the text
-#: refutes, and what it says.
+#: Mutations that no run may reach: kind of fabric, mutation, location, number of the mutant at the
+#: location, the claim that fails, and its message.
 UNREACHED = {
     "a row of a ROM at a node": (
         "engines", ROM_BIT, "rom_router_0_table_0_{}, number 5, row 14", 0,
@@ -138,7 +138,7 @@ def test_what_runs_need_not_notice(what):
     [("tables", "sequencer"), ("tables", "endpoint_0"), ("streams", "own_block")],
 )
 def test_whole_runs(kind, module):
-    """What simulation notices of the inside of a module, whole runs do, too."""
+    """Whole runs refute mutants inside a module that simulation notices."""
     fabric = mutants.hardware(kind)
     sampled = mutants.sampled(fabric.netlist, 20, 5, of=module)
     every = (with_netlist(fabric, each.change) for each in sampled)
@@ -152,7 +152,7 @@ def test_whole_runs(kind, module):
 
 @pytest.mark.parametrize("engine", ["loader", "unloader"])
 def test_a_wrong_row_of_a_packet_table_is_refuted(engine):
-    """At one node, where the ROM of the table has another bit."""
+    """A wrong bit in the packet table of one node is refuted."""
     fabric = mutants.hardware("streams")
     shape = fabric.netlist.modules[engine]().shape
     assert check_tables(fabric.core, shape) > 0
@@ -163,7 +163,7 @@ def test_a_wrong_row_of_a_packet_table_is_refuted(engine):
 
 
 def test_links_bring_words_in_their_time():
-    """What whole runs make of links is what is proved of them: of one register, and of several."""
+    """Whole runs with links of one register and of several are proved."""
     fabric = mutants.hardware("long links")
     whole = AllRunsProof(fabric, gates_of(fabric, mutants.design_of(fabric)))
     assert whole.prove(lambda *_: None) > 0
@@ -182,7 +182,7 @@ def test_the_host_port_is_given_what_the_host_asks_for(port):
 
 
 def test_rows_of_a_rom_are_those_of_its_text():
-    """Another text of the one module of all ROMs."""
+    """A module of all ROMs that permutes the rows is refuted."""
     fabric = mutants.hardware("engines")
     design = mutants.design_of(fabric)
     other = design.modules["rom"].replace("rows[address]", "rows[address ^ 1'b1]")
@@ -215,7 +215,7 @@ def test_a_link_that_is_late_is_refuted():
 
 
 def test_a_write_to_an_unknown_address_is_one_to_all_that_it_can_be():
-    """What may have been written is not known; what cannot have been stays."""
+    """A write to an unknown address makes every word unknown that it may have changed."""
     ram = Ram(4, 1, "", [([6, 7], [8])], [([2, 3], [4], [5])], collides=False)
     inputs = {"at": [2, 3], "data": [4], "enable": [5], "asked": [6, 7]}
     program = GateProgram(GateModule("memory", inputs, {"word": [8]}, rams=[ram]), {"word": [0]})

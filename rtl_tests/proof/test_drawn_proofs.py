@@ -1,4 +1,4 @@
-"""Selections drawn at random are proved, or refused with one line before any work."""
+"""Random selections are proved, or refused with one line before any work."""
 
 import json
 import random
@@ -21,14 +21,14 @@ OPERATORS = ("add", "max", "add,min", "max:signed,add", "xor,and")
 
 
 def mode(chance, kind, topology):
-    """A collective among several: by the best algorithm, another one, or in sub-tori."""
+    """Choose an entry of an engine: a collective, perhaps with an algorithm or along an axis."""
     fitting = [a for a in ALGORITHMS if a and kind in find_algorithm(a).collectives]
     means = chance.choice(("", "", ":", "@" if "x" in topology else ":"))
     return kind + {"": "", ":": f":{chance.choice(fitting)}", "@": "@1"}[means]
 
 
 def drawn(seed):
-    """A command line."""
+    """Choose a random `prove` command from a seed; return its words."""
     chance = random.Random(seed)
     several = chance.random() < 0.5
     topology = chance.choice(TOPOLOGIES)

@@ -1,6 +1,6 @@
-"""Mutants of the hardware are noticed by simulation and proof; see `sim/hardware_mutants.py`.
+"""Mutants of the hardware are noticed by simulation or proof; see `sim/hardware_mutants.py`.
 
-Of all kinds of fabrics: ``python -m pytest rtl_tests/proof/test_mutants.py -m long``.
+All kinds of fabrics: ``python -m pytest rtl_tests/proof/test_mutants.py -m long``.
 """
 
 import hardware_mutants as mutants
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 
 EVERY = [*mutants.FABRICS, *mutants.OTHERS]
 
-#: Mutants of each kind of fabric in the long sweep, and how many of them may be neither noticed nor
-#: equivalent, since they change what is never reached.
+#: Number of mutants of each kind of fabric in the long sweep, and how many of them may be neither
+#: noticed nor equivalent, because they change logic that no run reaches.
 COUNT, UNREACHED = 18, 2
 
 
@@ -47,7 +47,7 @@ def test_without_a_mutation_all_is_proved(kind):
 @pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 @pytest.mark.parametrize("number", few(2, [*range(12)]))
 def test_engines_agree_about_mutants(number):
-    """What Amaranth's engine notices, the compiled one does, too."""
+    """Amaranth's engine and the compiled engine notice the same mutants."""
     (fabric,) = mutants.simulated("tables")
     mutant = with_netlist(fabric, mutants.mutants("tables", 12, 3)[number].change)
     found = [
@@ -60,7 +60,7 @@ def test_engines_agree_about_mutants(number):
 
 
 def first(kind, mutation, place):
-    """The design of a fabric with the first mutation of some kind in a place."""
+    """Return the design of a fabric with the first mutation of a kind at a location."""
     (fabric,) = mutants.simulated(kind)
     found = next(each for each in mutations(fabric.netlist)
                  if each.kind == mutation and each.place.startswith(place))  # fmt: skip

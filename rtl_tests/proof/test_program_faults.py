@@ -1,4 +1,4 @@
-"""Faults in the program are refuted, with waves of a run; of the hardware see `test_mutants.py`."""
+"""Faults in the program are refuted, with waves. For faults in hardware see `test_mutants.py`."""
 
 from dataclasses import replace
 
@@ -25,12 +25,12 @@ def test_a_refuted_run_has_waves_with_its_words():
 
 
 def turned(field):
-    """Addresses that are one off, where there are any."""
+    """Return a field with each positive address reduced by one."""
     return replace(field, values=np.where(field.values > 0, field.values - 1, field.values))
 
 
 def swapped(field):
-    """Another out-port's sources."""
+    """Return the field of an out-port, moved to another out-port."""
     return replace(field, point=Point(Action.SELECT, 3 - field.point.number))
 
 

@@ -1,4 +1,4 @@
-"""What is proved of fabrics of every form, and what the command says."""
+"""Proofs of fabrics of every form, and the output of the command `prove`."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ def proof_of(topology, *collectives, root=None, **options):
 
 
 def test_a_claim_of_what_is_not_there_is_refused():
-    """A name that the text does not have stands for no value that is free."""
+    """A claim about a name that the Verilog lacks is an error, not a claim about a free value."""
     design = tf.emit(tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=2))
     model = HarnessBuilder(design, "router_0")
     model.claim("is_0", "absent == 0")
@@ -34,7 +34,7 @@ def test_a_claim_of_what_is_not_there_is_refused():
 
 
 def test_what_was_proved_in_another_way_is_proved_anew(monkeypatch):
-    """A proof by a solver that has been mended since is none."""
+    """A cached proof by another version of the solver program is not reused."""
     model = HarnessBuilder(
         tf.emit(tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=2)), "router_0"
     )
@@ -53,7 +53,7 @@ def test_what_was_proved_in_another_way_is_proved_anew(monkeypatch):
 
 
 def test_streams_that_count_chunks_are_proved():
-    """Where chunks are no bits of the number of a word, registers count them."""
+    """Streams whose chunks are counted in registers are proved."""
     plans = [tf.plan("2x2", name) for name in ("reduce", "allreduce@1", "reduce-scatter@1")]
     program = tf.compile(plans, max_flits=4, root="any")
     assert prove(tf.Fabric(program, width=2, top="stream", beat=1), cache=Cache()).proved
@@ -67,12 +67,12 @@ def test_a_table_is_proved():
 
 
 def test_modes_whose_nodes_call_addresses_differently_are_proved():
-    """An address that the sequencer passes on has another name at the root of a broadcast."""
+    """Modes are proved in which the root of a broadcast numbers addresses unlike other nodes."""
     assert proof_of("2x2", "allgather", "broadcast", max_flits=4).proved
 
 
 def test_strobes_end_with_the_run():
-    """Nothing of a run of one mode is on its way to nodes when a run of another begins."""
+    """No strobe of a run is on its way to nodes when a run of another mode begins."""
     assert proof_of("2x2", "broadcast", "allgather", root="any", flits=2).proved
 
 
@@ -80,24 +80,24 @@ def test_strobes_end_with_the_run():
     ("topology", "algorithm"), [("2x4", "max-flow"), ("4x4", "max-flow"), ("4x4", "diagonal")]
 )
 def test_strobes_of_long_paths_end_with_the_run(topology, algorithm):
-    """Words pass more links in an early round than in the last one, which ends the run."""
+    """Broadcasts are proved whose early rounds have longer paths than the last round."""
     schedule = tf.plan(topology, "broadcast", algorithm=algorithm)
     program = tf.compile(schedule, root="any")
     assert prove(tf.Fabric(program, width=1), cache=Cache()).proved
 
 
 def test_words_that_go_round_at_rest_are_proved():
-    """Routers at rest may pass words on in a circle, which comes to no rest and harms nothing."""
+    """Routers are proved that pass words around a cycle of links while idle."""
     assert proof_of("3x2x2", "alltoall", "reduce-scatter", root="any", flits=2).proved
 
 
 def test_a_node_that_combines_nothing_is_proved():
-    """Along a tree, a leaf gives its words to the node above, and adds none."""
+    """A node is proved that adds nothing, because it is a leaf of the tree."""
     assert proof_of("2", "allreduce").proved
 
 
 def test_many_depths_of_a_tree_are_proved():
-    """Nodes choose among more strobes than their table of them has codes for."""
+    """A tree is proved in which nodes choose among many strobes, one for each depth."""
     program = tf.compile(tf.plan("8", "broadcast", trees=1), flits=1, root="any")
     assert prove(tf.Fabric(program, width=1), cache=Cache()).proved
 
@@ -181,7 +181,7 @@ def test_the_command_says_what_is_proved_and_what_is_assumed(capsys):
 
 
 def test_a_missing_solver_is_said_at_once(monkeypatch):
-    """Before anything is emitted."""
+    """A missing solver is reported before any Verilog is emitted."""
     monkeypatch.setenv("Z3", "no-such-program")
     monkeypatch.setattr(sys.modules["torusfabric.proof.prove"], "emit", None)
     with pytest.raises(tf.MissingTool, match="z3"):

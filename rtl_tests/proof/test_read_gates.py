@@ -1,4 +1,4 @@
-"""What is read from the text as gates."""
+"""Gates that the prover reads from emitted Verilog."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def test_products_of_addresses_become_gates():
 
 
 def test_instances_that_nothing_needs_are_not_missed():
-    """Yosys leaves them out; those that are there are compared all the same."""
+    """Words are checked alike without the instances that Yosys removes as unused."""
     fabric = tf.Fabric(tf.compile(tf.plan("2x3", "alltoall")), width=2)
     text = read_gates(tf.emit(fabric), fabric.netlist.roles)
     merges = {instance.name for instance in fabric.netlist.instances_with_role(Role.READ_TREE)}

@@ -1,4 +1,4 @@
-"""Handshakes of streams are proved by induction alone; of mutants see `test_mutants.py`."""
+"""Handshakes of streams are proved by induction. For other mutants see `test_mutants.py`."""
 
 import hardware_mutants as mutants
 import pytest
@@ -13,14 +13,14 @@ pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 
 
 def harnesses(kind, fabric=None):
-    """What is claimed of the modules of a fabric of some kind, by their names."""
+    """Return the harnesses of the stream modules of a fabric of a kind, by name."""
     design = mutants.design_of(fabric or mutants.hardware(kind))
     return {each.name: each for each in stream_harnesses(mutants.hardware(kind), design)}
 
 
 @pytest.mark.parametrize("module", ["loader", "unloader"])
 def test_both_ends_of_three_modes_are_proved(module):
-    """Nothing is said of a fourth, which the bits of a mode could name."""
+    """Loader and unloader of three modes are proved; a fourth encodable mode is excluded."""
     assert prove_harness(harnesses("barriers")[module], Cache()).failed is None
 
 
@@ -34,7 +34,7 @@ def test_all_handshakes_are_proved(kind):
 @pytest.mark.parametrize("module", ["loader", "unloader", "stream_control"])
 @pytest.mark.parametrize("kind", [INVERTED, LATE])
 def test_a_mutant_of_a_handshake_is_refuted(kind, module):
-    """With the claim that does not hold, and waves of how it is broken."""
+    """A mutant of a handshake is refuted with the name of the failed claim and waves."""
     fabric = mutants.hardware("streams")
     every = mutants.sampled(fabric.netlist, 40, 2, of=module)
     mutation = next(each for each in every if each.kind == kind)

@@ -1,4 +1,4 @@
-"""Runs that are ended early: the next one is right, to the word and the cycle."""
+"""Runs that are ended early: the next run has the right words and cycles."""
 
 import pytest
 from fabrics import build_fabric, choose_jobs, draw_words
@@ -11,7 +11,7 @@ from torusfabric.adapters.loading.hardware import make_tables
 from torusfabric.rtl.fabric import Fabric
 from torusfabric.simulation.engines import AmaranthEngine
 
-#: Fabrics by flits and by rows, in rounds, of any length, with sums, with several modes and forms.
+#: Fabrics in flit order and row order, in rounds, of any length, with sums, modes and forms.
 FABRICS = [
     ("2x2", "allgather:hamiltonian", {"flits": 2}),
     ("2", "alltoall,allreduce", {"max_flits": 3}),
@@ -28,7 +28,7 @@ FABRICS = [
 
 
 def resettable(program, tables):
-    """A fabric with the input that the bus has for the register `abort`."""
+    """Build a fabric with the reset input that a bus drives from its register `abort`."""
     if tables == "ram":
         return Fabric(LoadedFront(make_tables(program, tables, 8, streams=False), for_bus=True))
     return Fabric(HostFront(program, 8, for_bus=True))

@@ -1,7 +1,7 @@
-"""Each private name of Amaranth that we use is there, and one module imports them.
+"""Private names of Amaranth: each name in use exists, and one module imports them.
 
-That they mean what we take them for is seen by `rtl_tests/verilog/test_writer.py` and
-`rtl_tests/simulation/test_compiled_cells.py`, which compare with Amaranth's simulator.
+Their meaning is tested against Amaranth's simulator by `rtl_tests/verilog/test_writer.py` and
+`rtl_tests/simulation/test_compiled_cells.py`.
 """
 
 import importlib
@@ -19,7 +19,7 @@ KEEPER = ROOT / "torusfabric/rtl/amaranth_private.py"
 
 
 def users_of_names():
-    """The private names that our modules use, each with these modules."""
+    """Map each private name in use to the modules that use it."""
     users = {}
     for path in sorted((ROOT / "torusfabric").rglob("*.py")):
         text = path.read_text()
@@ -32,7 +32,7 @@ def users_of_names():
 
 
 def test_every_private_name_in_use_is_there():
-    """A name that is missing is shown with the modules that need it."""
+    """Every private name in use exists; the failure shows the modules that need a missing name."""
     missing = {}
     for name, users in users_of_names().items():
         module, attribute = name.split(".")
@@ -42,7 +42,7 @@ def test_every_private_name_in_use_is_there():
 
 
 def test_names_are_inferred_by_the_tracer():
-    """Amaranth looks `get_var_name` up in `tracer`, and gives a default where it has one."""
+    """Amaranth looks `get_var_name` up in `tracer`, and passes a default where it has one."""
     infer, asked = tracer.get_var_name, []
     tracer.get_var_name = lambda depth=2, **options: asked.append((depth, options)) or "asked"
     try:
@@ -56,7 +56,7 @@ def test_names_are_inferred_by_the_tracer():
 
 
 def test_names_are_inferred_again_after_the_last_of_several_blocks():
-    """Threads leave in any order."""
+    """Names are inferred again after the last of several overlapping blocks ends."""
     first, second = no_inferred_names(), no_inferred_names()
     first.__enter__()
     second.__enter__()

@@ -1,4 +1,4 @@
-"""Fabrics whose runs have any length up to a maximum: hardware as executed, to the cycle."""
+"""Fabrics for messages of any length up to a maximum: the hardware equals the executed program."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ WIDTH = 9
 
 
 def test_first_step_in_which_nothing_moves():
-    """Alone, and before or after one that begins at once."""
+    """A schedule whose first step is empty runs alone, and next to a mode that begins at once."""
     at_once = tf.plan("4", "gather")
     nothing = tf.plan("4", "reduce", latency=3).transfers[1]
     assert not len(nothing)
@@ -28,7 +28,7 @@ def test_first_step_in_which_nothing_moves():
 
 
 def test_jobs_by_default():
-    """One flit, the most, and some between; every root of a few."""
+    """Default jobs cover the shortest and longest message, lengths between, and every root."""
     fabric = build_fabric("2x3", "broadcast:max-flow", max_flits=4, root="any")
     jobs = default_jobs(fabric.program)
     assert {job.length for job in jobs} == {1, 2, 3, 4}

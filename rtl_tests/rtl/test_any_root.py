@@ -1,4 +1,4 @@
-"""Fabrics whose root is chosen for every run: masked schedules, cores, and what is refused."""
+"""Fabrics whose root is chosen at each run: masked schedules, cores, and refusals."""
 
 import pytest
 from core_bench import check_core
@@ -19,7 +19,7 @@ MASKED = [
 
 
 def fabric_of_mask(topology, collective, algorithm="matching", *, top="host", **lengths):
-    """A fabric of any root in which all nodes do the same, whichever is the root."""
+    """A fabric of any root whose nodes all do the same, by a masked schedule."""
     program = tf.compile(mask_schedule(topology, collective, algorithm), root="any", **lengths)
     return tf.Fabric(program, width=9, top=top)
 
@@ -27,13 +27,13 @@ def fabric_of_mask(topology, collective, algorithm="matching", *, top="host", **
 @pytest.mark.parametrize("lengths", [{"max_flits": 4}, {"flits": 3}])
 @pytest.mark.parametrize(("topology", "collective", "algorithm"), few(3, MASKED))
 def test_every_root_of_a_mask(topology, collective, algorithm, lengths):
-    """Where all nodes do the same, what is read is of the root, or is read at the root."""
+    """A masked schedule serves every root."""
     tf.check(mask_schedule(topology, collective, algorithm))
     check_fabric(fabric_of_mask(topology, collective, algorithm, **lengths))
 
 
 def test_a_mask_has_no_roms_in_nodes():
-    """Nothing of a reduction by an all-reduce depends on the root."""
+    """A masked reduce has no ROMs and no root unit, because nothing in it depends on the root."""
     fabric = fabric_of_mask("3x3", "reduce", flits=2)
     roles = {instance.role for instance in fabric.netlist.instances}
     assert not roles & {Role.ROM, Role.ROOT_UNIT}
@@ -51,14 +51,14 @@ def test_a_mask_has_no_roms_in_nodes():
     ],
 )
 def test_core(fabric):
-    """In a core each node reads as the root; the address map is the same for all roots."""
+    """A core with a root for each run delivers the words of root 4."""
     check_core(fabric(), root=4)
 
 
 @pytest.mark.parametrize(
     ("collective", "options", "message"),
     [
-        # Where a node finds what it has received would depend on the root.
+        # The address of a received block would depend on the root.
         (
             "scatter",
             {"top": "core"},

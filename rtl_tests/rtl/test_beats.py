@@ -1,4 +1,4 @@
-"""Beats at the host port, the bus and the ports of a core: words of several flits."""
+"""Beats of several flits at the host port, the bus and the ports of a core."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def jobs_of(fabric):
 
 
 def test_words_are_put_into_rows_beside_the_port():
-    """As many as do not go through the port, and as wide as takes Python's own integers."""
+    """The compiled engine writes some words directly into rows, even with 40-bit flits."""
     fabric = build_fabric("4x4", "alltoall", beat=2, width=40, max_flits=8)
     report = tf.simulate(fabric, engine="compiled", jobs=jobs_of(fabric))
     assert report.passed
@@ -51,7 +51,7 @@ def test_memories_of_a_core_take_beats():
 
 
 def test_a_port_costs_less_on_narrow_links():
-    """Of 64 bits, at the same rate: runs take no longer than ports, which take 16 packets of 16."""
+    """Narrow links with beats of four flits need a quarter of the router LUTs at the same rate."""
     wide = tf.compile(tf.plan("4x4", "allgather", algorithm="bufferless"), max_flits=16)
     schedule = tf.plan("4x4", "allgather", algorithm="matching", chunks=4)
     narrow = tf.compile(schedule, max_flits=64).by_beats(4)
@@ -60,7 +60,7 @@ def test_a_port_costs_less_on_narrow_links():
 
 
 def router_luts(program):
-    """Look-up tables for a bit of the only router of a program."""
+    """The LUTs per bit of the only router of a program."""
     rows = Rows(program)
     (router,), _ = plan_all_crossbars(rows, NodeKinds(rows), SequencerSignals(), idles=True)
     return sum(

@@ -1,4 +1,4 @@
-"""A fabric behind a bus in Amaranth's simulator: random accesses, and what is refused."""
+"""Fabrics behind a bus in Amaranth's simulator: random accesses and refusals."""
 
 import random
 
@@ -23,7 +23,7 @@ def fabric_of(bus, topology="4", *, width=8, **lengths):
 
 
 def converse(fabric, seed=1):
-    """Drive a fabric by its manifest."""
+    """Drive a fabric with a bus master that knows only its manifest."""
     facts = manifest(fabric, command="", files=[])
 
     async def bench(ctx):
@@ -54,7 +54,7 @@ def test_fabrics_of_many_sizes(bus, topology, width, seed):
 
 
 def test_accesses_wait_for_the_memories_only():
-    """A word takes what the host port takes, beyond what an access to a register takes."""
+    """An access to a window takes an access to a register and the latency of the host port."""
     fabric = fabric_of("wishbone", "2")
     bus = manifest(fabric, command="", files=[])["bus"]
     sent, received = sorted(each["offset"] for each in bus["windows"].values())[:2]
@@ -82,7 +82,7 @@ def test_accesses_wait_for_the_memories_only():
 
 
 def test_an_access_that_is_given_up_answers_no_other():
-    """The word of a window comes when nobody waits for it any more, but for that of a register."""
+    """The answer to an abandoned access to a window does not answer the next access."""
     fabric = fabric_of("wishbone", "2")
     bus = manifest(fabric, command="", files=[])["bus"]
     _, received = sorted(each["offset"] for each in bus["windows"].values())[:2]
@@ -96,7 +96,7 @@ def test_an_access_that_is_given_up_answers_no_other():
                 if ctx.get(fabric.wb_ack):
                     return
             ctx.set(fabric.wb_cyc, 0)
-            # What was checked meanwhile is still carried out.
+            # An abandoned access that was already checked still runs.
             await ctx.tick().repeat(4)
             assert (await WishboneMaster(ctx, fabric, random.Random(1)).read(0)) == IDENTIFICATION
             await ctx.tick().repeat(40)
@@ -125,7 +125,7 @@ def test_reads_and_writes_take_turns():
 
 
 def test_what_a_run_closes_ends_with_an_error():
-    """Another start, and the windows."""
+    """A second start and accesses to the windows end with an error during a run."""
     fabric = fabric_of("wishbone", tf.Torus(2, link_latency=60), flits=2)
     start = fabric.register_map.register("start").offset
     sent, received = (window.offset for window in fabric.register_map.windows)
@@ -146,7 +146,7 @@ def test_what_a_run_closes_ends_with_an_error():
     simulated(fabric, bench)
 
 
-# ---- what is refused, and what a map looks like
+# ---- refusals, and the form of a register map
 
 
 def test_a_core_has_no_bus():
@@ -180,7 +180,7 @@ def test_windows_have_room_for_every_mode(names):
 
 
 def test_registers_are_words_and_their_fields_ports():
-    """The first says what this is; none overlap; what is written goes to a port by its name."""
+    """Register 0 identifies the fabric, registers do not overlap, and fields name their ports."""
     offsets = [register.offset for register in ALL_REGISTERS]
     assert offsets[0] == 0
     assert offsets == sorted({offset & ~3 for offset in offsets})

@@ -1,4 +1,4 @@
-"""Bursts of AXI4 in Amaranth's simulator: at random, at full rate, and while runs begin."""
+"""AXI4 bursts in Amaranth's simulator: random, at full rate, and while runs begin."""
 
 import random
 
@@ -14,7 +14,7 @@ FIXED, INCR, WRAP = range(3)
 
 
 def windows_of(width=16, nodes="3", flits=4, make=Windows, **latencies):
-    """The windows of a fabric, with no fabric behind them."""
+    """The windows of a fabric without the fabric behind them."""
     program = tf.compile(tf.plan(nodes, "alltoall"), max_flits=flits)
     fabric = tf.Fabric(program, width=width, bus="axi4")
     latencies = {"read_latency": 9, "write_latency": 5} | latencies
@@ -22,7 +22,7 @@ def windows_of(width=16, nodes="3", flits=4, make=Windows, **latencies):
 
 
 def beats_of(address, count, size, kind):
-    """The address of each beat, by the rules of AXI4."""
+    """The address of each beat of a burst by the rules of AXI4."""
     found, whole = [], count << size
     for k in range(count):
         at = address if k == 0 or kind == FIXED else (address >> size << size) + (k << size)
@@ -34,7 +34,7 @@ def beats_of(address, count, size, kind):
 
 
 class Bench:
-    """A master, and a host port that answers at its latency."""
+    """A bus master, and a host port that answers after its latency."""
 
     def __init__(self, ctx, dut, register_map, seed, pace=0.3):
         self.ctx, self.dut, self.map = ctx, dut, register_map
@@ -42,11 +42,11 @@ class Bench:
         self.written, self.line, self.time = {}, [0] * 9, 0
 
     def word(self, node, address):
-        """What a node has received."""
+        """The word that the host port returns for an address of a node."""
         return (node * 977 + address * 131 + 7) % (1 << len(self.dut.host_rdata))
 
     async def tick(self):
-        """An edge, and what the host port makes of it."""
+        """Advance one clock edge and let the host port answer."""
         dut, get = self.dut, self.ctx.get
         node, address = get(dut.host_node), get(dut.host_addr)
         if get(dut.host_we) and not (get(dut.start) or get(dut.busy)):
@@ -63,7 +63,7 @@ class Bench:
         return self.random.random() < self.pace
 
     async def offer(self, channel, **values):
-        """Hold something until it is taken."""
+        """Hold values on a channel until the windows accept them."""
         while self.rests():
             await self.tick()
         for name, value in values.items():
@@ -77,7 +77,7 @@ class Bench:
         self.ctx.set(self.port(f"{channel}valid"), 0)
 
     async def taken(self, channel, *names):
-        """Take an answer; until then it stays."""
+        """Take an answer, checked to be stable until then."""
         held, hangs = None, self.time + 100
         while True:
             rests = self.rests()
@@ -96,7 +96,7 @@ class Bench:
             await self.tick()
 
     async def write(self, address, data, size, kind=INCR):
-        """Write bytes by their addresses, in a burst that begins at an address; its response."""
+        """Write a burst of bytes, given by their addresses; return its response."""
         number = self.random.getrandbits(8)
         await self.offer("aw", addr=address, len=len(data) - 1, size=size, burst=kind, id=number)
         for k, (at, lanes) in enumerate(data):
@@ -110,7 +110,7 @@ class Bench:
         return resp
 
     async def read(self, address, count, size, kind=INCR):
-        """The flits and responses of a burst."""
+        """Read a burst; return its flits and responses."""
         number = self.random.getrandbits(8)
         await self.offer("ar", addr=address, len=count - 1, size=size, burst=kind, id=number)
         found = []
@@ -122,7 +122,7 @@ class Bench:
 
 
 def simulate(register_map, dut, play, *, seed=1, pace=0.3):
-    """Play something with a bench; returns what it returns."""
+    """Run a coroutine with a bench; return its result."""
     results = []
 
     async def testbench(ctx):
@@ -133,13 +133,13 @@ def simulate(register_map, dut, play, *, seed=1, pace=0.3):
 
 
 def lanes_of(at, size, generator):
-    """The bytes that a beat writes: all that it may, or some of them, or none."""
+    """Choose the bytes that a beat writes: all that it may, some of them, or none."""
     stop, part = (at >> size << size) + (1 << size), generator.choice([1, 1, 1, 0.5, 0])
     return {k: generator.getrandbits(8) for k in range(at, stop) if generator.random() < part}
 
 
 async def random_bursts(bench, count=25):
-    """Bursts of all kinds against a model of bytes."""
+    """Play bursts of all kinds against a model of bytes."""
     sent, received = bench.map.windows
     wide, generator = bench.map.flit_bytes, bench.random
     full, used = wide.bit_length() - 1, -(-len(bench.dut.host_wdata) // 8)
@@ -205,7 +205,7 @@ def test_many_bursts(width, seed):
 
 
 async def full_rate(bench):
-    """Cycles of three bursts of writes, one behind the other, and of as many reads."""
+    """Play three write and three read bursts without gaps; return the cycles of their beats."""
     sent, received = bench.map.windows
     wide, ctx, taken = bench.map.flit_bytes, bench.ctx, []
     size = wide.bit_length() - 1
@@ -232,7 +232,9 @@ async def full_rate(bench):
 
 
 def test_a_beat_passes_in_every_cycle():
-    """Within bursts and from one to the next; the answers come when the words are in memory."""
+    """One beat passes in every cycle, within bursts and between them; a write is answered once its
+    words are in memory.
+    """
     register_map, dut = windows_of(32, "3", 16)
     writes, reads = simulate(register_map, dut, full_rate, pace=0)
     asked, written, answers = writes
@@ -243,7 +245,7 @@ def test_a_beat_passes_in_every_cycle():
 
 
 async def answers_late(bench):
-    """Bursts of a master that takes answers only when no more is asked for, or written."""
+    """Play bursts of a master that takes answers after its last request; count the bursts."""
     sent, received = bench.map.windows
     size, full = bench.map.flit_bytes.bit_length() - 1, bench.map.flit_bytes
     bench.ctx.set(bench.dut.s_axi_wvalid, 1)
@@ -271,14 +273,14 @@ async def answers_late(bench):
 
 
 def test_answers_wait_for_a_master_that_takes_none():
-    """As many as there is room for; nothing is lost, and then no more is asked for."""
+    """Bursts wait when the answer queue is full, and no answer is lost."""
     writes, reads = simulate(*windows_of(16, "3", 64), answers_late, pace=0.3)
     assert writes <= windows.WRITE_ANSWERS + 2
     assert reads == 2
 
 
 async def while_busy(bench):
-    """What windows answer while a run is under way."""
+    """Write and read while a run is in progress; return the responses and the written words."""
     sent, received = bench.map.windows
     bench.ctx.set(bench.dut.busy, 1)
     full = bench.map.flit_bytes
@@ -295,7 +297,7 @@ def test_windows_are_closed_during_a_run():
 
 
 async def refused_first(bench):
-    """Responses to whole flits, each after a beat that is refused or writes a flit in part."""
+    """Return the responses to whole flits that each follow a refused or partial write."""
     (sent, received), wide = bench.map.windows, bench.map.flit_bytes
     size, found = wide.bit_length() - 1, []
     beyond = sent.offset + sent.flits * wide
@@ -309,12 +311,12 @@ async def refused_first(bench):
 
 @pytest.mark.parametrize("width", [16, 32, 100])
 def test_the_response_to_a_write_does_not_depend_on_the_one_before(width):
-    """A stray byte in front of the window, in the other one, and behind; and a part of a flit."""
+    """A stray byte outside the window or a partial flit does not change the next response."""
     assert simulate(*windows_of(width), refused_first) == [(0, k) for k in range(1, 6)]
 
 
 async def starts_at_random(bench, count=200):
-    """Flits that are written while runs start; every response says whether its flit is there."""
+    """Write flits while runs start; each response must say whether the flits were written."""
     sent, wide, generator = bench.map.windows[0], bench.map.flit_bytes, bench.random
     tick, said, left = bench.tick, set(), 0
 
@@ -343,7 +345,7 @@ def test_a_response_says_whether_a_flit_was_written_while_a_run_began():
 
 
 async def begins_meanwhile(bench):
-    """What a word is answered with that was asked for when a run begins."""
+    """Start a run while a read is in progress; return its response."""
     (_, received), size = bench.map.windows, bench.map.flit_bytes.bit_length() - 1
     await bench.offer("ar", addr=received.offset, len=0, size=size, burst=INCR, id=0)
     for _ in range(4):
@@ -357,7 +359,7 @@ def test_a_run_that_begins_fails_the_words_that_are_on_their_way():
 
 
 async def both_ways(bench):
-    """The cycles in which words are written, and read, where both could be in each."""
+    """Write and read at the same time; return the cycles of the beats of each."""
     sent, received = bench.map.windows
     full = bench.map.flit_bytes
     for channel, window in (("aw", sent), ("ar", received)):

@@ -1,4 +1,4 @@
-"""Circuit-switched collectives in hardware: every word, every cycle, every round."""
+"""Circuit-switched collectives in hardware: words, cycles and rounds."""
 
 import json
 
@@ -39,9 +39,10 @@ SCHEDULES = [
 
 
 def bounds_of_rounds(schedule, flits):
-    """Cycles of rounds as long as their slowest transfer; as their longest path and message.
+    """Return the least and the most cycles of a schedule in rounds.
 
-    They are the same where all messages of a round have one length.
+    A round takes at least its slowest transfer, and at most its longest path and its longest
+    message together. Both bounds are equal if all messages of a round have one length.
     """
     found, shortest = check(schedule), 3
     of_rounds = zip(schedule.rounds(), found.round_hops, found.round_blocks, strict=True)
@@ -62,7 +63,7 @@ def test_every_round_is_as_short_as_its_own_path_and_message(
     shortest, longest = bounds_of_rounds(program.schedule, 2)
     assert shortest <= program.cycles() <= longest
     if collective == "gather":
-        # No memory holds more than the messages that come to it, of two flits each.
+        # Memories hold exactly the messages that arrive, of two flits each.
         depth = program.depth[program.variant_of]
         assert depth[options.get("root", 0)].sum() == 2 * program.topology.nodes
         received = [not memory.own for memory in program.memories]
@@ -72,10 +73,11 @@ def test_every_round_is_as_short_as_its_own_path_and_message(
 
 @pytest.mark.parametrize(("large", "depth"), [(False, [343, 344]), (True, [343, 344])])
 def test_lee_code_memories(large, depth):
-    """All nodes of 7x7x7 get by with a memory an in-port and one for their own message.
+    """A node of 7x7x7 needs one memory for each in-port and one for its own message.
 
     With large messages a code node sends six pieces at once, each from a bank of its own at any
-    time. Nothing is stored twice, apart from a neighbour's own block in the piece it gets.
+    time. Nothing is stored twice, except a neighbour's own block in the piece that the neighbour
+    gets.
     """
     program = program_of("7x7x7", "allgather", "lee-code", large=large)
     rows = Rows(program)
@@ -103,7 +105,7 @@ def test_arranged_messages_never_meet(data):
     injections = data.draw(st.integers(2, 5))
     memories = data.draw(st.integers(injections, 6))
     length = data.draw(st.integers(1, 12))
-    # A sum of permutations is what fits, and everything that fits is a part of one.
+    # Messages fit exactly if they are part of a sum of permutations.
     orders = [data.draw(st.permutations(range(memories))) for _ in range(length)]
     chosen = [[order[number] for order in orders] for number in range(injections)]
     locations, messages = {}, []
@@ -121,13 +123,13 @@ def test_arranged_messages_never_meet(data):
 
 
 def test_messages_that_cannot_be_arranged():
-    """Where two injection ports always need the same memory, the order stays; there are copies."""
+    """If two injection ports always need one memory, the order stays and the memory is copied."""
     locations = {block: Location(0, block) for block in range(4)}
     assert arrange_messages([[0, 1], [2, 3]], locations) == [[0, 1], [2, 3]]
 
 
 def test_rooted_program_on_data():
-    """Executed, the program spreads the message of any root, in the cycles of a fixed one."""
+    """The executed program spreads the message of any root, in the cycles of a fixed root."""
     program = program_of("3x5", "broadcast", "max-flow", flits=3, root="any")
     assert program.cycles() == program_of("3x5", "broadcast", "max-flow", flits=3).cycles()
     messages = np.arange(45).reshape(15, 3)
@@ -153,13 +155,13 @@ def test_rooted_program_on_data():
     ],
 )  # fmt: skip
 def test_root_that_cannot_be_open(capsys, words, said):
-    """Where an open root makes no sense, one line says so."""
+    """`--root any` is refused with one line where it makes no sense."""
     assert main([*words, "--root", "any"]) == 1
     assert capsys.readouterr().err == f"torusfabric: {said}\n"
 
 
 def test_simulate_command_with_any_root(capsys):
-    """The command tries several roots, and prints the cost formula."""
+    """`simulate --root any` runs several roots and prints the cost formula."""
     words = ["simulate", "4x4", "broadcast", "--algorithm", "max-flow", "--flits", "4"]
     assert main([*words, "--root", "any", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -190,7 +192,7 @@ def test_cost_formula(selection, flits):
     assert cost.cycles == program.cycles()
     assert (cost.rounds, cost.flits) == (paper.rounds, paper.tau * flits)
     if paper.switching == "circuit":
-        # In the last round of this gather the longest path has not the longest message.
+        # In the last round of this gather, the longest path carries a shorter message.
         constant = 2 if selection[1] == "gather" else 3
         assert (cost.hops, cost.constant_cycles) == (paper.delta, constant)
         assert str(cost).startswith("alpha rounds + delta hops + tau flits + constant = 1 * ")

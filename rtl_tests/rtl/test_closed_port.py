@@ -1,4 +1,4 @@
-"""Writes of the host that are refused: past the words of a mode, with a start, and in a run."""
+"""Refused host writes: past the words of a mode, together with a start, and during a run."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import torusfabric as tf
 
 pytestmark = needs_icarus
 
-#: Topology, collectives, what they are compiled with, and the beat of the port.
+#: Topology, collectives, options of the compiler, and the beat of the port.
 FABRICS = [
     ("3", "reduce-scatter,gather", {"max_flits": 3}, 1),
     ("3", "alltoall,broadcast", {"max_flits": 4, "root": "any"}, 4),
@@ -27,7 +27,7 @@ WIDTH = 8
 
 
 class Port:
-    """A host port in Icarus, as a list of what it is given in each cycle."""
+    """A host port simulated by Icarus, as the list of its inputs in each cycle."""
 
     def __init__(self, fabric):
         self.fabric, self.steps = fabric, [{"rst": 1}] * 17 + [{}] * 3
@@ -39,14 +39,14 @@ class Port:
         )
 
     def write_message(self, mode, messages):
-        """Write the messages of all nodes, shape (nodes, words)."""
+        """Write the messages of all nodes, an array (nodes, words)."""
         parts = self.fabric.layouts[mode].send_parts
         for node, words in enumerate(self.packed(messages, parts)):
             for address, word in enumerate(words):
                 self.write(node, address, word)
 
     def packed(self, words, parts):
-        """Words of a flit as words of a beat, part by part."""
+        """Pack flits into words of the port, part by part."""
         flits, beat = words.shape[1] // parts, self.beat
         padded = np.zeros((len(words), parts, -(-flits // beat) * beat), object)
         padded[..., :flits] = words.reshape(len(words), parts, flits)
@@ -54,7 +54,7 @@ class Port:
         return sum(grouped[..., k] << WIDTH * k for k in range(beat)).tolist()
 
     def start(self, mode, **also):
-        """Start a run of the longest messages; `also` is given with the start."""
+        """Start a run of the longest messages; `also` has further inputs for that cycle."""
         program = self.fabric.program
         chosen = {"length": program.flits} if program.any_length else {}
         if len(program.modes) > 1:
@@ -62,7 +62,7 @@ class Port:
         self.steps.append({"start": 1, **chosen, **also})
 
     def read(self, mode):
-        """Read all that a mode brings; what `results` is to be given."""
+        """Read all received words of a mode; return the arguments for `check`."""
         first, layout = len(self.steps), self.fabric.layouts[mode]
         for node in range(self.fabric.nodes):
             for address in range(layout.recv_words):
@@ -77,7 +77,7 @@ class Port:
         self.shown = run_vectors(tmp_path / "out", tmp_path / "work", self.steps)
 
     def check(self, asked, messages):
-        """Check what was read: the words that a run of some messages brings."""
+        """Check that the words read are those of a run with the given messages."""
         (first, mode), fabric = asked, self.fabric
         length = {"length": fabric.program.flits} if fabric.program.any_length else {}
         expected, receives = fabric.program.delivered(messages, mode=mode, width=WIDTH, **length)
@@ -102,7 +102,9 @@ def messages_of(fabric, mode, seed):
 def test_a_write_past_the_words_of_a_mode_leaves_its_messages(
     topology, collectives, options, beat, tmp_path
 ):
-    """All other addresses are written, those of other modes and of what is received included."""
+    """A mode's messages stay when all higher addresses are written, even those of other modes and
+    of received words.
+    """
     fabric = build_fabric(topology, collectives, beat=beat, **options)
     port, asked = Port(fabric), []
     for mode, layout in enumerate(fabric.layouts):
@@ -123,7 +125,7 @@ def test_a_write_past_the_words_of_a_mode_leaves_its_messages(
 def test_a_write_with_a_start_or_in_a_run_changes_nothing(
     topology, collectives, options, beat, tmp_path
 ):
-    """A second run of the same messages shows that memories are as before, too."""
+    """Writes during a start or a run change no memory, as a second run shows."""
     fabric = build_fabric(topology, collectives, beat=beat, **options)
     port, asked, rng = Port(fabric), [], np.random.default_rng(7)
     for mode, layout in enumerate(fabric.layouts):
@@ -132,7 +134,7 @@ def test_a_write_with_a_start_or_in_a_run_changes_nothing(
         for writes in (True, False):
             also = {"host_we": 1, "host_wdata": -1} if writes else {}
             port.start(mode, **also, host_node=int(rng.integers(fabric.nodes)))
-            # The edge after the start to that with which the run is done.
+            # From the edge after the start to the edge after which `done` is high.
             for _ in range(fabric.cycles_of(mode=mode) + fabric.hold * writes):
                 where = {"host_node": int(rng.integers(fabric.nodes)),
                          "host_addr": int(rng.integers(layout.send_words))}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Cores: every node has a port of its own, and the address map lists where each block lies."""
+"""Cores: every node has a port of its own, and the address map lists the address of each block."""
 
 import pytest
 from core_bench import read_as_early_as_may_be
@@ -36,7 +36,7 @@ def test_linters_accept_a_core_and_its_address_map_lists_all_blocks(
      ("allreduce", "matching", {"flits": 9}), ("broadcast", "max-flow", {"flits": 4})],
 )  # fmt: skip
 def test_words_are_read_in_the_cycle_of_done_and_in_that_of_a_start(collective, algorithm, options):
-    """A read meets the addresses of no run, be it the one before or the one after."""
+    """Received words can be read in the cycle of `done` and in the cycle of the next start."""
     fabric = fabric_of("3x3", collective, algorithm, top="core", **options)
     messages = random_messages(fabric, 1)
     words, receives = fabric.delivered(messages)
@@ -45,6 +45,6 @@ def test_words_are_read_in_the_cycle_of_done_and_in_that_of_a_start(collective, 
 
 
 def test_numbers_of_what_arrives_fit():
-    """Where all in-ports store at once, what arrives is counted through all steps of all flits."""
+    """The arrival number of a core without memories counts through all steps and flits."""
     outputs = fabric_of("3x3", "allgather", "hamiltonian", flits=6, top="core").netlist.outputs
     assert (outputs["tx_address"], outputs["rx_address"]) == (2, (4 * 3 - 1).bit_length())

@@ -1,4 +1,4 @@
-"""The crossbar: a cascade selects what its bits say, and unused inputs cost nothing."""
+"""The crossbar: cascades of multiplexers select by their bits, and unused inputs cost nothing."""
 
 from functools import partial
 
@@ -27,7 +27,7 @@ from torusfabric.rtl.multiplexer import (
 
 
 def selected(inputs, codes, width, *, form=branched_cascade):
-    """What an out-port gives for constant inputs, with one code of select bits after the other."""
+    """Return the outputs of a cascade with constant inputs, one for each code of select bits."""
     m = Module()
     data = [Signal(width, init=value) for value in inputs]
     select = [Signal() for _ in codes[0]]
@@ -46,7 +46,7 @@ def selected(inputs, codes, width, *, form=branched_cascade):
 
 
 def settled(m, out):
-    """What a signal is in a module without state."""
+    """Return the value of a signal in a module without state."""
     found = []
 
     async def testbench(ctx):
@@ -58,7 +58,7 @@ def settled(m, out):
 
 @pytest.mark.parametrize("count", range(1, 25))
 def test_cascade_selects_each_input(count):
-    """Over any number of inputs the one passes that is selected, with branches and without."""
+    """A cascade over any number of inputs passes the selected one, with branches and without."""
     inputs = np.random.default_rng(count).integers(0, 256, count).tolist()
     for form, bits_of in ((plain_cascade, select_bits), (branched_cascade, branched_select_bits)):
         codes = [bits_of(count, place) for place in range(count)]
@@ -78,7 +78,7 @@ def test_nothing_to_select():
 
 @pytest.mark.parametrize("count", range(2, 18))
 def test_branch_that_idles_passes_nothing(count):
-    """With all its select bits 0 a branch passes 0, whatever arrives."""
+    """A branch passes 0 if all its select bits are 0."""
     form = partial(branched_cascade, idles=True)
     codes = [branched_select_bits(count, place, idles=True) for place in range(count)]
     inputs = [255 - place for place in range(count)]
@@ -90,16 +90,16 @@ def test_branch_that_idles_passes_nothing(count):
     list(enumerate([0, 1, 2, 2, 3, 3, 4, 5, 5, 6, 6, 7, 7, 8, 9, 10, 11, 11], 1)),
 )
 def test_cost_is_half_a_lut_an_input(inputs, luts):
-    """An out-port of k inputs costs ceil(k / 2) tables a bit, from eight on up to two more."""
+    """An out-port of k inputs costs ceil(k / 2) LUTs a bit, from eight inputs on up to two more."""
     assert branched_lut_count(inputs) == luts
-    # Selected by one out-port, they are a cascade where that takes fewer.
+    # For a single out-port, the plan is a plain cascade if that takes fewer LUTs.
     assert needs_branches([inputs], inputs - 1) == [luts <= lut_count(inputs)]
 
 
 @pytest.mark.parametrize("others", [3, 4, 5, 9])
 @pytest.mark.parametrize("branched", [False, True])
 def test_codes_select_words(others, branched):
-    """Zero is no input beside four others: it passes where no select bit is set."""
+    """With four other inputs or more, the word 0 has the all-zero code and takes no input."""
     words = [*map(LocalWord, range(others)), IDENTITY_WORD]
     inputs, codes = plan_multiplexer(words, idles=True, branched=branched)
     idles = len(inputs) == others

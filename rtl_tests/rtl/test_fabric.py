@@ -1,4 +1,4 @@
-"""Fabrics in Amaranth's simulator against the executed program, to the word and to the cycle."""
+"""Fabrics in Amaranth's simulator equal the executed program in words and cycles."""
 
 import pytest
 from helpers import (
@@ -16,7 +16,7 @@ from torusfabric.simulation.simulate import simulate
 
 @pytest.mark.parametrize("gated", [True, False])
 def test_resting_clocks_change_nothing(gated):
-    """Leaving the clocks of nodes still that are not concerned gives the same words and cycles."""
+    """Stopped clocks of idle nodes change neither words nor cycles."""
     check_run(fabric_of("3x4", "allgather", "hamiltonian", flits=4), gated=gated)
     check_run(fabric_of("arrowhead:2", "broadcast", "spanning-tree", flits=2), gated=gated)
     check_run(fabric_of("3x3", "alltoall", "necklace", flits=3), gated=gated)
@@ -24,7 +24,7 @@ def test_resting_clocks_change_nothing(gated):
 
 @pytest.mark.parametrize(("width", "wanted"), [(0, 0), (1025, 1025)])
 def test_width_out_of_range(width, wanted):
-    """The width is refused in one line."""
+    """A width out of range is refused with one line."""
     program = program_of("4x4", "allgather", "hamiltonian")
     with pytest.raises(InputError, match=rf"^Width must be from 1 to 1024 bits, not {wanted}$"):
         Fabric(program, width=width)
@@ -32,7 +32,7 @@ def test_width_out_of_range(width, wanted):
 
 @pytest.mark.parametrize("algorithm", ["hamiltonian", "matching"])
 def test_flipped_crossbar_setting_is_seen(algorithm):
-    """A single wrong crossbar setting makes words wrong, and the first is named."""
+    """A single wrong crossbar setting makes words wrong, and the report names the first."""
     report = simulate(fabric_of("4x4", "allgather", algorithm, flits=2, fault=misrouted))
     assert report.words_wrong > 0
     assert not report.passed

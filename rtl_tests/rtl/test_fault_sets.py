@@ -1,4 +1,4 @@
-"""Engines with the same collective for several sets of broken links and nodes, like modes."""
+"""Engines whose modes run the same collective for several sets of broken links and nodes."""
 
 import numpy as np
 import pytest
@@ -15,13 +15,13 @@ NAMES = "allgather:matching,allgather!0:+0,allreduce!0:+0,4:-1,allgather!0:+1,4"
 
 @pytest.fixture(scope="module")
 def engine():
-    """On 3x3, of messages of up to three flits."""
+    """An engine on 3x3 for messages of up to three flits."""
     plans = [plan_selection(make_selection("3x3", name)) for name in split_names(NAMES)]
     return tf.Fabric(tf.compile(plans, max_flits=3), width=8)
 
 
 def test_every_mode_is_right(engine):
-    """And takes as many cycles as it says."""
+    """Every mode delivers its words in the predicted cycles."""
     jobs = [
         Job(mode=mode, length=length) for mode, length in ((0, 2), (1, 3), (3, 2), (2, 1), (1, 1))
     ]
@@ -37,7 +37,7 @@ def test_every_mode_is_right(engine):
 
 
 def test_modes_leave_their_broken_links_alone(engine):
-    """What a mode was planned for is what the manifest says."""
+    """No mode uses its broken links and nodes, and the manifest lists them by mode."""
     program = engine.program
     assert str(program.topology) == "3x3"
     for mode in program.modes[1:]:

@@ -1,4 +1,4 @@
-"""Fabrics whose modes have several forms, of which one is chosen by the length of each run."""
+"""Fabrics whose modes have several forms, chosen by the length of each run."""
 
 import pytest
 from helpers import check_jobs, few
@@ -15,7 +15,7 @@ WIDTH = 9
 
 
 def engine_of(*modes, topology="2x3", most=9, top="host", **options):
-    """A fabric of modes, each with forms by the options of their plans."""
+    """Build a fabric from modes, each given by its collective and the plan options of its forms."""
     plans = [[tf.plan(topology, name, **how) for how in forms] for name, *forms in modes]
     return tf.Fabric(tf.compile(plans, max_flits=most, **options), width=WIDTH, top=top)
 
@@ -39,7 +39,7 @@ ALONE = ("allgather", {})
     ],
 )
 def test_each_form_is_carried_out(modes, options):
-    """Every word is right where forms begin and end, and comes in the forecast cycle."""
+    """Words and cycles are right at the lengths where forms begin and end."""
     fabric = engine_of(*modes, **options)
     assert any(mode.has_several_ranges for mode in fabric.program.modes)
     jobs = [job for job in default_jobs(fabric.program) if job.root in (None, 5)]
@@ -51,7 +51,7 @@ def test_each_form_is_carried_out(modes, options):
 
 
 def off_by_one(monkeypatch):
-    """Every form but the first serves from one flit more on."""
+    """Move the first length of every form but the first by one flit."""
     monkeypatch.setattr(
         run_choices,
         "find_form",

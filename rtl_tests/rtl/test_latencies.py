@@ -1,4 +1,4 @@
-"""Latencies are stated once; and the ways on which control and addresses take them."""
+"""Latency constants of `timing.py` agree with the hardware, for control and for addresses."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ from torusfabric.rtl.netlist import Part, Role
 
 PACKAGE = Path(torusfabric.__file__).parent
 
-#: Simulates fabrics of all kinds, and prints what is wrong of each.
+#: A script that simulates fabrics of all kinds, and prints wrong words and cycles of each.
 CHECK = """
 import torusfabric as tf
 for topology, name, options in (
@@ -33,7 +33,7 @@ print(tf.simulate(stream).words_wrong, program.timing.drain_cycles)
 
 
 def outcome(folder, **constants):
-    """What the check prints, and the last line of its errors, with other constants of timing."""
+    """Run the check with other constants; return its output and the last line of its errors."""
     shutil.copytree(PACKAGE, folder / "torusfabric", ignore=shutil.ignore_patterns("__pycache__"))
     timing = folder / "torusfabric/program/timing.py"
     text = timing.read_text(encoding="utf-8")
@@ -50,7 +50,7 @@ def outcome(folder, **constants):
     "registers", [*(pytest.param(k, marks=pytest.mark.long) for k in (2, 4)), 3]
 )
 def test_registers_on_the_way_to_nodes(tmp_path, registers):
-    """Of any number: every word is right, and every run takes the cycles that are predicted."""
+    """With any number of distribution registers, words are right and cycles as predicted."""
     found, _ = outcome(tmp_path, DISTRIBUTION=registers)
     assert found == ["0 0"] * 5 + [f"0 {registers + 1}"]
 
@@ -67,9 +67,9 @@ def test_registers_on_the_way_to_nodes(tmp_path, registers):
     ]),
 )  # fmt: skip
 def test_what_is_not_built_is_not_predicted(tmp_path, constants, why):
-    """A latency that is not that of the component that causes it is refused."""
+    """A constant that differs from the latency of its component is refused."""
     found, error = outcome(tmp_path, **constants)
-    assert set(found) <= {"0 0"}  # what does not have the component is right
+    assert set(found) <= {"0 0"}  # fabrics without the component are right
     assert error[0].startswith("AssertionError: " + why)
 
 
@@ -82,7 +82,7 @@ CASES = [
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), CASES)
 def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, options):
-    """All that instances of nodes read is of nodes, of their group, or the offset from a root."""
+    """Instances at a node read only from nodes, the control stage of their group, or root units."""
     fabric = fabric_of(topology, collective, algorithm, **options)
     netlist = fabric.netlist
     distribution = Distribution(netlist, fabric.nodes)
@@ -102,7 +102,7 @@ def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, op
     [("2x3", "allgather", "redistribute"), ("3", "gather", "matching")],
 )
 def test_tables_of_nodes(topology, collective, algorithm, monkeypatch):
-    """Large tables have a row for each variant and offset, which takes a subtraction more."""
+    """Large tables have a row for each variant and offset, and cost two more cycles to subtract."""
     latencies = []
     for most in (4096, 0):
         monkeypatch.setattr(address_map, "MOST_DIRECT_ENTRIES", most)

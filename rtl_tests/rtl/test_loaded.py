@@ -1,4 +1,4 @@
-"""Fabrics whose tables are loaded: images of other collectives, on links and buses that differ."""
+"""Fabrics with loaded tables: other images, links of several latencies, buses, proofs."""
 
 import re
 import subprocess
@@ -40,18 +40,18 @@ from torusfabric.schedule import Rounds
 from torusfabric.simulation.engines.compiled import CompiledEngine
 from torusfabric.toolchain import tools
 
-#: What speaks with the registers behind each bus.
+#: The master for the registers of each bus.
 MASTERS = {"wishbone": WishboneMaster, "axi4": AxiLiteMaster}
 
 
 @pytest.fixture
 def room():
-    """That of a ring."""
+    """The room of a ring."""
     return ring_room()
 
 
 def with_ones(fabric):
-    """The same, with tables full of ones before anything is loaded."""
+    """Fill all tables of a fabric with ones, as before any image is loaded."""
     ones = lambda tables, _: [[(1 << width) - 1] * rows for rows, width in tables]
     tables = [name for name, role in fabric.netlist.roles.items() if role is Role.TABLE]
     with_rows(fabric, dict.fromkeys(tables, ones))
@@ -59,7 +59,7 @@ def with_ones(fabric):
 
 
 def test_images(room, tmp_path):
-    """Other collectives, roots and broken links are loaded into the same hardware."""
+    """Images of other collectives, roots and broken links run on the same hardware."""
     whole = Image.from_schedules(
         room,
         WIDTH,
@@ -82,7 +82,7 @@ def test_images(room, tmp_path):
 
 @pytest.mark.parametrize("kind", few(1, ["allgather", "scatter", "alltoall"]))
 def test_rounds_take_the_cycles_of_their_image(kind):
-    """Around a fault blocks go in rounds, each as long as its image says."""
+    """Collectives around a fault run in rounds, each in the cycles of the image."""
     plan = tf.plan("3x3", "allgather", algorithm="matching")
     room = room_for([loadable_form(plan, 8, ()).program], rows=16)
     around = quickest("3x3", kind, room, flits=8, broken_links=["4:+0"])
@@ -96,7 +96,7 @@ def test_rounds_take_the_cycles_of_their_image(kind):
 
 @pytest.mark.parametrize("latency", few(1, ["1,4:+0=3", "0:1,1:2"]))
 def test_links_that_differ(latency):
-    """Where links differ, rows wait for the slow ones, and operators select early."""
+    """Unequal link latencies make rows wait for slow links; runs take the predicted cycles."""
     names = ("reduce", "scatter", "allreduce")
     plans = [quickest("3x3", name, flits=FLITS, link_latency=latency) for name in names]
     fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
@@ -106,13 +106,13 @@ def test_links_that_differ(latency):
 
 @pytest.mark.parametrize("cycles", few(1, [2, 3]))
 def test_links_of_several_cycles(cycles):
-    """On longer links rows last longer, and sums meet later: all collectives take their cycles."""
+    """All collectives take their predicted cycles on longer links."""
     plans = [
         quickest("3x3", name, flits=FLITS, link_latency=str(cycles))
         for name in ("alltoall", "reduce-scatter", "allreduce", "broadcast", "gather", "reduce")
     ]
     fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
-    # Some rows wait for what comes, some bring sums that stream, some pause.
+    # Some rows wait for arriving words, some carry streaming sums, some pause.
     assert {entry.form.least_row_cycles > 1 for entry in list_entries(fabric.image.modes)} == {
         True,
         False,
@@ -129,7 +129,7 @@ def test_links_of_several_cycles(cycles):
 
 
 def test_parts_of_a_network(tmp_path):
-    """Along an axis, and without a node, the same hardware carries out collectives of parts."""
+    """The same hardware runs collectives along an axis and without a node."""
     plan = tf.plan("3x3", "allgather", algorithm="matching")
     room = room_for([loadable_form(plan, FLITS, ()).program], rows=32, depth=8)
     plans = [
@@ -144,7 +144,7 @@ def test_parts_of_a_network(tmp_path):
 
 
 def test_repair():
-    """Where a link is cut, what is built in brings wrong words, and what repairs it right ones."""
+    """A cut link gives wrong words, and the repaired image gives right ones."""
     fabric = tf.Fabric(tf.compile([tf.plan("4", "allgather")], max_flits=2), width=8, tables="ram")
     broken = without_links(fabric, ["0:+0"])
     assert not tf.simulate(broken, engine=CompiledEngine(broken)).passed
@@ -155,7 +155,7 @@ def test_repair():
 
 
 def test_refused_start(room):
-    """While no image is there a start is refused, with its number."""
+    """A start without an image is refused with error 10."""
     fabric = fabric_of(Image.from_schedules(room, WIDTH, wanted(planned("gather", room))), [])
     engine = CompiledEngine(fabric)
     from torusfabric.simulation.engines.edges import EdgeRequest
@@ -169,7 +169,7 @@ def test_refused_start(room):
         assert passed.shown["error"][1] == 10
 
 
-#: The quickest of each collective on 4x4 that can be loaded.
+#: The fastest algorithm of each collective on 4x4 that can be loaded.
 EIGHT = {
     "broadcast": "spanning-tree", "allgather": "bufferless", "scatter": "farthest-first",
     "gather": "farthest-first", "alltoall": "matching", "reduce": "spanning-tree",
@@ -178,7 +178,7 @@ EIGHT = {
 
 
 def test_table_bits():
-    """All that the eight collectives need in tables is not much, of which each has its share."""
+    """The tables of eight collectives on 4x4 take at most 4,000 bits a node."""
     chosen = [quickest("4x4", name, flits=16, algorithm=by) for name, by in EIGHT.items()]
     forms = [loadable_form(plan, 16, ()) for plan in chosen]
     programs = [form.program for form in forms]
@@ -191,7 +191,9 @@ def test_table_bits():
 
 
 def test_command(tmp_path, monkeypatch, capsys):
-    """The commands: hardware, an image of something else, a run of it, and one that is refused."""
+    """The commands make a fabric, an image of another collective and a run, and refuse an image
+    that does not fit.
+    """
     from torusfabric.cli import main
 
     monkeypatch.chdir(tmp_path)
@@ -210,7 +212,7 @@ def test_command(tmp_path, monkeypatch, capsys):
     assert not Path("b.bin").exists()
 
 
-#: Loads an image torn, and then whole, and carries out an all-to-all of a flit on three nodes.
+#: A bench that loads a torn image, then a whole one, and runs an all-to-all of a flit on 3 nodes.
 BENCH = """
 module bench;
   reg clk = 0, rst = 1, start = 0, we = 0, load_we = 0, load_first = 0;
@@ -256,7 +258,7 @@ endmodule
 
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 def test_text(tmp_path):
-    """The text takes an image as the simulated hardware does, and has one at first."""
+    """Emitted Verilog starts with its built-in image, refuses a torn one, and runs a loaded one."""
     plans = [quickest("3", name, flits=1) for name in ("allgather", "alltoall")]
     fabric = tf.Fabric(tf.compile(plans[0], max_flits=1), width=8, tables="ram")
     image = tf.image(fabric, plans[1])
@@ -279,7 +281,7 @@ def test_text(tmp_path):
 
 @pytest.mark.parametrize(("bus", "master"), MASTERS.items())
 def test_bus(bus, master):
-    """Behind a bus an image is loaded by a window, and what comes next meets it whole or torn."""
+    """An image is loaded through a bus window; starts fail after a torn image."""
     plans = [quickest("3", name, flits=1) for name in ("allgather", "alltoall")]
     fabric = tf.Fabric(tf.compile(plans[0], max_flits=1), width=8, tables="ram", bus=bus)
     image, facts = tf.image(fabric, plans[1]), fabric.register_map
@@ -305,7 +307,7 @@ def test_bus(bus, master):
         found.append(await status())
         found.append(await port.write(at["start"], 1, 15))
         await port.wait(40)
-        # Not beyond the longest image, and never to be read.
+        # The window ends with the longest image, and cannot be read.
         assert not await port.write(load + 4 * facts.window("load").flits, 0, 15)
         assert await port.read(load) is None
         found.extend([await status(), await port.read(at["loaded_program"])])
@@ -318,7 +320,9 @@ def test_bus(bus, master):
 
 
 def test_modes_are_filled_while_another_runs():
-    """Refused are those under way, and what is based on something else; a torn mode never runs."""
+    """A mode is filled while another runs. Images for a running mode, and images made for other
+    contents, are refused.
+    """
     plan = partial(quickest, "3", flits=LONG)
     program = tf.compile([plan("allgather"), plan("scatter")], max_flits=LONG)
     fabric = tf.Fabric(program, width=WIDTH, tables=room_for(program.parts, rows=8, depth=4))
@@ -344,7 +348,7 @@ def test_modes_are_filled_while_another_runs():
         assert await port.load(next_one.words[:8]) == (3, digests[1])
         assert await port.load(fabric.image.words[:8]) == (3, digests[1])
         assert await port.end() == (cycles[1], exchanged)
-        # A run that starts while its mode goes ends as it should, and is the last.
+        # A run that starts while its mode is being replaced ends correctly, and is its last.
         assert await port.load(next_one.words, start=BASE) == (1, 0)
         assert await port.end() == (cycles[1], exchanged)
         assert await port.start(1) == 10
@@ -352,14 +356,14 @@ def test_modes_are_filled_while_another_runs():
         assert await port.end() == (cycles[0], gathered)
         assert await port.load(next_one.words) == (1, 0)
         assert await port.load(fabric.image.words) == (3, digests[0])
-        # So does one whose mode goes with an image that does not fill it.
+        # A run also ends correctly if a new image does not fill its mode.
         assert await port.start(1) == 1
         ran, received = await port.end()
         assert await port.load(alone.words, start=BASE) == (0, 0)
-        # Of a scatter, each node receives one part.
+        # In a scatter, each node receives one part.
         cycles_again, received_again = await port.end()
         assert (cycles_again, received_again[::3]) == (ran, received[::3])
-        # What another follows at once is not there: its check is not known yet.
+        # An image followed at once by another is not loaded: its check is still pending.
         await port.load(fabric.image.words, follow=alone.words[:4])
         assert ctx.get(fabric.loaded) == 0
 
@@ -368,7 +372,7 @@ def test_modes_are_filled_while_another_runs():
 
 @pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 def test_proof_of_what_adds_nothing():
-    """Words that pass operators are proved to stay what they are."""
+    """Words that pass unused operators are proved to stay unchanged."""
     fabric = tf.Fabric(tf.compile(tf.plan("2", "allreduce"), max_flits=1), width=1, tables="ram")
     image = tf.image(fabric, "allgather")
     assert not image.program.operators
@@ -378,7 +382,7 @@ def test_proof_of_what_adds_nothing():
 @pytest.mark.long
 @pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 def test_proof():
-    """What is loaded is proved, for all data; with a wrong row it is not."""
+    """Loaded tables are proved for all data; a wrong row is refuted."""
     plan = quickest("3", "alltoall", flits=1)
     fabric = tf.Fabric(tf.compile(plan, max_flits=1), width=1, tables="ram")
     assert prove(fabric).proved

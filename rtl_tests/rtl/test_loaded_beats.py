@@ -1,4 +1,4 @@
-"""Fabrics whose tables are loaded, with beats: words of ports have several flits."""
+"""Fabrics with loaded tables and beats: words of ports have several flits."""
 
 import numpy as np
 import pytest
@@ -15,12 +15,12 @@ from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 from torusfabric.verilog.manifest import interface_facts
 
-#: Collectives with their algorithms, where one matters: of a spanning tree words are stored after
-#: several numbers of cycles, and read later; and how they are compiled.
+#: Topology, collectives with their algorithms, beat, flits and compiler options. Words of a
+#: spanning tree are stored after different numbers of cycles, and read later.
 BUILT = [
     ("2x2", "allreduce:spanning-tree", 2, 9, {}),
     ("3x3", "alltoall,allgather", 2, 13, {}),
-    # Blocks of a message alternate in what a node sends, by beats.
+    # Blocks of a message alternate by beats in the send memory.
     ("3x3", "allgather,reduce-scatter", 2, 13, {}),
     ("3x3", "broadcast:spanning-tree,reduce-scatter", 4, 10, {}),
     ("4", "broadcast,reduce", 2, 7, {"root": "any"}),
@@ -39,7 +39,7 @@ def compiled(topology, names, flits, **options):
 
 
 def jobs_of(fabric):
-    """Return runs of each mode: of the longest messages, of a flit, and of part of a beat."""
+    """Return runs of each mode: the longest, one flit, and lengths that end within a beat."""
     program, most = fabric.program, fabric.flits
     return [
         tf.Job(
@@ -56,7 +56,7 @@ def jobs_of(fabric):
 @pytest.mark.parametrize("top", ["host", "stream"])
 @pytest.mark.parametrize(("topology", "names", "beat", "flits", "chosen"), few(4, BUILT))
 def test_runs(topology, names, beat, flits, chosen, top):
-    """Runs of any length and any root bring all words in the cycles that are forecast."""
+    """Runs of any length and root deliver all words in the predicted cycles."""
     program = compiled(topology, names, flits, **chosen)
     fabric = tf.Fabric(program, width=8, top=top, tables="ram", beat=beat)
     assert interface_facts(fabric)["beat"] == beat
@@ -65,7 +65,7 @@ def test_runs(topology, names, beat, flits, chosen, top):
 
 @pytest.mark.parametrize("top", ["host", "stream"])
 def test_images(top, tmp_path):
-    """Other collectives are loaded into the same fabric, from a file as well."""
+    """Other collectives are loaded into the same fabric, also from a file."""
     built = tf.Fabric(compiled("3x3", "alltoall", 10), width=8, top=top, tables="ram", beat=4)
     room = Room.from_json(built.room.to_json())
     assert room == built.room
@@ -81,7 +81,7 @@ def test_images(top, tmp_path):
 
 
 def test_the_beat_of_streams():
-    """By default ports limit runs no more than where tables are fixed; else the room says it."""
+    """Streams have the beat of fixed tables by default, and the beat of the room otherwise."""
     program = compiled("4x4", "alltoall", 16)
     fixed, loaded = (tf.Fabric(program, width=16, top="stream", tables=how)
                      for how in ("rom", "ram"))  # fmt: skip
@@ -101,7 +101,7 @@ def test_a_beat_that_does_not_fit_is_refused(beat, message):
         tf.Fabric(compiled("2x2", "allgather", 8), width=8, tables="ram", beat=beat)
 
 
-#: What is not right of where words are read and stored, by what decides it.
+#: Faults in the addresses and times of reads and stores, by the attribute of `Room` they replace.
 FAULTS = {
     "read_lag": lambda room, form: np.where(
         form.action_values(Action.MEMORY) == room.ports, 0, IDLE
@@ -114,7 +114,7 @@ FAULTS = {
 @pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 @pytest.mark.parametrize("name", ["", *FAULTS])
 def test_faults_are_refuted(name, monkeypatch):
-    """Words that are read too early, or stored elsewhere, are no proof."""
+    """Rooms that read a word too early or store it elsewhere are refuted."""
     plan = tf.plan("3", "reduce", algorithm="spanning-tree", trees=2)
     if name:
         monkeypatch.setattr(Room, name, FAULTS[name])
@@ -125,7 +125,9 @@ def test_faults_are_refuted(name, monkeypatch):
 
 @pytest.mark.parametrize("length", [1, 5])
 def test_rows_wait_where_links_differ(length):
-    """Messages shorter than links are long: the last row ends before its words have arrived."""
+    """Messages shorter than the links: the last row ends before its words have arrived, and all
+    words are right.
+    """
     plan = quickest("2x2x3", "alltoall", flits=5, link_latency="0:8,1:1,2:1")
     fabric = tf.Fabric(tf.compile(plan, max_flits=5), width=8, tables="ram")
     assert as_forecast(tf.simulate(fabric, jobs=[tf.Job(length=length)], engine="compiled"))

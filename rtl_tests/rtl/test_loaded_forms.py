@@ -1,4 +1,4 @@
-"""Modes of several forms, and of any root, in fabrics whose tables are loaded."""
+"""Modes of several forms and modes of any root in fabrics with loaded tables."""
 
 import pytest
 from helpers import simulated
@@ -23,14 +23,14 @@ FLITS = 24
 
 @pytest.fixture(scope="module")
 def broadcast():
-    """The image of a broadcast from any root: a tree for short messages, two for others."""
+    """The image of a broadcast from any root: one tree for short messages, two for long ones."""
     plans = [tf.plan("5", "broadcast", trees=trees) for trees in (1, 2)]
     mode = LoadableMode(tuple(loadable_form(plan, FLITS, ()) for plan in plans), (1, 10), True)
     return Image(room_for([mode]), 8, [mode])
 
 
 def engine_of(fabric):
-    """Carries out runs of messages of lengths about which forms change, from some roots."""
+    """Return a function that simulates a fabric at lengths where forms change, from three roots."""
     engine = CompiledEngine(fabric)
     starts = fabric.program.modes[0].range_starts
     lengths = [1, *(start - early for start in starts[1:] for early in (1, 0)), FLITS]
@@ -39,7 +39,9 @@ def engine_of(fabric):
 
 
 def test_forms_by_length_and_root(broadcast, tmp_path):
-    """Each length has its form and each root its own rows; no run takes a cycle more than that."""
+    """Each length has its form and each root its rows; a run takes one cycle more than in a fabric
+    of its own.
+    """
     fabric = tf.Fabric.holding(broadcast, empty=True)
     (mode,) = fabric.program.modes
     assert (mode.range_starts, mode.roots, len(fabric.program.forms)) == ((1, 10), 5, 10)
@@ -49,13 +51,13 @@ def test_forms_by_length_and_root(broadcast, tmp_path):
         schedule = broadcast.modes[0].forms[job.length >= 10].program.schedule
         assert job.cycles == fabric.program.cycles(job.length)
         alone = tf.compile(schedule, max_flits=FLITS)
-        assert job.cycles - alone.cycles(job.length) == 1  # for the mode
+        assert job.cycles - alone.cycles(job.length) == 1  # one more cycle to look up the mode
     broadcast.save(tmp_path / "a.bin")
     assert read_image(tmp_path / "a.bin", fabric.room, 8).words == broadcast.words
 
 
 def rows_written(image):
-    """The rows of each table that an image writes, by the number of its owner."""
+    """Return the rows of each table that an image writes, by the number of the table's owner."""
     words, rows = image.words, {}
     at = FILL_MASK_INDEX + TableLayout(image.room, image.width).fill_words + 1
     while words[at] != END_MARK:
@@ -66,7 +68,7 @@ def rows_written(image):
 
 
 def test_what_lies_between_the_forms_of_a_mode_stays():
-    """Where others are filled all at once, what nobody asks for between them is written, too."""
+    """An image that fills one mode also writes the rows between its forms."""
     short, long = (tf.plan("9", "broadcast", trees=trees) for trees in (1, 2))
     several = [([short, long], False), ([short], False), ([long], False)]
     modes = [
@@ -82,14 +84,14 @@ def test_what_lies_between_the_forms_of_a_mode_stays():
 
 
 def with_wrong_start(fabric, bit):
-    """A fabric with a wrong bit in what a start is compared with, of the entry found first."""
+    """Invert a bit of the first entry of the table that a start is compared with."""
     wrong = lambda _, rows: [[*rows[0][:-1], rows[0][-1] ^ 1 << bit]]
     with_rows(fabric, {"table_starts": wrong})
 
 
 @pytest.mark.parametrize("kind", ["scatter", "gather", "broadcast", "reduce"])
 def test_programs_are_executed(kind):
-    """Executed, the program of an image delivers what the collective says, whatever the root."""
+    """The executed program of an image delivers the words of its collective from any root."""
     program = tf.compile([tf.plan("2x3", kind)], max_flits=FLITS, root="any")
     loaded = tf.Fabric(program, width=8, tables="ram").program
     for length, root in ((1, 0), (FLITS, 4)):
@@ -102,7 +104,7 @@ def test_programs_are_executed(kind):
 
 
 def test_more_entries_than_a_word_has_bits():
-    """They are named by several words of an image."""
+    """More entries than a word has bits are named by several words of an image."""
     plans = [tf.plan("5", kind) for kind in ("broadcast", "scatter", "gather", "reduce")] * 2
     built = tf.Fabric(tf.compile(plans, max_flits=2, root="any"), width=8, tables="ram")
     fabric = tf.Fabric.holding(built.image, empty=True)
@@ -112,7 +114,7 @@ def test_more_entries_than_a_word_has_bits():
 
 
 def test_entries_are_filled_and_freed():
-    """A mode has more entries, or fewer, than the one that it takes the place of."""
+    """A mode may have more or fewer entries than the mode that it replaces."""
     plans = [tf.plan("3", name) for name in ("broadcast", "allgather")]
     program = tf.compile(plans, max_flits=LONG, root="any")
     fabric = tf.Fabric(program, width=8, tables="ram")
@@ -140,7 +142,7 @@ def test_entries_are_filled_and_freed():
 @pytest.mark.long
 @pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 def test_proof():
-    """Runs from every root are proved, and what is refused; with a wrong start they are not."""
+    """Runs and refused starts are proved for every root; a wrong entry is refuted."""
     plans = [tf.plan("3", name) for name in ("broadcast", "allgather")]
     fabric = tf.Fabric(tf.compile(plans, max_flits=1, root="any"), width=1, tables="ram")
     assert prove(fabric).proved
@@ -149,7 +151,7 @@ def test_proof():
 
 
 def test_what_does_not_fit():
-    """A fabric without roots of runs takes none, and one without room no further forms."""
+    """A fabric with a fixed root refuses an image of any root, and a full one further forms."""
     plan = tf.plan("5", "broadcast", trees=1)
     fabric = tf.Fabric(tf.compile(plan, max_flits=FLITS), tables="ram")
     with pytest.raises(InputError, match="The root of this fabric is fixed"):

@@ -1,4 +1,4 @@
-"""What an image must be: for its fabric, whole, made of schedules, and no more than fits."""
+"""Requirements of an image: for its fabric, complete, with schedules, and not too large."""
 
 import json
 import zlib
@@ -19,18 +19,18 @@ from torusfabric.errors import InputError, WorkFailed
 from torusfabric.program.fields import Action, Stage
 from torusfabric.simulation.engines.compiled import CompiledEngine
 
-#: Out-ports that send what their nodes read, and pass on nothing.
+#: Inputs of out-ports that send the words their nodes read, and pass on none.
 OWN = tuple(((int(Stage.INJECTION), port),) for port in range(2)) * 2
 
 
 @pytest.fixture
 def room():
-    """That of a ring."""
+    """The room of a ring."""
     return ring_room()
 
 
 def test_no_torn_image_runs(room, tmp_path):
-    """An image for another fabric, with words missing, or with a wrong bit, is refused."""
+    """An image for another fabric, an incomplete one, or one with a wrong bit is refused."""
     image = Image.from_schedules(room, WIDTH, wanted(planned("scatter", room)))
     words = image.words
     at = len(words) // 2
@@ -52,14 +52,14 @@ def test_no_torn_image_runs(room, tmp_path):
         (tmp_path / "wrong.bin").write_bytes(raw)
         with pytest.raises(InputError, match=r"^(Image|File) .*; make"):
             read_image(tmp_path / "wrong.bin", room, WIDTH)
-    # The same fabric runs once it is loaded whole.
+    # The same fabric runs once a whole image is loaded.
     give(fabric, image, words)
     assert tf.simulate(fabric, engine=engine).passed
 
 
 @pytest.mark.parametrize("texts", [[5], [None], [{}]])
 def test_schedules_of_an_image_that_are_none(room, tmp_path, texts):
-    """What stands behind the words of an image in place of its schedules is refused in a line."""
+    """Anything but schedules behind the words of an image is refused with one line."""
     path, image = (
         tmp_path / "image.bin",
         Image.from_schedules(room, WIDTH, wanted(planned("scatter", room))),
@@ -94,7 +94,7 @@ def test_an_image_ends_with_its_schedules(room, tmp_path, change, reason):
 
 
 def test_links_that_do_not_fit():
-    """Links of an image are those of the fabric."""
+    """An image must have the link latencies of its fabric."""
     room = room_for([loadable_form(tf.plan("3x3", "allgather"), FLITS, ()).program])
     plan = tf.plan("3x3", "alltoall", link_latency="2")
     with pytest.raises(InputError, match="must be 3x3 for this fabric, not 3x3 on links of 2 cyc"):
@@ -112,7 +112,7 @@ def test_links_that_do_not_fit():
     ],
 )
 def test_what_does_not_fit(options, wrong):
-    """What does not fit is said in a line."""
+    """A schedule that does not fit the room is refused with one line."""
     one = loadable_form(planned("scatter"), FLITS, ())
     room = room_for([one.program], rows=64, depth=16).with_facts(**options)
     kinds = {"rows": "alltoall", "settings": "alltoall", "depth": "broadcast", "inputs": "alltoall"}
@@ -122,7 +122,7 @@ def test_what_does_not_fit(options, wrong):
 
 
 def test_a_frame_has_room_for_what_it_is_made_of():
-    """Fewer rows than all modes need together are refused, whoever asks."""
+    """A room with fewer rows than its modes need together is refused."""
     modes = [LoadableMode((loadable_form(planned(k), FLITS, ()),)) for k in ("scatter", "alltoall")]
     with pytest.raises(InputError, match=r"^Rows must be at most 4 .*, not "):
         room_for(modes, rows=4)
@@ -132,12 +132,12 @@ def test_a_frame_has_room_for_what_it_is_made_of():
 
 
 def test_what_readers_cannot_read():
-    """Where readers read what built-in collectives need, others are refused, or brought as well."""
+    """A room whose readers have the inputs of built-in collectives refuses other schedules."""
     forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
     room = room_for([form.program for form in forms], rows=64, depth=16, inputs=[])
     room = room.with_facts(words=64)
     assert [room.memories_of_reader(port) for port in range(2)] == [(2,), (2,)]
-    # What passes takes the way of sums, so that out-ports have half the inputs.
+    # Passing words take the path of sums, so that out-ports have half the inputs.
     arriving, made = (
         range(2),
         range(room.sources.first_of_stage(Stage.EARLY_RESULT), room.sources.first_injection),

@@ -1,4 +1,4 @@
-"""Fabrics that carry out several collectives: hardware as executed, to the cycle, in any order."""
+"""Engines: the hardware equals the executed program in words and cycles, in any order."""
 
 from itertools import pairwise
 
@@ -18,13 +18,13 @@ WIDTH = 9
 
 
 def engine_of(topology, names, most=4, **options):
-    """A fabric of several collectives for messages of up to so many flits."""
+    """A fabric of several collectives for messages of up to `most` flits."""
     return build_fabric(topology, ",".join(names), width=WIDTH, max_flits=most, **options)
 
 
 @pytest.mark.parametrize("latency", few(1, [5, 12, 3, 1]))
 def test_a_run_begins_as_another_ends(latency):
-    """Nothing that is under way for one, to be stored soon, is stored for one that stores late."""
+    """A run that begins as another ends stores none of the words of the run before."""
     ring = tf.Torus(3, link_latency=latency)
     plans = [tf.plan(ring, "gather"), tf.plan(ring, "allreduce", algorithm="spanning-tree")]
     fabric = tf.Fabric(tf.compile(plans, max_flits=3), width=WIDTH)
@@ -46,9 +46,9 @@ def test_a_run_begins_as_another_ends(latency):
 
 
 def run_starts(fabric, starts, *, gap=0, rounds=None):
-    """`error`, and `cycles` at the end, of runs that begin as soon as the one before is done.
+    """Run starts one after another; return `error` and `cycles` of each.
 
-    Where `rounds` is given, what `round` shows while a run is under way is added to it.
+    If `rounds` is a list, the values of `round` during each run are appended to it.
     """
     design, seen = Assembly(fabric.netlist), []
 
@@ -85,7 +85,7 @@ def test_starts_without_a_gap():
 
 @pytest.mark.parametrize("length", [1, 3])
 def test_rounds_are_shown_in_order(length):
-    """From 0 in each mode, also where its rows come behind those of others."""
+    """The output `round` counts from 0 in each mode, also if rows of other modes come first."""
     fabric, rounds = engine_of("2x3", ("alltoall", "allreduce", "gather"), 3), []
     modes = (0, 1, 2, 1, 0)
     run_starts(fabric, [{"mode": m, "length": length} for m in modes], gap=4, rounds=rounds)
@@ -99,14 +99,16 @@ def test_rounds_are_shown_in_order(length):
 
 
 def test_topologies_must_agree():
-    """One line says which."""
+    """Modes on different topologies are refused with one line."""
     plans = [tf.plan("3", "allgather"), tf.plan("2x2", "allgather")]
     with pytest.raises(tf.InputError, match="Topology must be the same for all collectives"):
         tf.compile(plans, max_flits=2)
 
 
 def test_roots_along_different_axes_are_refused():
-    """A root is a position in a group, so that the groups have to be the same."""
+    """Modes whose roots lie in groups along different axes are refused, because a root is a
+    position in its group.
+    """
     plans = [tf.plan("2x2", name) for name in ("broadcast@0", "broadcast@1")]
     with pytest.raises(tf.InputError, match="along the same axes"):
         tf.compile(plans, max_flits=2, root="any")

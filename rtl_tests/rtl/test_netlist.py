@@ -1,4 +1,4 @@
-"""Netlists: ROMs are one module whatever they hold, and everything is driven once."""
+"""Netlists: ROMs share one module whatever they hold, and each net has one driver."""
 
 import random
 from copy import copy
@@ -24,7 +24,7 @@ def random_rom(depth, width, seed=0):
 
 @pytest.mark.parametrize(("depth", "width"), [(1, 1), (2, 3), (5, 40), (64, 7), (65, 7), (100, 70)])
 def test_rom_in_amaranth(depth, width):
-    """A row is there an edge after its address; past the end it is the last one."""
+    """A row appears one edge after its address; addresses past the end read the last row."""
     rows, _ = rom = random_rom(depth, width)
     design = Assembly(netlist_of_roms(rom))
     bits = max((depth - 1).bit_length(), 1)
@@ -40,7 +40,7 @@ def test_rom_in_amaranth(depth, width):
 
 
 def test_roms_are_one_module():
-    """However many contents there are, the text has one module of them."""
+    """ROMs of any size and contents have one module in the Verilog."""
     netlist = netlist_of_roms(random_rom(3, 4), random_rom(9, 2), random_rom(3, 4, seed=1))
     assert list(verilog.module_texts(netlist)) == [ROM]
     roms = [(len(rom.contents), rom.width) for rom in netlist.instances_with_role(Role.ROM)]
@@ -84,7 +84,7 @@ def test_nets_are_driven_once(net):
     ],
 )
 def test_routers_of_one_shape_share_a_module(topology, collective, algorithm, modules):
-    """Routers that differ only in what they select when are one module."""
+    """Routers that differ only in their settings share a module."""
     fabric = fabric_of(topology, collective, algorithm)
     roles = list(fabric.netlist.roles.values())
     assert 0 < roles.count(Role.ROUTER) <= modules
@@ -92,7 +92,7 @@ def test_routers_of_one_shape_share_a_module(topology, collective, algorithm, mo
 
 
 def router_texts(topology, algorithm):
-    """The emitted router modules, without their names and in any order."""
+    """Return the emitted router modules without their names, as a set."""
     design = verilog.emit(fabric_of(topology, "allgather", algorithm, width=8), command="")
     texts = {design.modules[name].replace(f"module {name} ", "module router ")
              for name in design.classes}  # fmt: skip
@@ -114,7 +114,7 @@ def router_texts(topology, algorithm):
     ],
 )
 def test_router_modules_do_not_grow(algorithm, small, large, modules):
-    """The larger torus has the very same router modules, more often."""
+    """A larger torus has the same router modules, with more instances."""
     texts = router_texts(small, algorithm)
     assert len(texts) == modules
     assert router_texts(large, algorithm) == texts
@@ -122,7 +122,7 @@ def test_router_modules_do_not_grow(algorithm, small, large, modules):
 
 @pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 def test_contents_are_data_to_the_compiled_engine():
-    """Fabrics that differ in contents alone share compiled code, and each does what it should."""
+    """Fabrics that differ only in contents share compiled code, and each gives its own words."""
     fabric = fabric_of("3x4", "broadcast", "max-flow", flits=2)
     other = copy(fabric)
     other.netlist = replace(
@@ -138,7 +138,7 @@ def test_contents_are_data_to_the_compiled_engine():
 
 
 def with_other_contents(array):
-    """The same ROMs with every bit turned; what is none stays as it is."""
+    """Invert all bits of an array of ROMs; leave other arrays unchanged."""
     if array.roms is None:
         return array
     ones = (1 << array.roms.width) - 1

@@ -1,4 +1,4 @@
-"""Fabrics whose runs choose an operator: hardware as executed, for every operator, to the cycle."""
+"""Fabrics whose runs choose an operator: the hardware equals the executed program."""
 
 import json
 from dataclasses import replace
@@ -36,14 +36,14 @@ CASES = [
 
 
 def fabric_with(operators, selection=CASES[0], *, width=5, **lengths):
-    """A fabric that has several operators."""
+    """A fabric with several operators."""
     topology, collective, algorithm = selection
     schedule = tf.plan(topology, collective, algorithm=algorithm)
     return tf.Fabric(tf.compile(schedule, operators=operators, **lengths), width=width)
 
 
 #: On a ring of four: nodes 1 and 3 add a word of node 2 to one of their chunks, and none to the
-#: other, so that there an adder gets the word that changes nothing.
+#: other, so that an adder gets the neutral word.
 UNEVEN = [
     [([2, 1], [[2, 0]]), ([2, 3], [[2, 1]])],
     [([1, 0], [[1, 0], [2, 0]]), ([3, 0], [[2, 1], [3, 1]])],
@@ -52,7 +52,7 @@ UNEVEN = [
 
 
 def uneven_fabric(folder, operators):
-    """A fabric of rounds in which nodes send sums of two words, and of one."""
+    """A fabric in rounds whose nodes send sums of two words and single words."""
     content = {
         "format": "torusfabric-schedule",
         "version": 1,
@@ -72,7 +72,7 @@ def uneven_fabric(folder, operators):
 
 
 def unit_results(unit, width, code, pairs):
-    """What a unit makes of pairs of words, and its word that changes nothing."""
+    """Return the results of an operator unit for pairs of words, and its neutral word."""
     m = Module()
     a, b, result, identity = (Signal(width, name=name) for name in ("a", "b", "result", "identity"))
     given_code = Const(code, unit.n_control_bits)
@@ -94,7 +94,7 @@ def unit_results(unit, width, code, pairs):
 @settings(derandomize=True, deadline=None, max_examples=12)
 @given(st.lists(st.sampled_from(EVERY), min_size=2, unique=True), st.integers(1, 3))
 def test_units(names, width):
-    """Whatever operators share a unit, each combines all pairs of words as it does alone."""
+    """Operators that share a unit combine all pairs of words as each does alone."""
     operators = tuple(map(Operator.parse, names))
     unit = OperatorUnit(operators)
     assert len({*unit.operator_codes}) == len(operators)
@@ -107,29 +107,29 @@ def test_units(names, width):
 
 
 def test_control_bits_are_few():
-    """What differs takes a bit; what does not matter takes none."""
+    """Operators are encoded in few control bits; a single operator needs none."""
     for names, bits in ((("add", "max"), 1), (("min", "max"), 1), (("add",), 0), (EVERY, 6)):
         assert OperatorUnit(tuple(map(Operator.parse, names))).n_control_bits <= bits
 
 
 def test_one_operator_is_no_choice():
-    """A fabric of one operator has no input for it, and no logic to choose."""
+    """A fabric with one operator has no input for it, and no logic to choose."""
     fabric = fabric_with(["max:signed"], max_flits=2)
     assert "operation" not in fabric.netlist.inputs
     assert not any("operator_code" in instance.inputs for instance in fabric.netlist.instances)
 
 
 def test_nothing_to_add(tmp_path):
-    """In rounds too the word that changes nothing is that of the operator of the run."""
+    """Fabrics in rounds use the neutral word of the operator of the run."""
     jobs = [tf.Job(operation=k) for k in range(len(EVERY))]
     assert tf.simulate(uneven_fabric(tmp_path, EVERY), jobs=jobs).passed
 
 
-# What users say
+# Jobs and options of users
 
 
 def test_jobs():
-    """Every operator is tried, random jobs draw it, and reports name it."""
+    """Every operator is tried, random jobs choose among operators, and reports name them."""
     fabric = fabric_with(["add", "max"], max_flits=3)
     assert {job.operation for job in default_jobs(fabric.program)} == {0, 1}
     assert {job.operation for job in random_jobs(fabric, 20)} == {0, 1}
@@ -158,7 +158,7 @@ def test_what_does_not_fit(make, message):
 
 
 def slow_sum(cycles: int) -> Operator:
-    """A sum whose hardware takes some cycles."""
+    """A sum whose hardware takes `cycles` cycles."""
 
     def hardware(m: Module, a: Value, b: Value) -> Value:
         return delay_value(m, (a + b)[: len(a)], cycles)
@@ -185,7 +185,7 @@ LARGER = [("3x3", "reduce-scatter", "necklace"), ("2x2x2", "allreduce", "matchin
     ],
 )
 def test_operators_of_several_cycles(selection: tuple[str, str, str], operators: list) -> None:
-    """Alone and beside quick ones, of one length and of any: as executed, to the cycle."""
+    """Slow operators, alone and beside quick ones, give the predicted words and cycles."""
     schedule = tf.plan(selection[0], selection[1], algorithm=selection[2])
     most = 2 * schedule.chunks
     fixed = tf.compile(schedule, flits=most, operators=operators)
@@ -197,7 +197,7 @@ def test_operators_of_several_cycles(selection: tuple[str, str, str], operators:
 
 
 def test_steps_beside_slow_rounds_are_refused() -> None:
-    """Words that wait for operators in front of injection ports leave too late for steps."""
+    """Modes in steps cannot be combined with rounds that have slow operators."""
     plans = [tf.plan("2x3", "allgather"), tf.plan("2x3", "reduce", algorithm="max-flow")]
     tf.compile(plans, max_flits=2, operators="add")
     with pytest.raises(tf.InputError, match=r"cannot wait the 3 cycles of operator slow3 in a fab"):
@@ -205,7 +205,7 @@ def test_steps_beside_slow_rounds_are_refused() -> None:
 
 
 def test_proofs_take_quick_operators() -> None:
-    """Others are refused by name, where an operator has registers; boards take them."""
+    """A proof refuses an operator with registers; a simulated board runs it."""
     fabric = tf.Fabric(tf.compile(tf.plan("3", "allreduce"), operators=[SLOW[1]]), width=8)
     with pytest.raises(tf.InputError, match=r"^A proof needs operators that are associative"):
         prove(fabric)
@@ -213,7 +213,7 @@ def test_proofs_take_quick_operators() -> None:
 
 
 def test_a_wrong_latency_is_found() -> None:
-    """What an operator says of its hardware is compared with what that does."""
+    """An operator that states a wrong latency gives wrong results in simulation."""
     lying = replace(SLOW[3], name="lying", latency=2)
     for algorithm in ("matching", "necklace"):
         schedule = tf.plan("3x3", "allreduce", algorithm=algorithm)
@@ -222,7 +222,9 @@ def test_a_wrong_latency_is_found() -> None:
 
 
 def test_nodes_that_add_in_different_orders_are_refused(tmp_path: Path) -> None:
-    """Sums that are not associative may differ; where one node adds for all they do not."""
+    """An operator that is not associative is refused if nodes add in different orders, and accepted
+    if one node adds for all.
+    """
     unlike = replace(Operator.parse("add"), name="unlike", associative=False)
     tf.compile(tf.plan("2x3", "allreduce", algorithm="matching"), operators=unlike)
     steps = [[([0, 1], [[0, 0]]), ([1, 2], [[1, 0]]), ([2, 0], [[2, 0]])]]
@@ -247,7 +249,7 @@ def test_nodes_that_add_in_different_orders_are_refused(tmp_path: Path) -> None:
 
 
 def test_operators_take_words_of_their_widths() -> None:
-    """A fabric of another width is refused."""
+    """A width that an operator does not support is refused."""
     only = replace(Operator.parse("add"), name="only", widths=(16, 32))
     program = tf.compile(tf.plan("3", "allreduce"), operators=only)
     with pytest.raises(tf.InputError, match=r"^Width must be 16 or 32 for operator only, not 8$"):

@@ -1,8 +1,8 @@
 """Sums by an operator that is not associative: model and hardware combine words in one order.
 
 The saturating sum of 3 bits clips at 3 and -4, so that another order gives another sum for many
-words. `tf.simulate` compares with the executed program; the order of that is compared with trees
-that are written down here.
+words. `tf.simulate` compares the hardware with the executed program; the order of the program is
+compared with the trees below.
 """
 
 from functools import partial
@@ -26,7 +26,7 @@ WIDTH, TOP = 3, 4
 
 
 def saturated(a: np.ndarray, b: np.ndarray, width: int) -> np.ndarray:
-    """The signed sums of words, or the nearest words to these."""
+    """Return the signed sums of words, clipped to the range of `WIDTH` bits."""
     signed = ((np.array(word, np.int64) ^ TOP) - TOP for word in (a, b))
     return (np.clip(sum(signed), -TOP, TOP - 1) & (2 * TOP - 1)).astype(a.dtype)
 
@@ -51,13 +51,13 @@ SATURATED, SLOW = operator("sat", saturated_hardware), operator("slow", slow_har
 
 
 def star(leaves: int) -> tf.Graph:
-    """Node 0 in the middle of others."""
+    """A graph with node 0 in the middle and `leaves` other nodes."""
     return tf.Graph([arc for leaf in range(1, leaves + 1) for arc in ((0, leaf), (leaf, 0))])
 
 
 def compiled(topology, collective, algorithm=None, *, flits=8, most=None, root=None,
              op=SATURATED, **options):  # fmt: skip
-    """A program of one schedule, for `flits` a chunk or any length up to `most`."""
+    """A program of one schedule, for `flits` flits a chunk or any length up to `most`."""
     named = {"algorithm": algorithm} if algorithm else {}
     schedule = tf.plan(topology, collective, **named, **options)
     length = {"max_flits": most} if most else {"flits": flits * schedule.chunks}
@@ -65,13 +65,13 @@ def compiled(topology, collective, algorithm=None, *, flits=8, most=None, root=N
 
 
 def several(topology, *names, most=4, **options):
-    """A program of several schedules, of algorithms that each add differently."""
+    """A program of several schedules whose algorithms add in different orders."""
     plans = [tf.plan(topology, collective, algorithm=name) for collective, name in names]
     return tf.compile(plans, max_flits=most, operators=[SATURATED], **options)
 
 
 def forms_of_a_mode():
-    """Short messages go by one form, long ones by the other."""
+    """A program with a mode of two forms, one for short messages and one for long ones."""
     plans = [tf.plan("3", "allreduce", algorithm=name) for name in ("matching", "necklace")]
     program = tf.compile([plans, tf.plan("3", "gather")], max_flits=12, operators=[SATURATED])
     assert program.form_of(0, 1) != program.form_of(0, 12)
@@ -112,7 +112,7 @@ FORMS = {
 }  # fmt: skip
 
 
-#: Those that differ less from another.
+#: Programs for the long tests, because they resemble others.
 LONG = {"star of 3", "complete graph", "trees", "table", "in each row", "unequal links",
         "any root, trees", "modes, any root", "slow, on a mesh", "slow, in shares"}  # fmt: skip
 
@@ -138,7 +138,7 @@ def test_cores_combine_as_executed(name: str) -> None:
 
 
 def test_loaded_tables_combine_as_executed(monkeypatch) -> None:
-    # An image has the name of its operator alone.
+    # An image stores only the name of its operator.
     monkeypatch.setitem(operators.REGISTERED, "sat", SATURATED)
     program = compiled("2x2", "reduce-scatter", "matching", most=8)
     assert tf.simulate(tf.Fabric(program, width=WIDTH, tables="ram")).passed
@@ -150,7 +150,7 @@ def test_several_boards_combine_as_executed() -> None:
     assert simulate_boards(BoardSystem(fabric, Boards.parse("2x1", torus)), jobs=3).passed
 
 
-#: The tree of so many words, by their numbers, as written in the documentation.
+#: The tree for each number of words, as written in the documentation.
 TREES = {
     2: (0, 1),
     3: ((0, 1), 2),
@@ -182,7 +182,7 @@ def test_the_tree_of_the_documentation(count: int) -> None:
 
 @pytest.mark.parametrize("leaves", [2, 3, 5, 8])
 def test_the_middle_of_a_star_adds_in_a_tree(leaves: int) -> None:
-    """Its own word comes first, then those of the leaves in the order of the memories it reads."""
+    """The middle of a star adds its own word first, then the leaves in the order of memories."""
     program = compiled(star(leaves), "reduce", flits=400)
     words = np.random.default_rng(leaves).integers(0, 2 * TOP, (leaves + 1, 400), np.uint64)
     (readers,) = program.loop.sources.injections
@@ -226,7 +226,9 @@ def test_an_allreduce_is_refused_if_nodes_would_differ() -> None:
 
 
 def test_an_operator_may_be_a_partial_function(tmp_path: Path) -> None:
-    """It has no name by which a bench could find it."""
+    """A fabric accepts an operator that is a partial function, and its manifest names no function
+    for the bench.
+    """
     add = Operator.parse("add")
     half = Operator("half", partial(add.function), add.identity, add.hardware)
     fabric = tf.Fabric(tf.compile(tf.plan("3", "allreduce"), operators=half), width=8)
@@ -235,7 +237,7 @@ def test_an_operator_may_be_a_partial_function(tmp_path: Path) -> None:
 
 
 def test_operators_are_tried_before_they_are_used() -> None:
-    """Without a registration, too: of a wrong operator no fabric is made."""
+    """A wrong operator is refused when it is compiled, also without registration."""
     schedule = tf.plan("3", "allreduce")
     lies = {
         "commutative": {"function": lambda a, b, width: np.where(a > 0, a, b)},

@@ -1,4 +1,4 @@
-"""How origins are known, and what that costs against tags."""
+"""Origins of received words: how the host finds them, and the cost of tags instead."""
 
 import json
 
@@ -11,7 +11,7 @@ from torusfabric.rtl.inventory import Origins, tag_cost
 
 
 def rom_bits_in_text(module):
-    """Bits of all memories in the RTLIL of a host, but for those that divide an address."""
+    """Return the memory bits in the RTLIL of a host, without memories that divide an address."""
     text = rtlil.convert(module, emit_src=False)
     lines = [line.split() for line in text.splitlines() if line.lstrip().startswith("memory ")]
     known = [line for line in lines if not line[5].startswith(("\\read_", "\\write_"))]
@@ -19,11 +19,11 @@ def rom_bits_in_text(module):
 
 
 def test_four_by_four():
-    """Counted by hand: what the columns of the two ROMs hold, and 4 bits of tag on 64 arcs."""
+    """Costs on 4x4 equal a count by hand: columns of two ROMs, and 4 tag bits on 64 arcs."""
     origins = fabric_of("4x4", "allgather", "hamiltonian").origins
-    # By node: the places on two cycles of 16 and, for each of four routes, the in-port. By origin:
-    # the places again. By the distance of both: whether the block is the node's own, and whether it
-    # comes by each of three routes, else by the fourth; and its step by each.
+    # Bits for each node: its positions on two cycles of 16, and the in-port of each of four routes.
+    # Bits for each origin: the positions again. Bits for each distance: one for a node's own block,
+    # one for each of three routes (else the fourth), and the step on each of four routes.
     assert origins.rom_bits == 16 * (2 * 4 + 4 * 2) + 16 * (2 * 4) + 16 * (1 + 3 + 4 * 3)
     assert origins.tag_registers == origins.tag_multiplexers == 4 * 64
     assert (origins.rom_cells, origins.tag_cells) == (40, 256)
@@ -49,7 +49,7 @@ def test_four_by_four():
     ),
 )
 def test_rom_bits_are_those_of_the_hardware(topology, collective, algorithm):
-    """The bits reported are those of the ROMs that are built."""
+    """The reported ROM bits are those of the emitted host."""
     fabric = fabric_of(topology, collective, algorithm)
     host = fabric.netlist.modules["host"]()
     assert fabric.origins.rom_bits == rom_bits_in_text(host) > 0
@@ -70,19 +70,19 @@ ONE_PACKET = ["2x2", "3x3", "5x5", "8x8", "9x9", "3x3x3", "6x6x6", "4x4x4x4"]
     ),
 )
 def test_positions_are_cheaper_than_tags(topology, algorithm):
-    """At every size: so no oblivious fabric has tags."""
+    """Positions cost less than a third of tags at every size."""
     origins = fabric_of(topology, "allgather", algorithm).origins
     assert origins.known_by == "position on the stream"
     assert 3 * origins.rom_cells < origins.tag_cells
 
 
 def test_tags_by_crossbar_inputs():
-    """A crossbar input beyond the first costs a multiplexer a tag bit; one origin needs no tag."""
+    """Each crossbar input after the first costs a multiplexer a tag bit; one origin costs none."""
     # A ring of 5: every out-port is fed from its node and then from one in-port.
     assert tag_cost(program_of("5", "allgather", "hamiltonian")) == (3 * 10, 3 * 10)
     # A ring of 3 has one step, in which every out-port is fed from its node.
     assert tag_cost(program_of("3", "allgather", "hamiltonian")) == (2 * 6, 0)
-    # The lee-code's crossbars have few inputs, mostly one.
+    # Crossbars of the lee-code have few inputs, mostly one.
     registers, multiplexers = tag_cost(program_of("7x7x7", "allgather", "lee-code"))
     assert registers == 9 * 343 * 6
     assert multiplexers < registers
@@ -90,19 +90,19 @@ def test_tags_by_crossbar_inputs():
 
 
 def test_no_roms_in_a_core():
-    """A core has no host, and so no ROM; the addresses of blocks are listed beside it."""
+    """A core has no host, and so no ROM for origins."""
     assert fabric_of("4x4", "allgather", "hamiltonian", top="core").origins.rom_bits == 0
 
 
 def test_asking_changes_nothing():
-    """The cost can be asked for again, and does not depend on the width and the length."""
+    """The cost does not depend on width and length, and can be read repeatedly."""
     fabric = fabric_of("5x5", "allgather", "one-packet")
     longer = fabric_of("5x5", "allgather", "one-packet", width=64, flits=3)
     assert fabric.origins == fabric.origins == longer.origins
 
 
 def test_text_where_there_is_one_origin():
-    """In a broadcast all words have the same origin, so that no tags would be needed."""
+    """The report says that all tags of a broadcast would be alike."""
     assert str(Origins("round and address", 512, 0, 0)) == (
         "round and address, 32 cells (512 ROM bits); tags would be all alike"
     )
@@ -110,7 +110,7 @@ def test_text_where_there_is_one_origin():
 
 @pytest.mark.long
 def test_reports_say_it(capsys, tmp_path):
-    """The commands simulate and verilog print it, as text and as JSON."""
+    """`simulate` and `verilog` print the cost, as text and as JSON."""
     wanted = fabric_of("4x4", "allgather", "hamiltonian").origins
     for words in (["simulate"], ["verilog", "-o", str(tmp_path / "out")]):
         command = [words[0], "4x4", "allgather", "--algorithm", "hamiltonian", *words[1:]]

@@ -1,4 +1,4 @@
-"""When programs of reductions combine words, and how long they take."""
+"""Times at which programs of reductions combine words, and their cycles."""
 
 import itertools
 
@@ -36,7 +36,7 @@ ROOTED = [
 @pytest.mark.parametrize("collective", ["reduce-scatter", "allreduce"])
 @pytest.mark.parametrize("flits", [1, 3, 8])
 def test_timing(topology, collective, flits):
-    """No link carries two words at once, sums leave once complete, none are combined at once."""
+    """No link carries two words at once, and sums leave once complete, added one at a time."""
     table = plan(topology, collective, "matching")
     transfers = TableTransfers(table)
     timings = [(plan_by_step(transfers, table.round_count, flits), flits)]
@@ -56,7 +56,7 @@ def test_timing(topology, collective, flits):
 
 
 def test_cycles_in_figures():
-    """Sums of 8x8 in 16 steps; a run takes little more, once the pipeline is full."""
+    """A reduce-scatter on 8x8 takes 16 steps and 9 cycles."""
     for flits in (8, 64):
         program = program_of("8x8", "reduce-scatter", "matching", flits=flits)
         latest = max(field.delay for field in program.loop.fields_of_action(Action.SELECT))
@@ -67,9 +67,10 @@ def test_cycles_in_figures():
 @pytest.mark.parametrize("flits", [1, 4])
 @pytest.mark.parametrize(("topology", "algorithm", "options"), ROOTED)
 def test_cycles_of_rounds(topology, algorithm, options, flits):
-    """At most 1 + hops + flits a round of the longest of each, and 1 + flits to add up at the root.
+    """A reduce in rounds takes at most the cycles of its longest sums and paths.
 
-    And three more, as any program in rounds. Rounds of single hops may take fewer.
+    A round takes 1 + hops + flits cycles, the sum at the root 1 + flits, and any program in rounds
+    3. Rounds of single hops may take fewer.
     """
     schedule = plan(topology, "reduce", algorithm, **options)
     cycles = 1 + schedule.chunks * flits + 3
@@ -84,7 +85,7 @@ def test_cycles_of_rounds(topology, algorithm, options, flits):
 
 @pytest.mark.parametrize("collective", ["reduce-scatter", "reduce"])
 def test_a_wrong_operator_is_found(collective):
-    """Hardware that takes minima is not taken for hardware that adds."""
+    """Hardware that takes minima fails a simulation that expects sums."""
     algorithm = "max-flow" if collective == "reduce" else "matching"
     fabric = fabric_of("3x3", collective, algorithm, operator=Operator.parse("min"))
     engine = AmaranthEngine(fabric)

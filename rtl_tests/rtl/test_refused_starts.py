@@ -1,4 +1,4 @@
-"""Starts, jobs and arguments that cannot be carried out, and what is said of them."""
+"""Starts, jobs and arguments that are refused, and their errors."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ import torusfabric as tf
 from torusfabric.errors import InputError
 from torusfabric.simulation.engines import AmaranthEngine
 
-#: Topology, collectives, options; then the starts, and the error of each. "end" waits until the run
-#: before is over. A run that begins has error 0, and a start while it goes on has error 5.
+#: Topology, collectives, options; then the starts, and the error of each. "end" waits until the
+#: previous run is over. A run that begins has error 0, and a start during a run has error 5.
 STARTS = [
     (
         ("2x3", "allgather:matching", {"max_flits": 5}),
@@ -20,7 +20,7 @@ STARTS = [
     ),
     (
         ("3", "allgather,broadcast,alltoall", {"max_flits": 3, "root": "any"}),
-        # The root does not matter in a mode without one.
+        # The root is ignored in a mode without a root.
         [{"mode": m, "root": r, "length": n}
          for m, r, n in ((3, 3, 0), (1, 3, 0), (1, 2, 0), (0, 3, 0), (0, 3, 2))],
         [1, 2, 3, 3, 0],
@@ -65,7 +65,7 @@ def test_refused_starts(selection, starts, errors):
     steps = [fabric.predicted_cycles if start == "end" else start for start in starts]
     seen = starts_seen(fabric, steps)
     assert [error for error, *_ in seen] == errors
-    # What begins is busy; done stays until then.
+    # A run that begins is busy; `done` stays high until then.
     busy = [error in (0, 5) for error in errors]
     assert [bool(each[1]) for each in seen] == busy
     done = ["end" in starts[: number + 1] for number, start in enumerate(starts) if start != "end"]
@@ -82,7 +82,7 @@ def test_refused_starts(selection, starts, errors):
     ],
 )  # fmt: skip
 def test_a_refused_start_changes_nothing(topology, collectives, options, job, refused):
-    """Neither the words that were received, nor the count of cycles, nor what the next run does."""
+    """A refused start changes neither received words, nor the cycle count, nor the next run."""
     fabric = build_fabric(topology, collectives, **options)
     engine, cycles = AmaranthEngine(fabric), fabric.program.cycles(job.length)
     design, (words, expected, receives) = engine.design, draw_words(fabric, job, seed=1)
@@ -144,7 +144,7 @@ def test_cycles_of_a_mode_that_does_not_exist():
         build_fabric(topology, collectives, **options).program.cycles(1, mode=2)
 
 
-#: None of them is a number, a word, True, False or a fabric.
+#: Values of wrong types: no numbers, words, booleans or fabrics.
 WRONG = [np.array([1, 2]), np.array(3), np.array(["host", "x"]), {}, object(), 1.5, b"x"]
 
 MAKE = {
@@ -166,6 +166,6 @@ def fabric(**options):
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
 @pytest.mark.parametrize("what", MAKE)
 def test_wrong_arguments(what, wrong):
-    """Each is refused in one line that begins with what it is."""
+    """A wrong argument is refused in one line that begins with the name of the argument."""
     with pytest.raises(InputError, match=rf"(?i)^{what} must [^\n]*$"):
         MAKE[what](wrong)

@@ -63,7 +63,7 @@ def test_a_quotient_at_once(bits, divisor):
     ("width", "parts"), few(3, [(1024, 1), (1021, 1), (1021, 6), (1024, 16), (31, 3)])
 )
 def test_wide_memory(width, parts):
-    """Each part of a word is written where its bit of the enable is set, and no other."""
+    """Each part of a word is written if its write-enable bit is set, and otherwise kept."""
     m = Module()
     address, enable, data = Signal(2), Signal(parts), Signal(width * parts)
     word = add_memory(
@@ -108,5 +108,5 @@ def test_a_word_comes_out_as_late_as_it_should(cycles):
             shown.append(context.get(link.arrived))
 
     simulated(link, bench)
-    # After the edge that takes word w there is what was taken so many edges before.
+    # A word arrives `cycles` - 2 edges after the edge that takes it.
     assert shown[cycles - 2 :] == list(range(1, 150 - (cycles - 2)))

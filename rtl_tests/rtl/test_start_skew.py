@@ -1,4 +1,4 @@
-"""By how much boards start apart, as the plan of links says: messages between clocks that drift."""
+"""Start skew of two boards with drifting clocks, against the bounds of the link plan."""
 
 import pytest
 from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module
@@ -12,12 +12,12 @@ from torusfabric.topology.boards import Boards
 
 
 def later(plan, faster, cycles):
-    """By how many cycles a board starts later than the one that tells it, by each message.
+    """Return the cycles by which a receiving board hears each message later than planned.
 
     Parameters
     ----------
     faster : float
-        How many cycles more it has in a cycle of the other.
+        Relative excess of the receiver's clock rate over the sender's.
     """
     m, latency = Module(), plan.latencies[0]
     sender, buffer, receiver = (
@@ -67,7 +67,7 @@ def later(plan, faster, cycles):
 
 @pytest.mark.parametrize(("faster", "least", "most"), [(0.002, -0.5, 0.5), (-0.002, 0.0, 1.5)])
 def test_boards_start_as_far_apart_as_is_said(faster, least, most):
-    """The bounds are met, and no more than that, while the clocks pass each other twice."""
+    """The skew reaches its bounds and stays within them while the clocks pass each other."""
     boards = Boards.parse("2", Torus(2, link_latency=12))
     plan = LinkPlan(boards, 16, {}, longest=100, ppm=100, retries=1)
     found = later(plan, faster, 1200)

@@ -1,4 +1,4 @@
-"""A start at any moment at rest: the run begins as soon as the words written before are there."""
+"""Starts soon after a write: the run begins as soon as the written words are in memory."""
 
 from itertools import product
 
@@ -11,7 +11,7 @@ from host_driver import HostDriver
 from torusfabric.adapters.host.drive.words import PortAccesses
 from torusfabric.simulation.engines import AmaranthEngine
 
-#: Fabrics with messages of a length and of any, whose addresses take no division, or some.
+#: Fabrics for a fixed length and for any length, with and without division of addresses.
 FABRICS = [
     ("3", "alltoall", {"flits": 3}),
     ("2x2", "alltoall", {"flits": 4}),
@@ -37,13 +37,13 @@ async def write(driver, words, rng):
 
 @pytest.mark.parametrize(("topology", "names", "options"), few(4, FABRICS))
 def test_a_run_begins_when_the_last_word_is_there(topology, names, options):
-    """It is busy from its start on, and takes the forecast cycles from its begin."""
+    """A run is busy from its start on, and begins once the last write is stored."""
     fabric = build_fabric(topology, names, **options)
     program, hold, rng = fabric.program, fabric.hold, np.random.default_rng(3)
     jobs = choose_jobs(program)[: 2 * len(program.modes)]
     engine = AmaranthEngine(fabric, gated=False)
     design = engine.design
-    # The driver waits for what it has written; this is a user who does not.
+    # The driver would wait until its writes are stored; a user may not wait.
     fabric.hold = 0
 
     async def testbench(ctx):

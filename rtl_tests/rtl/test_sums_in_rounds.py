@@ -1,4 +1,4 @@
-"""Reduce-scatters and all-reduces that differ between nodes, with adders on the way out."""
+"""Reduce-scatters and all-reduces without symmetry, whose adders are at the injection ports."""
 
 from dataclasses import fields
 from random import Random
@@ -16,14 +16,14 @@ from torusfabric.schedule import Rounds
 
 
 def in_rounds(schedule):
-    """The same schedule with its transfers listed: its hardware knows no symmetry."""
+    """Return the schedule with its transfers listed, so that the hardware knows no symmetry."""
     common = {f.name: getattr(schedule, f.name) for f in fields(Rounds)
               if f.name not in ("transfers", "broken_links")}  # fmt: skip
     return Rounds(**common, transfers=tuple(schedule.rounds()))
 
 
 def imported(tmp_path, text, topology, placement="identity"):
-    """A checked schedule from a file."""
+    """Import and check a schedule from a text in MSCCL's format."""
     path = tmp_path / "file.xml"
     path.write_text(text)
     schedule = tf.import_schedule(path, topology, placement=placement)
@@ -34,7 +34,7 @@ def imported(tmp_path, text, topology, placement="identity"):
 
 @pytest.mark.parametrize("flits", [pytest.param(None, marks=pytest.mark.long), 16])
 def test_halving_and_doubling(tmp_path, flits):
-    """Partners differ by a bit, which is no translation."""
+    """Recursive halving and doubling runs, although its partners are no translations."""
     text = generators.halving_doubling_allreduce(8)
     program = tf.compile(imported(tmp_path, text, "2x4", "gray"), flits=flits)
     assert tf.simulate(tf.Fabric(program, width=8)).passed
@@ -55,13 +55,13 @@ def test_halving_and_doubling(tmp_path, flits):
     ),
 )
 def test_tables_as_rounds(topology, kind, options):
-    """Blocks that do not fill a message, any length, several operators."""
+    """Tables listed as rounds run with any length, several operators, and partial blocks."""
     schedule = in_rounds(tf.plan(topology, kind, algorithm="matching"))
     assert tf.simulate(tf.Fabric(tf.compile(schedule, **options), width=8)).passed
 
 
 def along_trees(torus, chunks, random):
-    """An all-reduce of each chunk along a tree of its own, up to its root and down again."""
+    """Return an all-reduce of each chunk along a random tree, up to its root and down again."""
     program = generators.Program("trees", "allreduce", torus.nodes, chunks)
     for chunk in range(chunks):
         reached, links = [random.randrange(torus.nodes)], []
@@ -81,7 +81,7 @@ def along_trees(torus, chunks, random):
 @settings(max_examples=12, deadline=None)
 @given(st.sampled_from([(4,), (2, 3), (3, 3)]), st.integers(1, 3), st.integers(0, 2**16))
 def test_any_trees(tmp_path_factory, sides, chunks, seed):
-    """Sums along trees at random: the program delivers them."""
+    """Programs of all-reduces along random trees deliver the sums."""
     random, torus = Random(seed), tf.Torus(sides)
     schedule = imported(tmp_path_factory.mktemp("trees"), along_trees(torus, chunks, random), torus)
     program = tf.compile(schedule, flits=2 * chunks)
@@ -93,7 +93,7 @@ def test_any_trees(tmp_path_factory, sides, chunks, seed):
 
 @pytest.mark.parametrize("latency", [9, 12])
 def test_the_last_round_is_whole(latency):
-    """Rounds wait for their links, the last one longer than for its words, and ends as a whole."""
+    """The last round ends as a whole, even if it waits for its links longer than for its words."""
     schedule = tf.plan("4!0:+0", "reduce-scatter", link_latency=latency)
     alone = tf.compile(schedule, max_flits=6)
     assert sum(alone.timing.drain_cycles_by_purpose.values()) == alone.timing.drain_cycles == 0

@@ -1,4 +1,4 @@
-"""Fabrics of tables: planned for one node, simulated for all, to the word and to the cycle."""
+"""Fabrics of tables: planned for one node, simulated for all, with the right words and cycles."""
 
 import numpy as np
 import pytest
@@ -41,9 +41,9 @@ SCHEDULES = [
 @pytest.mark.parametrize("flits", [1, 2, 5])
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), SCHEDULES)
 def test_plan_is_what_a_node_can_do(topology, collective, algorithm, options, flits):
-    """A word is read after it was written and before its slot is reused, once a memory and step.
+    """A word is read after it was written and before its address is reused.
 
-    In whatever order words are sent for a length, every node receives all that it must.
+    For each length every node receives all its words, whatever the order in which they are sent.
     """
     schedule = plan(topology, collective, algorithm, **options)
     program = tf.compile(schedule, flits=flits * schedule.chunks)
@@ -80,7 +80,7 @@ def test_plan_is_what_a_node_can_do(topology, collective, algorithm, options, fl
 @pytest.mark.parametrize("topology", ["4x4", "5x5", "8x8", "3x4x5"])
 @pytest.mark.parametrize("flits", [1, 4])
 def test_bufferless_router_has_no_memory(topology, flits):
-    """A bufferless table feeds out-ports from in-ports, and reads nothing but what a node sends."""
+    """A bufferless table reads no memory but the send memory."""
     program = program_of(topology, "allgather", "bufferless", flits=flits)
     loop = program.loop
     assert loop.sources.delayed == ()
@@ -92,7 +92,7 @@ def test_bufferless_router_has_no_memory(topology, flits):
 
 @pytest.mark.parametrize(("flits", "inputs"), [(3, 4), (8, 4)])
 def test_long_blocks_need_no_bypass(flits, inputs):
-    """From three flits a block on, words rest in memory, and an out-port has four inputs in 2-D."""
+    """From three flits a block on, words wait in memory, and an out-port has at most 4 inputs."""
     loop = program_of("5x5", "allgather", "necklace", flits=flits).loop
     assert loop.order is Order.ROW
     assert loop.sources.delayed == ()
@@ -103,7 +103,7 @@ def test_long_blocks_need_no_bypass(flits, inputs):
 @pytest.mark.parametrize(
     ("topology", "collective", "algorithm", "flits", "cycles"),
     [
-        # A cycle a step and flit, and five more.
+        # One cycle for each step and flit, and five more.
         ("8x8", "allgather", "matching", 1, 16 + 5),
         ("8x8", "allgather", "matching", 9, 9 * 16 + 5),
         ("5x5", "allgather", "bufferless", 4, 4 * 6 + 5),
@@ -126,7 +126,7 @@ def test_cycles_in_figures(topology, collective, algorithm, flits, cycles):
     ],
 )
 def test_router_is_two_tables_a_bit(topology, collective, algorithm, options):
-    """With four inputs an out-port, synthesis needs two 4-input tables a bit and little besides.
+    """An out-port with four inputs takes two 4-input LUTs a bit and little besides.
 
     Every half of a word has select registers of its own.
     """
@@ -139,6 +139,6 @@ def test_router_is_two_tables_a_bit(topology, collective, algorithm, options):
 
 
 def test_a_single_node_is_refused():
-    """With nobody to talk to there is nothing to build."""
+    """A network of a single node is refused."""
     with pytest.raises(InputError, match=r"^Hardware needs at least 2 nodes and something to send"):
         program_of("arrowhead:0", "allgather", "matching")

@@ -1,4 +1,4 @@
-"""The way of a word: cycles are those of the trace, stages are in the code that they name."""
+"""The path of a word: its cycles are those of the trace, and its stages name existing code."""
 
 from dataclasses import replace
 from itertools import pairwise, permutations
@@ -27,7 +27,7 @@ CASES = [
     ("4x4", "gather", 1),
     ("2x3", "allreduce", 1),
     ("2x3", "allreduce", 6),
-    # Memories hold one sum after another.
+    # Memories hold one sum after another in these cases.
     pytest.param("4x4", "allreduce", 1, marks=pytest.mark.long),
     pytest.param("5x5", "alltoall", 1, marks=pytest.mark.long),
     ("arrowhead:2", "broadcast:spanning-tree", 4),
@@ -39,7 +39,7 @@ CASES = [
 
 
 def compiled(topology, words, flits):
-    """A program of a topology, a collective with its algorithm or latency if named, and flits."""
+    """Compile a schedule; a number after "+" is the latency of its operator."""
     collective, _, latency = words.partition("+")
     schedule = tf.plan(topology, collective)
     slow = replace(tf.Operator.parse("add"), name="slow", latency=int(latency or 0))
@@ -47,7 +47,7 @@ def compiled(topology, words, flits):
 
 
 def links_of(program):
-    """By the trace, whose words are on a link: by the cycle, the node and its out-port."""
+    """Map each cycle, node and out-port to the origins of the word on that link, by the trace."""
     blocks = program.blocks
     members = [blocks.groups.members[group] for group in blocks.groups.group_of_node]
     return {
@@ -61,7 +61,7 @@ def links_of(program):
 
 
 def pairs_of(program):
-    """The nodes between which words go."""
+    """Yield the pairs of nodes between which words travel."""
     collective = program.schedule.collective
     size, members = program.groups.group_size, program.groups.members
     for group in members.tolist():
@@ -75,7 +75,7 @@ def pairs_of(program):
 
 @pytest.mark.parametrize(("topology", "words", "flits"), few(5, [*CASES]))
 def test_every_word(topology, words, flits):
-    """Links of the first and last words of chunks are of the trace; the last word ends the run."""
+    """Words are on the links of the trace in its cycles, and the last word ends the run."""
     program = compiled(topology, words, flits)
     neighbours, links, last, most = program.topology.neighbours, links_of(program), 0, 0
     for origin, destination in pairs_of(program):
@@ -98,7 +98,9 @@ def test_every_word(topology, words, flits):
 
 @pytest.mark.parametrize(("topology", "words", "flits"), few(6, [*CASES]))
 def test_stages_are_where_they_say(topology, words, flits):
-    """Cycles follow one another but in memories and slow operators; lines begin what they name."""
+    """Stages follow one another in cycles, except in memories and slow operators, and each names
+    the line of its code.
+    """
     program = compiled(topology, words, flits)
     path = word_path(program, *farthest_pair(program))
     assert path[1].cycle >= program.timing.run_setup
@@ -115,7 +117,7 @@ def test_stages_are_where_they_say(topology, words, flits):
 
 
 def test_a_contribution_is_in_the_sum():
-    """What is followed changes the sum at its end, and all that are in it are followed."""
+    """The contributions to one sum have different paths with the same end."""
     program = compiled("3x3", "reduce", 1)
     ways = [follow_flit(program, origin, 0) for origin in range(1, 9)]
     assert len({tuple(way[:-1]) for way in ways}) == 8
@@ -135,13 +137,13 @@ def test_a_contribution_is_in_the_sum():
     ],
 )
 def test_what_does_not_go_anywhere(words, given, message):
-    """Is refused."""
+    """Nodes and flits without a path are refused."""
     with pytest.raises(InputError, match=message):
         word_path(compiled("3x3", words, 2), *given)
 
 
 def test_any_root_is_refused():
-    """Whose way depends on the run."""
+    """A program of any root is refused, because its paths depend on the run."""
     program = tf.compile(tf.plan("3x3", "broadcast"), root="any")
     with pytest.raises(InputError, match=r"followed only from a fixed root; compile"):
         follow_flit(program, 0, 1)

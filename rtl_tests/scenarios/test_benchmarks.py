@@ -1,4 +1,4 @@
-"""The benchmarks: what is worse is found, and nothing else."""
+"""The benchmark script: it reports every figure that became worse, and no other."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ from torusfabric.errors import InputError
 
 
 def test_verdicts():
-    """Counts have no noise, clocks a tenth; what is not measured any more is seen."""
+    """Counts have no noise, clocks have a tenth, and a figure that is missing is a failure."""
     measured = {"a": 10, "b": 10, "c": 10, "d": 10}
     kept = {"a": 10, "b": 9, "c": 11, "e": 4}
     found = benchmarks.figures("cycles", measured, kept)
@@ -46,7 +46,7 @@ def test_verdicts():
     ],
 )
 def test_what_may_be_worse_against_another_commit(name, most):
-    """Hardware by its allowance; the first figure beyond is worse."""
+    """Each hardware figure may be worse by its allowance; one more is worse."""
     allowance = benchmarks.hardware_allowance(name)
     one, beyond = (benchmarks.Figure("hardware", name, most + more, 100, allowance)
                    for more in (0, 1))  # fmt: skip
@@ -55,7 +55,9 @@ def test_what_may_be_worse_against_another_commit(name, most):
 
 
 def test_counts_beside_those_of_another_commit(monkeypatch, capsys):
-    """Cycles are those kept in the commit; both commits measure hardware by their own commands."""
+    """Cycles are compared with the kept file of the other commit. Each commit measures hardware
+    with its own command.
+    """
     monkeypatch.setattr(benchmark_counts, "TORI", ("4x4",))
     monkeypatch.setattr(benchmark_counts, "COLLECTIVES", ("broadcast",))
     tiny = benchmark_counts.Hardware("tiny", "2x2 allgather --width 2")
@@ -75,7 +77,7 @@ def test_counts_beside_those_of_another_commit(monkeypatch, capsys):
 
 
 def test_a_fault_in_what_is_kept_is_reported(tmp_path, monkeypatch, capsys):
-    """A cycle more than is kept: red, and status 2; and nothing is kept unless asked."""
+    """One cycle more than kept gives status 2, and the kept file stays unless `--keep` is given."""
     monkeypatch.setattr(benchmark_counts, "TORI", ("4x4",))
     monkeypatch.setattr(benchmark_counts, "COLLECTIVES", ("allgather", "reduce"))
     kept = tmp_path / "counts.json"
@@ -96,7 +98,7 @@ def test_a_fault_in_what_is_kept_is_reported(tmp_path, monkeypatch, capsys):
 
 
 def test_what_is_kept_is_of_these_cases():
-    """All 240 cycles and all hardware are kept, and no cycles are below the limit."""
+    """The kept file has 240 cycle counts and all fabrics, and no count is below its limit."""
     kept, limits = benchmarks.read_kept(benchmarks.KEPT), benchmark_counts.limits()
     assert kept["cycles"].keys() == limits.keys()
     assert len(limits) == 240
@@ -117,14 +119,14 @@ def test_what_is_kept_is_of_these_cases():
     ],
 )
 def test_seconds_are_compared_pair_by_pair(here, there, worse):
-    """Slower by more than noise in most pairs; failing where the other commit does not."""
+    """A command is worse if it is slower in most pairs, or fails only in this commit."""
     found = benchmark_times.compared(Timed("commands", "--help"), here, there)
     assert found.worse == worse
     assert benchmarks.failed([], [found]) == worse
 
 
 def test_engines_may_be_slower_by_a_fifth():
-    """At least 0.8 times as fast; commands have a tenth."""
+    """Engines may be slower by a fifth, commands by a tenth."""
     timed = Timed("runs", "simulate", "speed"), Timed("commands", "--help")
     found = [Comparison(each, None, None, [1.2] * 4).worse for each in timed]
     assert found == [False, True]
@@ -174,7 +176,7 @@ def test_wrong_arguments(monkeypatch):
     ],
 )
 def test_limit(topology, collective, flits, least):
-    """What the busiest link has to carry, or the diameter."""
+    """The cycle limit is the load of the busiest link or the diameter, whichever is larger."""
     torus, _, axes = topology.partition("@")
     torus = tf.parse_topology(torus)
     chosen = tf.parse_collective(f"{collective}@{axes}" if axes else collective, topology=torus)

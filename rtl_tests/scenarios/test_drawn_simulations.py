@@ -1,4 +1,4 @@
-"""Selections and simulations at random: whatever is drawn is right, or refused in a line."""
+"""Random selections and simulations: each passes, or is refused with one line."""
 
 import random
 
@@ -44,7 +44,7 @@ KINDS = [
     "halo",
 ]
 
-#: Options, and how likely each is.
+#: Probability, name and values of each option.
 OPTIONS = [
     (0.3, "--width", "1 3 8 16 64"),
     (0.1, "--root", "0 1 any"),
@@ -59,7 +59,7 @@ OPTIONS = [
 
 
 def drawn(seed):
-    """A command."""
+    """Choose a random `simulate` command from a seed; return its words."""
     draw = random.Random(seed)
     kinds = draw.sample(KINDS, draw.choice([1, 1, 2, 2, 3]))
     words = ["simulate", draw.choice(TOPOLOGIES), ",".join(kinds)]
@@ -85,7 +85,7 @@ SELECTED = ("2", "3", "5", "2x2", "2x3", "3x2", "2x5", "3x4", "2x2x2", "2x3x2", 
 
 @st.composite
 def fabrics(draw):
-    """Any torus, collective, root, length, operator and width, by the best algorithm."""
+    """A random fabric: topology, collective, root, length, operator and width."""
     name = draw(st.sampled_from(SELECTED))
     topology, kind = tf.parse_topology(name), draw(st.sampled_from(sorted(COLLECTIVES)))
     grouped = "x" in name and draw(st.booleans())
@@ -103,7 +103,7 @@ def fabrics(draw):
 
 
 def check(fabric):
-    """Every word arrives, in the cycles predicted."""
+    """Check that every word arrives in the predicted cycles."""
     report = tf.simulate(fabric)
     assert report.passed, report.first_wrong
 

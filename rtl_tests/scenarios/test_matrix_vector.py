@@ -1,4 +1,4 @@
-"""Examples: elements that meet in an all-gather and an all-reduce, and an iteration of Jacobi."""
+"""Examples: matrix-vector products by all-gather and all-reduce, and Jacobi iterations."""
 
 import importlib.util
 import re
@@ -31,7 +31,7 @@ def run_example(example, monkeypatch, capsys, *words):
 
 
 def test_it_computes_what_numpy_computes(example, monkeypatch, capsys):
-    """All of its words, in the predicted cycles: it checks that itself."""
+    """The example finds numpy's eigenvector, and reports its cycles."""
     printed = run_example(example, monkeypatch, capsys, "--iterations", "2")
     assert "all-gather: " in printed
     assert float(re.search(r"eigenvector of numpy: (\S+)", printed)[1]) > 0.99
@@ -39,7 +39,7 @@ def test_it_computes_what_numpy_computes(example, monkeypatch, capsys):
 
 
 def test_a_wrong_word_is_found(example, monkeypatch, capsys):
-    """A matrix with another word gives another x."""
+    """A wrong start vector makes the example fail."""
     right = example.problem
 
     def other(seed):
@@ -54,7 +54,7 @@ def test_a_wrong_word_is_found(example, monkeypatch, capsys):
 
 @pytest.mark.long
 def test_sixteen_elements(example, monkeypatch, capsys):
-    """What the page shows is what it prints."""
+    """The page shows the output of the example."""
     monkeypatch.setattr(example, "TORUS", "4x4")
     printed = run_example(example, monkeypatch, capsys)
     assert textwrap.indent(printed, " " * 4) in PAGE.read_text(encoding="utf-8")
@@ -65,7 +65,7 @@ JACOBI = ROOT / "examples" / "jacobi.py"
 
 @pytest.fixture(scope="module")
 def jacobi():
-    """The iteration as a module."""
+    """The Jacobi example as a module."""
     spec = importlib.util.spec_from_file_location("jacobi", JACOBI)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -86,7 +86,7 @@ def test_jacobi_computes_what_numpy_computes(jacobi, way, cycles):
 
 
 def test_it_takes_the_predicted_cycles_in_hardware(jacobi, monkeypatch):
-    """On a torus of four nodes, where both ports of an axis lead to the same neighbour."""
+    """A 2x2 simulation takes the predicted cycles, though both ports of an axis reach one node."""
     monkeypatch.setattr(jacobi, "TORUS", (2, 2))
     iteration = jacobi.Iteration("exchange")
     squares, heat = np.arange(64).reshape(4, 4, 4), np.zeros((4, 4, 4), int)

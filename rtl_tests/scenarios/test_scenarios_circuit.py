@@ -1,4 +1,4 @@
-"""The scenario scripts of the papers on circuits and on oblivious all-gathers: what they print."""
+"""Output of the scenario scripts for the papers on circuits and on oblivious all-gathers."""
 
 import subprocess
 import sys
@@ -13,13 +13,13 @@ SIM = Path(__file__).parents[2] / "sim"
 
 
 def output(script, *words):
-    """What a script prints."""
+    """The output of a script."""
     command = [sys.executable, str(SIM / script), *words]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def refusal(script, *words):
-    """The last line that a script says when it refuses its arguments."""
+    """The last line of a script that refuses its arguments."""
     done = subprocess.run([sys.executable, SIM / script, *words], capture_output=True, text=True)
     assert done.returncode
     assert "Traceback" not in done.stderr
@@ -27,7 +27,7 @@ def refusal(script, *words):
 
 
 def tables(text):
-    """The rows of each table of the all-gather, by its title."""
+    """The cells of each row of an all-gather report, by title, network and variant."""
     found, title = {}, None
     for line in text.splitlines():
         if line.endswith(":"):
@@ -40,7 +40,7 @@ def tables(text):
 
 @pytest.mark.long
 def test_circuit_gossip():
-    """Claims, bounds and plans of both variants."""
+    """The script prints claims, bounds and plans of both variants."""
     rows = tables(output("circuit_gossip.py", "--largest", "0"))
     rounds = "Rounds (alpha):"
     assert rows[rounds, "7x7x7", "short"] == ["4", "4", "4"]
@@ -60,7 +60,7 @@ def test_circuit_gossip():
 @pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 @pytest.mark.long
 def test_circuit_gossip_is_simulated():
-    """The smallest torus is simulated, in as many cycles as predicted."""
+    """The smallest torus is simulated in the predicted cycles."""
     rows = tables(output("circuit_gossip.py", "--flits", "2"))
     cycles = "Clock cycles for messages of 2 flits:"
     assert rows[cycles, "7x7x7", "short"] == ["819", "819"]
@@ -79,7 +79,7 @@ def test_circuit_gossip_of_40_million_nodes():
 
 @pytest.mark.long
 def test_circuit_broadcast():
-    """Bound, theorem, both plans, and cycles as predicted."""
+    """The script prints bound, theorem and both plans, with simulated cycles as predicted."""
     text = output("circuit_broadcast.py", "4x6", "10x50", "3x3x3", "--largest", "24")
     rows = {tuple(line.split()[:2]): line.split(None, 6)[2:] for line in text.splitlines()[1:-2]}
     assert len(rows) == 4 + 4 + 6
@@ -94,7 +94,7 @@ def test_circuit_broadcast():
 
 
 def test_refusals():
-    """What makes no sense is refused in a line."""
+    """Invalid arguments are refused with one line."""
     assert refusal("circuit_gossip.py", "--flits", "0").endswith(
         "error: Flits must be 1 or more, not 0"
     )
@@ -105,7 +105,7 @@ def test_refusals():
 
 @pytest.mark.long
 def test_tables_and_figures(tmp_path):
-    """Table I, steps, and five pictures that a parser reads."""
+    """The script prints Table I and the steps, and writes five pictures in valid XML."""
     text = output("oblivious_gossip.py", "--largest", "9", "-o", str(tmp_path / "figures"))
     assert "14 of 54 entries differ, all of them for d = 3" in text
     rows = {
@@ -122,7 +122,7 @@ def test_tables_and_figures(tmp_path):
 
 @pytest.mark.long
 def test_cycles_are_simulated():
-    """By default small tori are simulated: five cycles more than steps."""
+    """Small tori are simulated by default, and all-gathers take five cycles more than steps."""
     text = output("oblivious_gossip.py")
     rows = {
         tuple(line.split()[:2]): line.split()[2:] for line in text.splitlines()[24:] if line.split()

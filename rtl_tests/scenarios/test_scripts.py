@@ -1,4 +1,4 @@
-"""Scripts beside the package, and the targets of hardware that one of them measures."""
+"""Scripts in `sim/`, and the hardware targets that one of them measures."""
 
 import contextlib
 import importlib
@@ -17,7 +17,7 @@ from torusfabric.verilog import Design
 
 SIM = Path(__file__).parents[2] / "sim"
 
-#: The least that each does, and keys of a row.
+#: The smallest run of each script, with the key of its rows in the JSON and keys of a row.
 SCRIPTS = {
     "arrowhead_costs.py --orders 1": ("rows", {"order", "claimed", "planned", "cycles"}),
     "benchmarks.py --only cycles": ("counts", {"name", "value", "kept", "verdict"}),
@@ -54,7 +54,7 @@ def test_all_are_here():
 
 
 def test_speed_has_a_bound():
-    """What is not built and run in time is said, and not waited for."""
+    """An engine that is not built and run within the time bound is reported and stopped."""
     command = [sys.executable, SIM / "engine_speed.py", "2x2", "--engines", "icarus"]
     done = subprocess.run([*command, "--bound", "0.1"], capture_output=True, text=True, check=True)
     assert "icarus on 2x2: not built and run within 0.1 s" in done.stdout
@@ -76,14 +76,14 @@ def test_json(words, monkeypatch, capsys):
 
 
 def row(**others):
-    """A row of clock rates: 399.5 MHz, where 400 are wanted."""
+    """A row of a clock-rate table: 399.5 MHz for a target of 400 MHz."""
     known = {"router": "r", "program": "p", "what": "MHz", "measured": 399.5, "target": 400}
     noise = {"spread": [347.0, 433.0], "interval": [390.0, 396.0], "worst_class": 391.0}
     return known | noise | {"limit": 1314.06, "met": False} | others
 
 
 def text(*rows):
-    """The table, a line a row."""
+    """Render rows as a table; return its lines."""
     console = Console(width=200)
     with console.capture() as captured:
         console.print(targets.render(rows))
@@ -91,7 +91,7 @@ def text(*rows):
 
 
 def test_limit_is_shown_where_a_target_is_missed():
-    """A missed target has the limit of the netlist beside it, a target that is met does not."""
+    """A missed target has the limit of the netlist beside it; a met target has none."""
     missed, met = text(row(), row(met=True, measured=410.0))
     assert "399.5 (347-433, median within 390-396, worst class 391)" in missed
     assert "missed │" in missed
@@ -102,14 +102,14 @@ def test_limit_is_shown_where_a_target_is_missed():
 
 
 def test_doubt_is_shown():
-    """A target between the bounds of the median is called so, met or missed."""
+    """A target within the bounds of the median is marked "within noise"."""
     near, far = text(row(interval=[391.0, 404.0]), row())
     assert "missed, within noise" in near
     assert "within noise" not in far
 
 
 def test_tables_are_whole():
-    """Tables are counted, and their limit is the fewest."""
+    """LUTs are shown as whole numbers, with a lower limit."""
     cost = {"what": "LUT4", "measured": 310, "target": 300, "limit": 250, "met": False}
     cost |= {"share": 0.5, "full_crossbar": 620}
     (line,) = text({"router": "r", "program": "p"} | cost)
@@ -118,7 +118,7 @@ def test_tables_are_whole():
 
 
 def test_interval_of_a_median():
-    """The bounds are placements; few give all of them, many a few around the middle."""
+    """Bounds of a median are measured values: the extremes of few, or values near the middle."""
     assert targets.interval([]) == [None, None]
     assert targets.interval([7.0]) == [7.0, 7.0]
     assert targets.interval(list(range(15, -1, -1))) == [3, 12]
@@ -126,7 +126,7 @@ def test_interval_of_a_median():
 
 
 def test_whole_fabrics_name_their_slowest_path(monkeypatch):
-    """What a fabric costs, how fast it is, and what it waits for."""
+    """The row of a fabric has its LUTs, its clock and its slowest path."""
     fabric = dict.fromkeys(("fmax_mhz", "fmax_min_mhz", "fmax_max_mhz"), 231.0)
     fabric |= {"luts": 7000, "ffs": 7400, "logic_mhz": 700.0, "why": None}
     fabric["slowest_path"] = {"words": "from a of the host to b of endpoint of node 3"}

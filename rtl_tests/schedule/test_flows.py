@@ -1,4 +1,4 @@
-"""Flows of oblivious patterns, against the rounds they describe."""
+"""Flows of oblivious patterns, compared with the rounds that they describe."""
 
 import numpy as np
 import pytest
@@ -35,11 +35,11 @@ def injected_along(pattern, flows, flow):
 
 
 def assert_flows_match_the_rounds(pattern):
-    """Each arc's block in each step, by the rounds and by the rule in the docstring of `Flows`."""
+    """Check each arc's block in each step by the rounds and by the docstring of `Flows`."""
     flows, shape = Flows.from_pattern(pattern), pattern.feed.shape
     node, port = pattern.topology.feeding(pattern.feed)
     feeder = (node * shape[1] + port).ravel()
-    before = np.arange(feeder.size)  # the arc that many feeders back
+    before = np.arange(feeder.size)  # the arc from which this step's block comes
     for step, transfers in enumerate(pattern.rounds(), 1):
         carried = np.full((2, *shape), -1)
         ids, blocks = transfers.payload.ids, pattern.blocks

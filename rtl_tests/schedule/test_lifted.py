@@ -1,4 +1,4 @@
-"""Collectives in groups: schedules of one group, lifted to all."""
+"""Collectives in groups: schedules of one group, lifted to all groups."""
 
 import json
 from dataclasses import replace
@@ -29,20 +29,20 @@ every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(ma
 
 
 def planned(case):
-    """The schedule of a case, checked."""
+    """The checked schedule of a case."""
     *names, algorithm, root = case
     return tf.plan(*names, algorithm=algorithm, root=root)
 
 
 def as_rounds(schedule):
-    """The same transfers in rounds, with all blocks listed."""
+    """Return the same transfers in rounds, with all blocks listed."""
     held = HeldBlocks(schedule.topology, schedule.blocks)
     return Rounds(**schedule.head, transfers=tuple(map(held.execute, schedule.rounds())))
 
 
 @every_case
 def test_every_group_does_what_one_does(case):
-    """As many rounds and cycles as one group takes alone, and as many transfers as all take."""
+    """A lifted schedule has the rounds and cycles of one group, and the transfers of all."""
     schedule = planned(case)
     groups = schedule.blocks.groups
     alone = tf.plan(groups.group_topology, case[1].split("@")[0], algorithm=case[2], root=case[3])
@@ -58,7 +58,7 @@ def test_every_group_does_what_one_does(case):
 
 @every_case
 def test_file_and_form(case, tmp_path):
-    """Read from a file it is the same schedule, in its smallest form, and the same hardware."""
+    """A file is read as a lifted schedule in its smallest form, with the same hardware."""
     schedule = planned(case)
     schedule.save(tmp_path / "plan.json")
     head = json.loads((tmp_path / "plan.json").read_text())
@@ -70,7 +70,9 @@ def test_file_and_form(case, tmp_path):
 
 
 def test_groups_that_differ():
-    """They are checked, but are no hardware; what all do alike is lifted, in any order."""
+    """Groups that differ pass the check, but hardware refuses them. Equal groups are lifted,
+    whatever their order.
+    """
     alike = Rounds(
         topology=tf.Torus(3, 2),
         collective=Collective("broadcast", 1, (1,)),
@@ -93,7 +95,7 @@ def test_groups_that_differ():
 
 
 def test_the_lowest_node_of_all_groups_is_named():
-    """Of the columns of a square the first has what its upper node must have, and no more."""
+    """The checker names the lowest node of all groups that lacks a block."""
     sums = Listed.single(np.array([2]))
     schedule = Rounds(
         topology=tf.Torus(2, 2),
@@ -108,7 +110,7 @@ def test_the_lowest_node_of_all_groups_is_named():
 @settings(max_examples=12, deadline=None)
 @given(st.data())
 def test_any_groups(data):
-    """Whatever the torus and the axes, every group receives what its own nodes send."""
+    """On random tori and axes every group receives the words of its own nodes."""
     sides = data.draw(st.lists(st.integers(2, 4), min_size=2, max_size=3))
     axes = data.draw(st.sets(st.integers(0, len(sides) - 1), min_size=1, max_size=len(sides) - 1))
     name = f"{data.draw(st.sampled_from(list(COLLECTIVES)))}@{'+'.join(map(str, axes))}"
@@ -125,14 +127,14 @@ def test_any_groups(data):
 
 
 def fails(schedule, **changes):
-    """The message of the checker's error."""
+    """Return the message of the checker's error."""
     with pytest.raises(tf.ScheduleError) as caught:
         tf.check(replace(schedule, **changes))
     return str(caught.value)
 
 
 def test_paths_that_leave_a_group():
-    """A path of arcs of other axes is refused, even if nothing else uses them."""
+    """A path along arcs of other axes is refused, even if nothing else uses these arcs."""
     schedule = as_rounds(tf.plan("3x4", "allgather@1", algorithm="hamiltonian"))
     first, *others = schedule.transfers
     hops = first.hops.copy()
@@ -145,7 +147,7 @@ def test_paths_that_leave_a_group():
 
 @pytest.mark.parametrize("kind", ["allgather", "alltoall", "allreduce", "reduce-scatter"])
 def test_one_group_stands_still(kind):
-    """What one group does not deliver is missed, though all others do their part."""
+    """The checker names the block that an idle group lacks, though other groups have theirs."""
     schedule = as_rounds(tf.plan("3x4", f"{kind}@1"))
     groups = schedule.blocks.groups
 
@@ -161,7 +163,7 @@ def test_one_group_stands_still(kind):
 
 
 def test_block_of_another_group():
-    """A number names a block of the sender's own group: it must have come to it there."""
+    """A block number means a block of the sender's group, which must have arrived there."""
     schedule = as_rounds(tf.plan("3x4", "allgather@1", algorithm="hamiltonian"))
     first, *others = schedule.transfers
     ids = first.listed.ids.copy()
@@ -174,7 +176,7 @@ def test_block_of_another_group():
 
 
 def test_sum_of_another_group():
-    """Contributions are those of a group; one that has left is not there a second time."""
+    """A partial sum that has been sent on cannot be sent a second time."""
     schedule = as_rounds(tf.plan("3x4", "reduce@1"))
     first, *others = schedule.transfers
     message = fails(schedule, transfers=(first, first, *others))
@@ -194,7 +196,7 @@ def test_root_outside_its_group(collective, message):
 
 
 def test_broken_links_are_avoided_in_every_group():
-    """A link that is broken in one group; links between groups do not matter."""
+    """A link broken in one group is avoided in all groups; links between groups do not matter."""
     schedule = tf.plan("3x5", "broadcast@1", broken_links=((6, 2), (6, 0)))
     assert tf.plan("4x4", "allgather@1", broken_links=((3, 0),)).algorithm == "necklace"
     port = schedule.topology.port("+1")
@@ -216,7 +218,7 @@ def test_broken_links_are_avoided_in_every_group():
     ],
 )  # fmt: skip
 def test_axes_of_a_file(entry, message, tmp_path):
-    """A wrong file is one line."""
+    """Wrong axes in a file are refused with one line."""
     path = tmp_path / "plan.json"
     tf.plan("3x4", "allgather@1").save(path)
     data = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""MSCCL XML as it is read: every fault is named with its GPU, thread block and step."""
+"""Import of MSCCL XML: every fault is named with its GPU, thread block and step."""
 
 import time
 from xml.etree import ElementTree
@@ -10,21 +10,21 @@ import torusfabric as tf
 from torusfabric.schedule import SumTable
 from torusfabric.schedule.foreign.dataflow import read_dataflow
 
-#: A broken file is one of these with something replaced.
+#: Valid files. A broken file is one of these with a change.
 RING = generators.ring_allgather(3)
 SUMS = generators.ring_allreduce(3)
 HALVES = generators.recursive_doubling_allgather(4)
 
 
 def read(tmp_path, text):
-    """The dataflow of a text."""
+    """Read the dataflow of a text."""
     path = tmp_path / "file.xml"
     path.write_text(text)
     return read_dataflow(path)
 
 
 def changed(text, where, **attributes):
-    """A file in which attributes of the element at a path are others, or None to drop them."""
+    """Return a file with other attributes for the element at a path; None drops an attribute."""
     root = ElementTree.fromstring(text)
     element = root.find(where)
     assert element is not None
@@ -36,7 +36,7 @@ def changed(text, where, **attributes):
 
 
 def without(text, where):
-    """A file without the element at a path."""
+    """Return a file without the element at a path."""
     root = ElementTree.fromstring(text)
     parent, _, _ = where.rpartition("/")
     holder, element = root.find(parent), root.find(where)
@@ -47,11 +47,11 @@ def without(text, where):
 
 
 def step(gpu, block, number):
-    """The path of a step."""
+    """The path of a step in the XML."""
     return f"gpu[@id='{gpu}']/tb[@id='{block}']/step[@s='{number}']"
 
 
-#: Attributes with which the second step of rank 1 is wrong.
+#: Wrong attributes for the second step of rank 1, with the message of each.
 ODD_STEPS = {
     "unknown type": (
         {"type": "x"},
@@ -177,7 +177,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_faults_are_named(tmp_path, name):
-    """One line that says where and what; the file comes first."""
+    """The message is one line that names the file first, then location and fault."""
     text, message = BROKEN[name]
     with pytest.raises(tf.InputError, match=message) as error:
         read(tmp_path, text)
@@ -186,7 +186,7 @@ def test_faults_are_named(tmp_path, name):
 
 
 def test_what_only_some_tools_write_may_be_missing(tmp_path):
-    """The file of a tool that writes less is the same file."""
+    """A file without the optional attributes is read as the same messages."""
     root = ElementTree.fromstring(RING)
     for name in root.attrib.keys() - {"nchunksperloop", "ngpus", "coll", "inplace"}:
         del root.attrib[name]
@@ -202,14 +202,14 @@ def test_what_only_some_tools_write_may_be_missing(tmp_path):
 
 
 def test_each_pair_of_ranks_is_named_once(tmp_path):
-    """However many messages go from one to the other."""
+    """Each pair of ranks is listed once, however many messages it exchanges."""
     found = read(tmp_path, RING)
     assert sum(message is not None for message in found.messages) == 6
     assert sorted(pair for *pair, _ in found.rank_pairs()) == [[0, 1], [1, 2], [2, 0]]
 
 
 def test_summands_by_either_name(tmp_path):
-    """What is added to lies at the source; or at the target, where the source is the sender's."""
+    """The summand that is kept may be named by the source or by the target of a step."""
     for source in (("i", 0), ("s", 0), ("i", -1)):
         program = generators.Program("pair", "reduce", 2, 1)
         program.add(1, (0, -1), "s", ("i", 0), ("i", 0))
@@ -218,7 +218,7 @@ def test_summands_by_either_name(tmp_path):
 
 
 def test_chunks_of_gpus_will_do(tmp_path):
-    """Newer files have no nchunksperloop."""
+    """A file without nchunksperloop is read by the chunks of its gpus."""
     text = changed(RING, ".", nchunksperloop=None)
     assert read(tmp_path, text).buffers.chunks == 1
     with pytest.raises(tf.InputError, match="The algo must have the attribute nchunksperloop"):
@@ -226,7 +226,7 @@ def test_chunks_of_gpus_will_do(tmp_path):
 
 
 def test_other_types_and_scratch(tmp_path):
-    """Sums by way of the scratch buffer, by several chunks at once, with cpy, re and nop."""
+    """Sums through scratch buffers or of several chunks, and the types cpy, re and nop are read."""
     program = generators.Program("pairs", "allreduce", 2, 2, in_place=False)
     for rank in range(2):
         other, mine, theirs = 1 - rank, rank, 1 - rank
@@ -246,7 +246,7 @@ def test_other_types_and_scratch(tmp_path):
 
 
 def test_own_blocks_need_no_copy(tmp_path):
-    """Those that a rank sends to itself are there, whether the file copies them or not."""
+    """A rank has its own blocks, whether the file copies them or not."""
     program = generators.Program("exchange", "alltoall", 2, 2, in_place=False)
     for rank in range(2):
         other = 1 - rank
@@ -259,7 +259,7 @@ def test_own_blocks_need_no_copy(tmp_path):
 
 
 def pairs(*, root=None):
-    """A file in which rank 1 of three reaches the others."""
+    """A broadcast file in which rank 1 of three sends to the others."""
     program = generators.Program("star", "broadcast", 3, 2)
     for target in (0, 2):
         program.move(1, target, 0, 2)
@@ -268,7 +268,7 @@ def pairs(*, root=None):
 
 
 def test_roots(tmp_path):
-    """The root is who receives nothing; or the file says, or the caller."""
+    """The root is the rank that receives nothing, or the one that the file names."""
     assert read(tmp_path, pairs()).buffers.collective.root == 1
     assert read(tmp_path, pairs(root=1)).buffers.collective.root == 1
     with pytest.raises(tf.InputError, match="Root must be a gpu from 0 to 2, not 3"):
@@ -282,7 +282,7 @@ def test_roots(tmp_path):
 
 
 def test_sums_are_moved(tmp_path):
-    """In a reduce-scatter, a contribution that is copied along two ways is none of its sums."""
+    """In a reduce-scatter, a contribution that is sent along two paths is refused."""
     again = (
         r"gpu (\d), thread block 2, step 0 must not send the contribution of gpu \1 to chunk 0 for "
         r"rank 0 a second time, after gpu \1, thread block 0, step 0: partial sums are moved, not"
@@ -293,7 +293,7 @@ def test_sums_are_moved(tmp_path):
 
 @pytest.mark.parametrize(("topology", "chunks"), [("2x2", 3), ("2x2", 4), ("cube:3", 1)])
 def test_sums_are_copied(tmp_path, topology, chunks):
-    """In an all-reduce nodes keep their sums, add what comes, and send what that is before."""
+    """All-reduces whose nodes keep their sums and send earlier ones are imported and built."""
     path, network = tmp_path / "file.xml", tf.parse_topology(topology)
     path.write_text(generators.doubling_exchange(network.nodes, chunks))
     assert read_dataflow(path).kept
@@ -304,7 +304,7 @@ def test_sums_are_copied(tmp_path, topology, chunks):
 
 
 def test_contributions_are_passed_on(tmp_path):
-    """Nodes add what comes from either side, and pass on what they added, not their sums."""
+    """Nodes that pass on contributions, not their sums, are imported and built."""
     ranks, program = 5, generators.Program("passing", "allreduce", 5, 1)
     for hop in range(2):
         moves = [(rank, way, 2 * hop + (way > 0)) for way in (1, -1) for rank in range(ranks)]
@@ -325,7 +325,7 @@ def test_contributions_are_passed_on(tmp_path):
 
 
 def test_sums_that_are_kept_are_not_replaced(tmp_path):
-    """Nor is a contribution added twice."""
+    """A contribution that is added twice is refused."""
     program = generators.Program("twice", "allreduce", 2, 1)
     program.add(0, (1, -1), "s", ("i", 0), ("s", 0))
     program.add(1, (-1, 0), "r", ("i", 0), ("s", 0))
@@ -356,7 +356,7 @@ def test_sums_beside_each_other(tmp_path):
 
 
 def test_many_steps_take_no_time(tmp_path):
-    """Ten thousand steps in half a second of processor time."""
+    """Ten thousand steps are read within two seconds of processor time."""
     text = generators.ring_allgather(100)
     began = time.process_time()
     found = read(tmp_path, text)

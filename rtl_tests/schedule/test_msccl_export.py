@@ -1,4 +1,4 @@
-"""Export to files of MSCCL, and files with something changed."""
+"""Export to MSCCL and CSV, and import of MSCCL files with random changes."""
 
 import csv
 import random
@@ -21,14 +21,14 @@ from torusfabric.topology import parse_topology
 #: Collectives that MSCCL knows.
 KINDS = [kind for kind, definition in COLLECTIVES.items() if not definition.local]
 QUICK = ("5", "2x3", "3x3", "arrowhead:1")
-#: Algorithms by store-and-forward, where the first of the catalogue is not.
+#: Store-and-forward algorithms of collectives whose first algorithm uses circuits.
 STORING = {"broadcast": "necklace", "reduce": "necklace"}
 
 LONG = ("2", "4x4", "2x2x2", "3x3x3", "arrowhead:2")
 
 
 def selections():
-    """Every store-and-forward algorithm of the catalogue, for every collective it plans."""
+    """Yield every algorithm of the catalogue, on each topology and collective that it plans."""
     for name in QUICK + LONG:
         topology = parse_topology(name)
         for kind in KINDS:
@@ -43,7 +43,7 @@ def selections():
 
 
 def content(schedule):
-    """What goes over each link in each step."""
+    """Return the blocks on each link in each step."""
     state = HeldBlocks(schedule.topology, schedule.blocks)
     steps = []
     for transfers in schedule.rounds():
@@ -56,7 +56,7 @@ def content(schedule):
 
 
 def check_file(path):
-    """Carry out a file in some orders; check that each GPU ends with what it must have."""
+    """Run a file in random orders; check that each GPU ends with its results."""
     algo = ElementTree.parse(path).getroot()
     for seed in range(3):
         memory = msccl_machine.run_file(path, random.Random(seed))
@@ -67,7 +67,9 @@ def check_file(path):
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm"), few(33, [*selections()]))
 def test_export(tmp_path, topology, collective, algorithm):
-    """The file does what the collective is, and is read as the schedule that was written."""
+    """An exported file computes its collective, and is read as the same schedule. Circuits and ring
+    exchanges are refused.
+    """
     schedule = recognise(algorithm(topology, collective, Options()))
     path = tmp_path / "plan.xml"
     if schedule.switching == "circuit":
@@ -94,7 +96,7 @@ def test_export(tmp_path, topology, collective, algorithm):
 
 
 def test_offsets_are_equal(tmp_path):
-    """Wherever a chunk goes it lies at the same offset, but in an all-to-all."""
+    """A chunk has the same offset at sender and receiver, except in an all-to-all."""
     for kind in sorted({*KINDS} - {"alltoall"}):
         tf.export_schedule(tf.plan("3x3", kind, algorithm=STORING.get(kind)), tmp_path / "plan.xml")
         for step in ElementTree.parse(tmp_path / "plan.xml").iter("step"):
@@ -102,7 +104,7 @@ def test_offsets_are_equal(tmp_path):
 
 
 def test_every_attribute_is_there(tmp_path):
-    """Some tools demand attributes that others leave out."""
+    """Every attribute is written, because some tools demand attributes that others omit."""
     tf.export_schedule(tf.plan("2x4", "allreduce"), tmp_path / "plan.xml")
     algo = ElementTree.parse(tmp_path / "plan.xml").getroot()
     names = "name proto nchannels nchunksperloop ngpus coll inplace outofplace minBytes maxBytes"
@@ -126,7 +128,9 @@ def test_every_attribute_is_there(tmp_path):
 
 
 def test_groups_are_refused(tmp_path):
-    """MSCCL knows collectives of all GPUs only."""
+    """Collectives in groups are refused, because MSCCL knows collectives of all GPUs only. An
+    unknown format is refused.
+    """
     with pytest.raises(tf.InputError, match="takes collectives of all nodes together, not allg"):
         tf.export_schedule(tf.plan("3x3", "allgather@1"), tmp_path / "plan.xml")
     with pytest.raises(tf.InputError, match=r"Format must be .*, not 'mscl'.*did you mean msccl"):
@@ -135,7 +139,7 @@ def test_groups_are_refused(tmp_path):
 
 @pytest.mark.parametrize("kind", ["allgather", "alltoall", "reduce-scatter", "allgather@1"])
 def test_csv(tmp_path, kind):
-    """A row for each block on a link."""
+    """The CSV file has a row for each block on a link."""
     schedule = tf.plan("3x3", kind)
     tf.export_schedule(schedule, tmp_path / "plan.csv", "csv")
     rows = list(csv.DictReader((tmp_path / "plan.csv").read_text().splitlines()))
@@ -157,7 +161,7 @@ def test_messages_with_offsets_are_refused(kind, tmp_path):
         tf.export_schedule(tf.plan("3x3", kind), tmp_path / "plan.xml")
 
 
-#: Files, and where they fit.
+#: Files, and a topology for each.
 FILES = [
     (generators.ring_allgather(4), "4"),
     (generators.ring_allreduce(3), "3"),
@@ -167,14 +171,14 @@ FILES = [
     (generators.all_pairs_alltoall(3), "3"),
 ]
 
-#: What attributes become.
+#: New values for changed attributes.
 VALUES = ["-1", "0", "1", "2", "7", "999999999", "x", "", "o", "i", "s", "r", "rrc", "rcs", "rrs",
           "rrcs", "cpy", "re", "nop", "alltoall", "reduce_scatter", "broadcast",
           "gather"]  # fmt: skip
 
 
 def mutated(text, random):
-    """A file with one to three changes."""
+    """Return a file with one to three random changes."""
     root = ElementTree.fromstring(text)
     for _ in range(random.choice([1, 1, 2, 3])):
         element = random.choice([*root.iter()])
@@ -197,7 +201,7 @@ def mutated(text, random):
     ("seed", "count"), [(0, 100), pytest.param(1, 4000, marks=pytest.mark.long)]
 )
 def test_refused_or_right(tmp_path, seed, count):
-    """What is not refused passes the check, which knows nothing of the file."""
+    """A changed file is refused with one line, or its schedule passes the check."""
     random, path = Random(seed), tmp_path / "file.xml"
     messages, kept = [], 0
     for _ in range(count):
@@ -221,7 +225,7 @@ def test_refused_or_right(tmp_path, seed, count):
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe<", b"<algo>" * 5000, b"<a>" + b"x" * 99])
 def test_what_is_no_file_of_this_kind(tmp_path, content):
-    """No traceback, whatever the bytes."""
+    """Bytes that are no MSCCL file are refused with a message."""
     path = tmp_path / "file.xml"
     path.write_bytes(content)
     with pytest.raises(tf.InputError, match="MSCCL file"):

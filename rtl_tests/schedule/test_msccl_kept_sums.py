@@ -1,4 +1,4 @@
-"""All-reduces of other systems in which ranks go on with sums that they have sent."""
+"""All-reduces of other systems in which ranks continue with sums that they have sent."""
 
 from collections import Counter
 from dataclasses import replace
@@ -64,7 +64,7 @@ def test_pairs_swap_halves(tmp_path, ranks):
     ("seed", "count"), [(1, 60), pytest.param(2, 3000, marks=pytest.mark.long)]
 )
 def test_groups_of_groups_at_random(tmp_path, seed, count):
-    """Right files are imported, and proved right by the check and by a model."""
+    """Random files of nested groups are imported, and pass the check and a model of sums."""
     random = Random(seed)
     for _ in range(count):
         ranks, chunks = random.randint(2, 12), random.randint(1, 3)
@@ -85,7 +85,9 @@ BUILT = {
 
 @pytest.mark.parametrize("name", BUILT)
 def test_nodes_that_differ_become_hardware(tmp_path, name):
-    """Of one length and of any, by the host port and by streams: as executed, to the cycle."""
+    """Schedules in which nodes differ run on hardware, for a fixed length by the host port and for
+    any length by streams.
+    """
     text, ranks = BUILT[name]
     schedule = imported(tmp_path, text, complete(ranks))
     fixed = tf.compile(schedule, flits=2 * schedule.chunks, operators=["add", "max"])
@@ -110,7 +112,9 @@ def test_programs_of_groups_at_random(tmp_path, seed):
 
 
 def test_ranks_that_swap_may_combine_in_different_orders(tmp_path):
-    """So an operator that is not associative is refused, with an algorithm that serves there."""
+    """Ranks that swap sums add in different orders, so an operator that is not associative is
+    refused with the name of a suitable algorithm.
+    """
     add = Operator.parse("add")
     unlike = replace(add, name="unlike", associative=False)
     program = generators.Program("three", "allreduce", 3, 1, guarded=True)
@@ -131,7 +135,7 @@ def test_two_ranks_that_swap_take_one_step(tmp_path):
 
 
 def test_sums_that_are_replaced_are_no_table(tmp_path):
-    """Nodes of a table only add; two ranks that also swap their results would add them twice."""
+    """Replaced sums make rounds: nodes of a table would add a swapped result twice."""
     program = generators.Program("again", "allreduce", 2, 1, guarded=True)
     for type_ in ("rrc", "r"):
         for rank in range(2):
@@ -146,7 +150,7 @@ def test_sums_that_are_replaced_are_no_table(tmp_path):
 
 
 def test_nodes_of_a_graph_are_no_table(tmp_path):
-    """A graph of two nodes looks the same from both, but has no translations."""
+    """A graph of two nodes makes rounds, because a graph has no translations."""
     graph = tf.Graph([(0, 1), (1, 0)])
     schedule = imported(tmp_path, generators.folded_allreduce(2), graph)
     assert schedule.form == "rounds"
@@ -154,7 +158,7 @@ def test_nodes_of_a_graph_are_no_table(tmp_path):
 
 
 def damaged(schedule, random):
-    """A schedule with a transfer less, of another chunk, or a word passed on in place of a sum."""
+    """Return a schedule with a lost transfer, a wrong chunk or passed word, or a moved round."""
     number = random.choice([k for k, t in enumerate(schedule.transfers) if len(t)])
     transfers = schedule.transfers[number]
     payload, at = transfers.payload, random.randrange(len(transfers))
@@ -181,7 +185,7 @@ def damaged(schedule, random):
     ("seed", "count"), [(1, 200), pytest.param(2, 4000, marks=pytest.mark.long)]
 )
 def test_damaged_schedules(tmp_path, seed, count):
-    """The check finds a schedule right if, and only if, a model of its own does."""
+    """The check accepts a damaged schedule exactly if the model of sums does."""
     random, verdicts = Random(seed), Counter[bool]()
     texts = [generators.folded_allreduce(6, 2), generators.leaders_allreduce(8, 2),
              generators.paired_allreduce(8), generators.folded_allreduce(7)]  # fmt: skip
@@ -199,7 +203,7 @@ def test_damaged_schedules(tmp_path, seed, count):
 @pytest.mark.parametrize("fault", ["copied", "lost", "added"])
 @pytest.mark.parametrize("name", ["fold", "leaders", "pairs"])
 def test_damaged_files_are_refused_by_step(tmp_path, name, fault):
-    """A sum that is copied where it was added, a message that is lost, a result that is added."""
+    """A copied sum, a lost message and a result that is added are each refused with the step."""
     text = {
         "fold": generators.folded_allreduce(6),
         "leaders": generators.leaders_allreduce(8, 2),
@@ -218,7 +222,7 @@ def test_damaged_files_are_refused_by_step(tmp_path, name, fault):
 
 
 def test_what_no_sum_of_a_rank_can_be_is_refused_by_step(tmp_path):
-    """Rank 0 has two sums of one chunk beside each other, and sends the one without its own."""
+    """A rank that sends a sum without its own contribution is refused with the step."""
     program = generators.Program("beside", "allreduce", 3, 1, guarded=True)
     for rank in (1, 2):
         program.add(rank, (0, -1), "s", ("i", 0), ("s", 0))

@@ -1,4 +1,4 @@
-"""Schedules read from files: their regularity is found, and the hardware is that of the plan."""
+"""Schedules from files: their regularity is found, and their hardware is that of the plan."""
 
 from dataclasses import fields, replace
 
@@ -22,12 +22,12 @@ TOPOLOGIES = ("2", "5", "6", "2x3", "3x3", "4x4", "3x3x3", "arrowhead:1", "arrow
 
 
 def in_rounds(schedule):
-    """The same schedule with its transfers listed."""
+    """Return the schedule with its transfers listed."""
     return Rounds(**schedule.head, transfers=tuple(schedule.rounds()))
 
 
 def selections():
-    """Every algorithm and collective of the catalogue, on a few topologies."""
+    """Yield every algorithm and collective of the catalogue, on a few topologies."""
     for name in TOPOLOGIES:
         topology = parse_topology(name)
         for collective in map(parse_collective, COLLECTIVES):
@@ -39,7 +39,7 @@ def selections():
 
 
 def differences(a, b, path="program"):
-    """Where two values differ, apart from the schedules they were made of."""
+    """List the paths at which two values differ, except for their schedules."""
     if isinstance(a, np.ndarray):
         return [] if np.array_equal(a, b) else [path]
     if hasattr(a, "__dataclass_fields__"):
@@ -59,7 +59,7 @@ def differences(a, b, path="program"):
 
 
 def assert_same_hardware(planned, read):
-    """Two schedules have the same program."""
+    """Check that two schedules have the same program."""
     assert type(read) is type(planned)
     for flits in (planned.chunks, 3 * planned.chunks):
         programs = [tf.compile(schedule, flits=flits) for schedule in (planned, read)]
@@ -69,7 +69,7 @@ def assert_same_hardware(planned, read):
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm"), list(selections()))
 def test_the_catalogue_comes_back(topology, collective, algorithm, tmp_path):
-    """What is saved and read again gives the hardware of what was planned."""
+    """A plan of the catalogue, saved and read again, gives the same hardware."""
     planned = recognise(algorithm(topology, collective))
     save(planned, tmp_path / "plan.json")
     assert_same_hardware(planned, load(tmp_path / "plan.json"))
@@ -90,7 +90,7 @@ def test_the_catalogue_comes_back(topology, collective, algorithm, tmp_path):
     ),
 )
 def test_options_come_back(name, kind, algorithm, options, tmp_path):
-    """The same with options."""
+    """A plan with options, saved and read again, gives the same hardware."""
     (algorithm,) = [entry for entry in CATALOGUE if entry.name == algorithm]
     topology = parse_topology(name)
     planned = recognise(algorithm(topology, parse_collective(kind), Options(**options)))
@@ -98,7 +98,7 @@ def test_options_come_back(name, kind, algorithm, options, tmp_path):
     assert_same_hardware(planned, load(tmp_path / "plan.json.gz"))
 
 
-# What is regular by chance.
+# Schedules made by hand.
 
 
 def rounds(topology, kind, *transfers, **others):
@@ -110,7 +110,7 @@ def rounds(topology, kind, *transfers, **others):
 
 
 def test_everything_on_a_ring():
-    """Transfers of all that is held are a pattern where that is one block."""
+    """Transfers of all held blocks are a pattern if that is one block."""
     nodes = np.arange(3)
     both = Transfers(np.tile(nodes, 2), np.repeat([[0], [1]], 3, axis=0).astype(np.int8), ALL)
     found = recognise(rounds(Torus([3]), "allgather", both))
@@ -120,7 +120,7 @@ def test_everything_on_a_ring():
 
 
 def test_a_table_that_is_oblivious_becomes_a_pattern():
-    """Of two forms the one with the smaller hardware is taken, whatever form there was."""
+    """An oblivious table becomes a pattern, because a pattern has the smaller hardware."""
     table = Table(
         topology=Torus([5]), collective=Collective("allgather"), algorithm="x", ports=2,
         switching=Switching.STORE_AND_FORWARD, offset=np.array([[1, 4], [2, 3]]),
@@ -134,7 +134,7 @@ def test_a_table_that_is_oblivious_becomes_a_pattern():
 
 
 def test_sums_that_others_complete():
-    """Shares that are summed elsewhere than at their owner, and spread from there, are rounds."""
+    """An all-reduce whose shares are summed away from their owners stays in rounds, and runs."""
     (form,) = tf.plan_forms("complete:3", "allreduce", max_flits=64)
     assert (form.form, form.steps, form.chunks) == ("rounds", 2, 3)
     fabric = tf.Fabric(tf.compile(form, max_flits=64), width=8)
@@ -142,7 +142,7 @@ def test_sums_that_others_complete():
 
 
 def test_one_transfer_less_is_irregular():
-    """A schedule that is regular but for one transfer stays in rounds."""
+    """A table that lacks one transfer stays in rounds."""
     (algorithm,) = [entry for entry in CATALOGUE if entry.name == "matching"]
     schedule = in_rounds(algorithm(Torus([4, 4]), Collective("allgather")))
     last = schedule.transfers[-1]
@@ -153,7 +153,7 @@ def test_one_transfer_less_is_irregular():
 
 @pytest.mark.parametrize("twice", [1, 3])
 def test_a_word_that_is_sent_twice_is_irregular(twice):
-    """By one node or by all: a table would send it once, and hide that an arc is taken twice."""
+    """A word that is sent twice stays in rounds, for the checker to refuse."""
     table = tf.plan("3", "allreduce", algorithm="ring-exchange", chunks=1)
     (sent,) = table.rounds()
     again = sent.of(np.append(np.arange(len(sent)), np.arange(6)[: 2 * twice : 2]))
@@ -164,14 +164,14 @@ def test_a_word_that_is_sent_twice_is_irregular(twice):
 
 
 def test_circuits_stay_in_rounds():
-    """A schedule over circuits is no table, even if all its paths are one hop."""
+    """A schedule over circuits stays in rounds, even if all its paths are one hop."""
     step = Transfers(np.arange(3), np.zeros((3, 1), np.int8), Listed.single(np.arange(3)))
     schedule = replace(rounds(Torus([3]), "allgather", step), switching=Switching.CIRCUIT)
     assert recognise(schedule) is schedule
 
 
 def test_groups_are_numbered_by_their_first_blocks():
-    """Lists of parts of what is held are groups, whatever the groups were called."""
+    """Groups of blocks are numbered by their first blocks, and lists become such groups."""
 
     def group(labels, wanted):
         return Grouped(np.array(labels), np.array(wanted))
@@ -191,7 +191,7 @@ def test_groups_are_numbered_by_their_first_blocks():
 
 
 def test_a_message_without_a_block_is_of_no_group():
-    """It stays a list, for the checker to find."""
+    """A round with an empty message keeps its list, for the checker to refuse."""
     parts = Transfers(
         np.array([0, 0]), np.array([[0], [1]], np.int8), Listed(np.array([0, 2, 2]), np.arange(2))
     )
@@ -210,14 +210,14 @@ def test_what_no_hardware_holds_is_not_searched_for_groups(chunks, searched):
     assert (group_blocks(schedule) is not schedule) == searched
 
 
-# Chance itself.
+# Random schedules.
 
 SMALL = st.sampled_from([Torus([2]), Torus([5]), Torus([2, 3]), Torus([3, 3]), Arrowhead(1)])
 
 
 @st.composite
 def patterns(draw):
-    """Any pattern, whether of use or not."""
+    """A random pattern, valid or not."""
     topology, chunks = draw(SMALL), draw(st.integers(1, 3))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     shape = topology.nodes, topology.ports
@@ -231,7 +231,7 @@ def patterns(draw):
 
 @st.composite
 def tables(draw):
-    """Any table, whether of use or not."""
+    """A random table, valid or not."""
     topology, share = draw(SMALL), draw(st.integers(1, 2))
     kind = draw(st.sampled_from(["allgather", "alltoall", "reduce-scatter", "allreduce"]))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -250,7 +250,7 @@ def tables(draw):
 
 
 def transfers_of(schedule):
-    """The transfers of each round as sets."""
+    """The transfers of each round, as sets."""
     return [
         {
             (node, port, tuple(sorted(blocks.tolist())))
@@ -268,22 +268,22 @@ def transfers_of(schedule):
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.one_of(patterns(), tables()))
 def test_chance(schedule):
-    """What is listed is found again, lists the same, and does not depend on the form it had."""
+    """A listed schedule is recognised with the same transfers, whatever its form was."""
     listed = in_rounds(schedule)
     assume(sum(map(len, listed.transfers)) >= schedule.topology.nodes)
     found, normal = recognise(listed), recognise(schedule)
     assert transfers_of(found) == transfers_of(schedule) == transfers_of(normal)
     if schedule.collective.kind == "allreduce" and isinstance(found, Rounds):
-        return  # complete sums leave from others than their owners
+        return  # complete sums leave from nodes other than their owners
     assert isinstance(found, Pattern | Table)
     assert found.form == "pattern" or schedule.form == "table"
-    # In which step the sums of an all-reduce are complete is not always known by their number.
+    # The number of steps does not always tell in which step the sums of an all-reduce are complete.
     if schedule.form == "table" and schedule.collective.kind != "allreduce":
         assert found.digest == normal.digest
 
 
 def test_blocks_that_cannot_be_followed(monkeypatch):
-    """Where what nodes hold takes too much memory, a schedule stays what it is."""
+    """A schedule stays as it is if the blocks of its nodes would take too much memory."""
 
     def refuse(*_):
         raise tf.InputError("Blocks must be fewer, not so many")

@@ -1,4 +1,4 @@
-"""Schedule files: what is written is read again."""
+"""Schedule files: a written schedule is read again."""
 
 import json
 import os
@@ -38,7 +38,7 @@ from torusfabric.topology import Torus
 
 
 def listed(schedule):
-    """All that a schedule says, as plain values."""
+    """Yield sources, hops and blocks of each round, as plain values."""
     for transfers in schedule.rounds():
         hops = [[int(p) for p in row if p >= 0] for row in transfers.hops]
         payload = transfers.payload
@@ -59,7 +59,7 @@ def ids(schedule: Rounds, number: int) -> list[int]:
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.algorithm + str(s.collective))
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz", "plain"])
 def test_round_trip(schedule, name, tmp_path):
-    """What is read is what was written, and passes the check with the same report or fault."""
+    """A schedule that is read equals the written one, with the same report or fault."""
     save(schedule, tmp_path / name)
     again = load(tmp_path / name)
     for field in ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex"):
@@ -79,7 +79,7 @@ def outcome(schedule):
 
 
 def test_digests_tell_schedules_apart():
-    """One for each, though they differ in one field only; the same for what is the same."""
+    """Different schedules have different digests, and equal schedules have equal digests."""
     others = {
         "topology": Torus([2, 3]), "collective": Collective("broadcast"), "algorithm": "other",
         "switching": Switching.CIRCUIT, "ports": 1, "steps": 2, "feed": np.zeros((6, 2), int),
@@ -92,7 +92,9 @@ def test_digests_tell_schedules_apart():
 
 @pytest.mark.parametrize("name", ["a.json", "b.json.gz"])
 def test_bytes_are_reproducible(name, tmp_path):
-    """Neither time nor place shows in the file; a file read and written again is the same."""
+    """The bytes of a file depend neither on time nor on folder, and a file read and written again
+    is the same.
+    """
     (tmp_path / "other").mkdir()
     save(ring(), tmp_path / name)
     first = (tmp_path / name).read_bytes()
@@ -103,7 +105,7 @@ def test_bytes_are_reproducible(name, tmp_path):
 
 
 def test_the_format(tmp_path):
-    """The documented form, a line a round; full duplex goes without saying."""
+    """A file has the documented form, one line for each round, without full duplex."""
     save(explicit((3, 3), Collective("broadcast", 4), moves([4], [[0, 2]])), tmp_path / "x")
     assert (tmp_path / "x").read_text() == (
         '{"format": "torusfabric-schedule", "version": 1, "topology": {"kind": "torus", "sides": '
@@ -115,7 +117,7 @@ def test_the_format(tmp_path):
 
 
 def test_nobody_need_say_what_planned_it(tmp_path):
-    """Nor how many ports there are, where all are used."""
+    """Algorithm and ports may be left out; all ports are then used."""
     rounds = explicit((3, 3), Collective("broadcast", 4), moves([4], [[0, 2]]))
     fields = {"topology": rounds.topology, "collective": rounds.collective}
     save(Rounds(**fields, switching=Switching.CIRCUIT, transfers=rounds.transfers), tmp_path / "x")
@@ -124,7 +126,7 @@ def test_nobody_need_say_what_planned_it(tmp_path):
 
 
 def test_parallel_links_and_half_duplex_are_kept(tmp_path):
-    """Out-ports stand beside paths over one of two links."""
+    """Half duplex is kept, and paths over one of two parallel links name their out-ports."""
     save(parallel(), tmp_path / "x")
     data = json.loads((tmp_path / "x").read_text())
     assert data["duplex"] == "half"
@@ -157,7 +159,7 @@ def on_ring(tmp_path, side, kind, rounds) -> Rounds:
 
 
 def test_lists_and_all_may_be_mixed_in_a_round(tmp_path):
-    """Where some transfers of a round carry all and some a list, what "all" is gets worked out."""
+    """In a round with lists, "all" is replaced by the blocks that the node holds."""
     rounds = [
         [{"path": [1, 0], "blocks": "all"}],
         [{"path": [0, 2], "blocks": "all"}, {"path": [1, 2], "blocks": [[1, 0]]}],
@@ -171,7 +173,7 @@ def test_lists_and_all_may_be_mixed_in_a_round(tmp_path):
 
 
 def test_mixed_rounds_of_a_reduction(tmp_path):
-    """Of a reduction, all is what a node still keeps: a partial sum that was sent is gone."""
+    """In a reduction, "all" means the partial sums that a node has not yet sent."""
     rounds = [
         [{"path": [1, 0], "blocks": "all"}, {"path": [2, 3], "blocks": [[2, 0]]}],
         [{"path": [3, 0], "blocks": "all"}],
@@ -192,7 +194,7 @@ def test_mixed_rounds_of_a_reduction(tmp_path):
      ("allreduce@1", "matching"), ("reduce", "diagonal")],
 )  # fmt: skip
 def test_many_contributions_are_named_as_sums(kind, algorithm, monkeypatch, tmp_path):
-    """Every sum by one entry, however many contributions it has; read as the same."""
+    """A sum of many contributions is written as one entry, and read as its contributions."""
     schedule = tf.plan("3x3", kind, algorithm=algorithm)
     save(schedule, tmp_path / "listed.json")
     monkeypatch.setattr(writing, "MOST_LISTED", 0)
@@ -208,7 +210,7 @@ def test_many_contributions_are_named_as_sums(kind, algorithm, monkeypatch, tmp_
 
 
 def test_sums_that_are_not_whole_stay_listed(monkeypatch, tmp_path):
-    """Naming them would make a wrong schedule right."""
+    """A partial sum stays listed: an entry for the whole sum would hide a wrong schedule."""
     monkeypatch.setattr(writing, "MOST_LISTED", 0)
     four = {"kind": "torus", "sides": [4]}
     rounds = [[{"path": [2, 1], "blocks": [[2, 0]]}], [{"path": [1, 0], "blocks": [[2, 0]]}]]
@@ -220,7 +222,7 @@ def test_sums_that_are_not_whole_stay_listed(monkeypatch, tmp_path):
 
 
 def test_groups_too_many_to_list(monkeypatch, tmp_path):
-    """Where the blocks of a group cannot be listed, nothing is written."""
+    """No file is written if the blocks of a group cannot be listed."""
     monkeypatch.setattr("torusfabric.schedule.held_blocks.MOST_BYTES", 15)
     with pytest.raises(InputError, match=r"^Blocks to be listed must be at most 3, not 4$"):
         save(pieces(), tmp_path / "x.json")
@@ -228,7 +230,7 @@ def test_groups_too_many_to_list(monkeypatch, tmp_path):
 
 
 def test_a_large_file_is_read_quickly(tmp_path):
-    """A hundred thousand transfers take a second; the schema is not asked for each of them."""
+    """A pattern with a hundred thousand transfers is read within 15 seconds."""
     path = tmp_path / "large.json"
     save(ring(160), path)
     began = time.perf_counter()

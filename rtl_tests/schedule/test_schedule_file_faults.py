@@ -1,4 +1,4 @@
-"""What is wrong in a schedule file is named, and its JSON Schema accepts what is read."""
+"""Faults of schedule files are named, and the JSON Schema accepts every file that is read."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ from torusfabric.schedule.schema import schema
 
 
 def one(**changes):
-    """Rounds with one transfer, the second of round 2."""
+    """Rounds in which the second transfer of round 2 has the given changes."""
     good = {"path": [0, 1], "blocks": "all"}
     entry = {key: value for key, value in (good | changes).items() if value is not None}
     return {"rounds": [[], [good, entry]]}
@@ -142,7 +142,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("changes", "message"), WRONG, ids=[message for _, message in WRONG])
 def test_wrong_content_is_named(changes, message, tmp_path, monkeypatch):
-    """One line says what is wrong and where."""
+    """Each fault is named with its location, in one line."""
     monkeypatch.setattr("torusfabric.schedule.parsing.available_memory", lambda: 2**60)
     path = written(tmp_path, content(**changes))
     with pytest.raises(InputError, match=f"^Schedule file {re.escape(str(path))}") as info:
@@ -183,7 +183,7 @@ def test_wrong_content_is_named(changes, message, tmp_path, monkeypatch):
     ],
 )  # fmt: skip
 def test_wrong_bytes_are_named(name, raw, message, tmp_path):
-    """A file that cannot be understood is the user's mistake, not a failure of ours."""
+    """A file that cannot be decoded is an input error with one line."""
     (tmp_path / name).write_bytes(raw)
     with pytest.raises(InputError, match=r"^Schedule file \S+ " + re.escape(message)) as info:
         load(tmp_path / name)
@@ -191,7 +191,7 @@ def test_wrong_bytes_are_named(name, raw, message, tmp_path):
 
 
 def test_deep_nesting_is_refused(tmp_path):
-    """Nesting that a JSON reader still takes must not exhaust what looks at it."""
+    """Deep nesting that a JSON reader accepts is refused with an input error."""
     for depth in range(100, 1000, 100):
         text = json.dumps(content(rounds="deep")).replace('"deep"', "[" * depth + "]" * depth)
         (tmp_path / "x").write_text(text)
@@ -200,7 +200,7 @@ def test_deep_nesting_is_refused(tmp_path):
 
 
 def test_pairs_of_surrogates_are_characters(tmp_path):
-    """What JSON writes as two halves is one character."""
+    """A surrogate pair in JSON is read as one character."""
     raw = json.dumps(content(algorithm="a\U0001f600b"))
     assert r"\ud83d\ude00" in raw
     (tmp_path / "x").write_text(raw)
@@ -208,7 +208,7 @@ def test_pairs_of_surrogates_are_characters(tmp_path):
 
 
 def test_missing_file_and_directory(tmp_path):
-    """What cannot be opened is named, with the reason."""
+    """A file that cannot be opened or written is named, with the reason."""
     with pytest.raises(InputError, match=r"^Schedule file \S+ could not be read: No such file"):
         load(tmp_path / "none.json")
     with pytest.raises(InputError, match=r"^Schedule file \S+ could not be read: Is a directory"):
@@ -223,7 +223,7 @@ def test_missing_file_and_directory(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_unwritable_directory(tmp_path):
-    """A folder without permission is refused in one line."""
+    """A folder without write permission is refused in one line."""
     tmp_path.chmod(0o500)
     try:
         with pytest.raises(InputError, match=r"^File \S+ cannot be written \(Permission"):
@@ -233,7 +233,7 @@ def test_unwritable_directory(tmp_path):
 
 
 def test_failure_halfway_leaves_the_old_file(tmp_path, monkeypatch):
-    """A file appears whole or not at all."""
+    """An interrupted write leaves the old file and no other."""
     save(ring(), tmp_path / "x.json")
     before = (tmp_path / "x.json").read_bytes()
 
@@ -253,7 +253,7 @@ def test_failure_halfway_leaves_the_old_file(tmp_path, monkeypatch):
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.sampled_from(SCHEDULES), st.booleans(), st.data())
 def test_damaged_bytes(tmp_path_factory, schedule, compressed, data):
-    """Whatever happens to the bytes, it is the file that is blamed, or the schedule it holds."""
+    """Damaged bytes give an error of the file or of its schedule, in one line."""
     path = tmp_path_factory.mktemp("damage") / ("x.gz" if compressed else "x")
     save(schedule, path)
     raw = bytearray(path.read_bytes())
@@ -284,7 +284,7 @@ ENTRY = st.fixed_dictionaries(
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.lists(st.lists(ENTRY | ODD, max_size=2) | ODD, max_size=2))
 def test_files_are_judged_as_by_the_schema(rounds):
-    """What is read keeps to the schema; what does not is refused, in one line."""
+    """A file that is read is valid by the schema; any other is refused in one line."""
     data = content(rounds=rounds)
     faults = list(Draft202012Validator(schema()).iter_errors(data))
     try:
@@ -299,7 +299,7 @@ def test_files_are_judged_as_by_the_schema(rounds):
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.algorithm + str(s.collective))
 def test_files_keep_to_the_schema(schedule, tmp_path):
-    """What is written is valid in the eyes of any validator."""
+    """A written file is valid by the schema."""
     Draft202012Validator.check_schema(schema())
     save(schedule, tmp_path / "plan.json")
     data = json.loads((tmp_path / "plan.json").read_text())

@@ -1,4 +1,5 @@
-"""Boards that are reset at any moment: the others find them again, and no run is wrong unsaid.
+"""Boards that are reset at any moment: the others find them again, and no wrong run is reported as
+right.
 
 Thousands of resets: ``python -m pytest rtl_tests/simulation/test_board_resets.py -m long``.
 """
@@ -20,7 +21,7 @@ from torusfabric.simulation.engines.edges import run_access
 #: Edges after which a board is not started.
 NEVER = 10**6
 
-#: The number of a board that does not exist: nothing comes from it.
+#: The number of a board that does not exist, for a cable that carries nothing.
 NOWHERE = 99
 
 
@@ -37,19 +38,19 @@ SYSTEMS = {
 
 
 class Reset(CompiledBoards):
-    """Boards that are started and reset one by one."""
+    """Boards that are started and reset individually."""
 
     def __init__(self, system, seed):
         super().__init__(system, seed=seed, link_errors=0.0)
         plan, self.count = system.link_plan, system.boards.n_boards
         longest = plan.total_cycles(plan.longest, system.retries + 1)
-        #: Edges after which every run that goes on is over, and nobody speaks of it.
+        #: Edges after which every run is over, and no message about it is on its way.
         self.settled = longest + 2 * plan.countdown_cycles + plan.stale_message_cycles + 200
         self.rng = np.random.default_rng(seed)
         self.ours = np.zeros(self.count, bool)
 
     def advance(self, edges, starts=()):
-        """Let time pass; start some boards after some edges."""
+        """Advance by some edges; start boards after the given numbers of edges."""
         waits = np.full(self.count, NEVER, np.uint64)
         for board, wait in dict(starts).items():
             waits[board] = wait
@@ -64,13 +65,15 @@ class Reset(CompiledBoards):
             session.set_choices(job)
 
     def start(self, boards, *, within=60):
-        """Start boards some cycles apart; returns the most edges that it takes."""
+        """Start boards at random times within `within` edges."""
         starts = {board: int(self.rng.integers(within)) for board in boards}
         self.ours[list(boards)] = True
         self.advance(within + 1, starts)
 
     def reset(self, boards, edges):
-        """Reset boards, and their elastic buffers, for some edges: two, so that each has one."""
+        """Reset boards and their elastic buffers for some edges. Two edges suffice for each board
+        to have one.
+        """
         for board in boards:
             self.sessions[board].inputs["rst"][0] = 1
         self.advance(edges)
@@ -82,20 +85,20 @@ class Reset(CompiledBoards):
                 cable.written = 0
 
     def some(self):
-        """Boards at random, one at the least."""
+        """A random set of boards, at least one."""
         chosen = self.rng.random(self.count) < 0.4
         chosen[self.rng.integers(self.count)] = True
         return np.flatnonzero(chosen).tolist()
 
     def unplug(self, edges):
-        """Pull a cable out for some edges."""
+        """Unplug a random cable for some edges."""
         cable = self.cables[int(self.rng.integers(len(self.cables)))]
         sender, cable.sender = cable.sender, NOWHERE
         self.advance(edges)
         cable.sender = sender
 
     def job(self):
-        """A run at random, and messages for it; they are written into memories."""
+        """Choose a random job and random messages, and write the messages into memories."""
         fabric, rng = self._fabric, self.rng
         mode = int(rng.integers(len(fabric.program.modes)))
         job = tf.Job(mode=mode if len(fabric.program.modes) > 1 else None,
@@ -105,12 +108,12 @@ class Reset(CompiledBoards):
         words = RunWords(fabric, rng.integers(1 << fabric.width, size=shape), job)
         self.choose(job)
         run_access(self.write_messages(words), self.simulate_edges)
-        # Words that are on their way into memories would be lost in a reset.
+        # A reset would lose words that are still on their way into memories.
         self.advance(fabric.write_latency + 2)
         return job, words
 
     def wrong(self, job, words, boards):
-        """Words that are wrong on boards."""
+        """The number of wrong words on the given boards."""
         run_access(self.read_received(words), self.simulate_edges)
         expected, receives = self._fabric.delivered(words.messages, **job.inputs)
         nodes = self._boards.boards.nodes_by_board[boards].ravel()
@@ -118,7 +121,7 @@ class Reset(CompiledBoards):
         return int(differs[nodes].sum())
 
     def disturb(self):
-        """Start boards, or some, or none, and reset some of them at any moment."""
+        """Start all boards, some or none, and reset random boards at random moments."""
         rng = self.rng
         self.ours[:] = False
         moment = rng.integers(4)
@@ -137,13 +140,13 @@ class Reset(CompiledBoards):
 
 
 def check_resets(system, seed, rounds):
-    """Reset boards again and again; returns the errors that boards have shown."""
+    """Reset boards repeatedly; return the set of errors that boards have shown."""
     seen = set()
     with Reset(system, seed) as boards:
         for number in range(rounds):
             job, words = boards.job()
             boards.disturb()
-            # At once, soon, or after all is over.
+            # Check at once, soon, or after every run is over.
             pause = [1, 30, boards.settled][number % 3]
             boards.advance(pause)
             first = boards.idle()
@@ -154,7 +157,7 @@ def check_resets(system, seed, rounds):
             done, errors = boards.output_values("done"), boards.output_values("error")
             good = [k for k in boards.idle() if boards.ours[k] and done[k] and not errors[k]]
             assert not boards.wrong(job, words, good), (seed, number, "said to be right")
-            # Now the boards that are not busy are started, and those that are wait for them.
+            # Start the boards that are not busy; the busy ones wait for them.
             boards.start(boards.idle())
             boards.advance(boards.settled)
             state = (
@@ -203,7 +206,7 @@ def test_a_reset_at_rest_is_forgotten_after_any_number_of_runs(before, which):
 
 
 def named(system, failed):
-    """The boards to which link ports lead that boards show as failed."""
+    """The boards behind the link ports that are marked as failed."""
     return {end.board for ends, bits in zip(system.boards.far_ends, failed, strict=True)
             for link, end in enumerate(ends) if bits >> link & 1}  # fmt: skip
 
@@ -212,7 +215,7 @@ def named(system, failed):
     (2, 1, 0, 9), (4, 0, 1, 13), (2, 0, 1, 2), (4, 0, 2, 5), (4, 1, 0, 5), (4, 0, 3, 5),
     (6, 0, 1, 7), (6, 0, 2, 7)]))  # fmt: skip
 def test_errors_say_which_board_was_reset(sides, retries, which, apart):
-    """Whenever it was: while boards wait, in the run, in the check after it."""
+    """Errors name the board that was reset, whether boards wait, run, or check the run."""
     latency = {2: 9, 4: 14, 6: 20}[sides]
     system, seen = made((sides,), str(sides), latency, retries=retries), set()
     run = system.link_plan.total_cycles(system.fabric.program.cycles(2), retries + 1)
@@ -233,13 +236,15 @@ def test_errors_say_which_board_was_reset(sides, retries, which, apart):
             boards.start(boards.idle())
             boards.advance(boards.settled)
             assert not any(boards.output_values("busy") + boards.output_values("error"))
-    # Board 0 of a pair begins, or serves the next start: it never waits for board 1 in vain.
+    # Board 0 of a pair starts its run or waits for the next start: it never times out.
     pair = (sides, which) == (2, 1)
     assert seen == ({RunError.LINK} if pair else {RunError.LINK, RunError.TIMEOUT})
 
 
 def test_a_start_waits_for_as_long_as_is_said():
-    """Then it names the link ports to boards without a start, and the next start is served."""
+    """A start waits for its timeout and then names the link ports to boards without a start. The
+    next start works.
+    """
     system = made((4,), "4", 14, start_timeout=500)
     with Reset(system, seed=1) as boards:
         boards.choose(tf.Job(length=1))
@@ -263,7 +268,7 @@ def test_a_start_waits_for_as_long_as_is_said():
 
 
 def test_a_start_ends_on_all_boards_when_one_of_them_is_reset():
-    """Those beside it say which."""
+    """A reset of one board ends a start on all boards, and its neighbours name that board."""
     system = made((4,), "4", 14)
     with Reset(system, seed=1) as boards:
         boards.choose(tf.Job(length=1))
@@ -288,7 +293,7 @@ def test_a_start_without_a_limit_waits():
         boards.start([0])
         boards.advance(20_000)
         assert boards.output_values("busy") == [1, 0]
-        # A reset takes the start back.
+        # A reset withdraws the start.
         boards.reset([0], 2)
         boards.start([1])
         boards.advance(200)
@@ -302,7 +307,7 @@ def test_a_start_without_a_limit_waits():
 
 
 def test_boards_are_not_taken_in_by_choices_of_before_a_reset():
-    """Board 0 may count for a start of the other board that a reset has replaced by another."""
+    """A board whose choices were replaced by a reset is not taken for one with equal choices."""
     system, seen = SYSTEMS["pair"](), set()
     with Reset(system, seed=1) as boards:
         for wait in range(1, 60):

@@ -1,4 +1,4 @@
-"""What simulations compare: whatever is not as it should be is noticed."""
+"""Comparisons of simulations: each planted difference is noticed."""
 
 from dataclasses import replace
 from operator import and_, xor
@@ -26,7 +26,7 @@ needs_compiler = pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compi
 
 
 class Replays(Engine):
-    """Gives what another engine has found, with something changed in the last run."""
+    """An engine that returns another engine's results with a change in the last run."""
 
     name = "replays"
 
@@ -86,7 +86,7 @@ def test_cycles_of_a_job_are_compared_as_counted_inside_and_outside(counted):
 
 
 def test_cycles_of_each_job_are_compared():
-    """Also where those of all jobs together are as predicted."""
+    """Cycles are compared for each job, even if the total is as predicted."""
     fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather"), max_flits=2), width=8)
     report = tf.simulate(fabric)
     first, second, *others = report.jobs
@@ -100,7 +100,7 @@ def test_cycles_of_each_job_are_compared():
 
 
 def test_what_the_port_does_not_write_is_wrong(monkeypatch):
-    """Engines that reach memories do not put there what is to come through the port."""
+    """Words that the sample must write through the port are not written directly into memories."""
 
     def nothing(port, which, words):
         yield from ()
@@ -112,7 +112,7 @@ def test_what_the_port_does_not_write_is_wrong(monkeypatch):
     assert report.words_wrong > 900
 
 
-#: What of the words that come at the last node is changed.
+#: Changes of the words that arrive at the last node.
 CHANGES = {
     "a word": lambda beats: [beats[0]._replace(word=beats[0].word ^ 0x80), *beats[1:]],
     "its end": lambda beats: [beats[0]._replace(last=True), *beats[1:]],
@@ -148,7 +148,7 @@ def test_cycles_of_streams_are_compared():
 
 @pytest.mark.parametrize("part", range(len(STATUS_WORDS)))
 def test_every_part_of_a_status_is_compared(part):
-    """What is said of the last run."""
+    """Each word of the status of the last run is compared."""
     plans = [tf.plan("2", name) for name in ("allgather", "allreduce")]
     fabric = tf.Fabric(tf.compile(plans, max_flits=2), width=8, top="stream", beat=1)
 
@@ -173,7 +173,7 @@ def test_errors_that_are_shown_are_compared(shown):
 
 
 def test_errors_that_a_fabric_shows_are_compared():
-    """Where there are no statuses, which say why a run was dropped."""
+    """Errors on the output of a fabric without statuses are compared."""
     fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather"), flits=2), width=8, top="stream")
     jobs = [tf.Job()] * 6
     engine = Replays(fabric, lambda log: log.errors.pop())
@@ -197,7 +197,7 @@ def test_what_is_not_taken_or_not_given_is_an_error():
 
 
 class Restless(Unloader):
-    """An unloader one of whose outputs is changed by what is high in every second cycle."""
+    """An unloader with one output changed by a signal that is high in every second cycle."""
 
     changed, change = "tvalid", and_
 
@@ -208,7 +208,7 @@ class Restless(Unloader):
         m.d.sync += even.eq(~even)
         for name, member in inner.signature.members.items():
             if member.flow is In:
-                # A word that goes is not taken meanwhile, and comes again.
+                # While `tvalid` is low, the unloader must not see its word accepted.
                 waits = (name, self.changed) == ("tready", "tvalid")
                 inner.bind_input(
                     name, [self.input_value(name) & even if waits else self.input_value(name)]

@@ -1,4 +1,4 @@
-"""The compiled engine works out every kind of cell as Amaranth's simulator does."""
+"""The compiled engine evaluates every kind of cell like Amaranth's simulator."""
 
 import random
 from functools import partial
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler"
 
 
 def stepped(make, given):
-    """What a module shows after each edge, given its inputs before it, by the compiled engine."""
+    """Return the output of a module after each edge in the compiled engine."""
     leaf, build = make(), NetlistBuilder()
     widths = {name: each.shape for name, each in leaf.signature.members.items()}
     shown = widths.pop("shown")
@@ -38,7 +38,7 @@ def stepped(make, given):
 
 
 class Shifts(Leaf):
-    """Holds a bit that moves on by a place in each cycle, and by as many as it is given at once."""
+    """A bit in a register that moves by one position in each cycle, shown with a further shift."""
 
     def __init__(self):
         super().__init__({"begins": In(1), "places": In(2), "shown": Out(8)})
@@ -54,13 +54,13 @@ class Shifts(Leaf):
 
 
 def test_shifts():
-    """To the left, which an operator is that looks like a comparison."""
+    """Left shifts by the operator `<<`, which resembles a comparison, are evaluated."""
     given = [{"begins": int(not cycle), "places": 0} for cycle in range(6)]
     assert stepped(Shifts, given) == [1, 2, 4, 8, 0, 0]
 
 
 class Cells(Leaf):
-    """Shows, a cycle later, all that it makes of two words, and of one of these and a register."""
+    """All results of operators on two words, and on a word and a register, shown a cycle later."""
 
     def __init__(self, width):
         self._width = width
@@ -87,7 +87,7 @@ class Cells(Leaf):
 
 
 def _made(a, b):
-    """What is made of two words: whatever there is, some bits of it, and what is above them."""
+    """Yield the results of all operators on two words, with parts of them."""
     width, sign = len(a), (a.as_signed(), b.as_signed())
     yield from (a + b, a - b, -a, (a + b)[3:7], (a - b)[width // 2 :], a * b, (a * b)[width - 3 :])
     yield from (a & b, a | b, a ^ b, ~a, a.any(), a.all(), a.xor(), a == b, a != b, a[:5] == b[:5])
@@ -100,7 +100,7 @@ def _made(a, b):
 
 
 def _stored(m, a, b):
-    """What is read from memories of fewer words than addresses reach, at once or a cycle later."""
+    """Yield words read from memories that have fewer words than addresses."""
     for transparent in (False, True):
         memory = Memory(shape=len(a), depth=5, init=[3, 1, 4])
         m.submodules += memory
@@ -116,7 +116,7 @@ def _stored(m, a, b):
 
 @pytest.mark.parametrize("width", [8, 33, 64, 100])
 def test_cells(width):
-    """Of one native word, and of several."""
+    """All cells agree for words of one native word and of several."""
     chance, found = random.Random(width), []
     given = [{name: chance.getrandbits(width) for name in "ab"} for _ in range(100)]
     given[::7] = [{"a": 0, "b": (1 << width) - 1}] * len(given[::7])

@@ -1,4 +1,4 @@
-"""Engines: all give the same words in the same cycles, and say so when something is missing."""
+"""Engines: all give the same words in the same cycles, and report missing tools."""
 
 import re
 import shutil
@@ -34,7 +34,7 @@ needs_compiler = pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compi
 
 
 def same(one, other):
-    """Whether runs have the same words, cycles, edges and clocks."""
+    """True if two lists of runs have the same words, cycles, edges and clocks."""
     return len(one) == len(other) and all(
         a[1:4] == b[1:4] and np.array_equal(np.array(a.words, object), np.array(b.words, object))
         for a, b in zip(one, other, strict=True)
@@ -85,7 +85,7 @@ def test_a_second_build_is_a_look_up(monkeypatch):
 
 @needs_compiler
 def test_threads_agree_with_one(monkeypatch):
-    """Whatever the blocks are by which they share instances."""
+    """Several threads give the results of one, for any number of instances a block."""
     fabric = fabric_of("3x3", "allgather", width=8)
     batches = [random_messages(fabric, seed) for seed in (1, 2)]
     reference = CompiledEngine(fabric, threads=1).run_many(batches)
@@ -98,7 +98,7 @@ def test_threads_agree_with_one(monkeypatch):
 
 @needs_compiler
 def test_much_work_is_worth_a_longer_build():
-    """What is built for many runs is compiled for this machine, and does the same."""
+    """A model for many runs is compiled with more optimization, and gives the same results."""
     fabric = fabric_of("3x3", "allreduce", width=8)
     batches = [random_messages(fabric, seed) for seed in (1, 2)]
     quick, slow = (CompiledEngine(fabric, repeat=repeat) for repeat in (1, 10**9))
@@ -193,7 +193,7 @@ def test_compilers_are_looked_for_in_turn(monkeypatch):
 
 
 class Inverter(Leaf):
-    """Shows the inverse of what it is given, at once or a cycle later."""
+    """The inverse of the input, directly or one cycle later."""
 
     def __init__(self, registered):
         super().__init__({"a": In(1), "y": Out(1)})
@@ -224,13 +224,13 @@ def test_circles_without_a_register_are_refused():
     with pytest.raises(WorkFailed, match=r"^Instance one must not depend on itself without"):
         build_model(ring_of_inverters(registered=False), word=1, node_cycles=0)
     model = build_model(ring_of_inverters(registered=True), word=1, node_cycles=0)
-    # Both begin alike, and so are the same for ever.
+    # Both begin with the same value, and so stay equal.
     assert [loop.count for loop in model.stepped.loops] == [1]
 
 
 @needs_compiler
 def test_instances_taken_for_alike_are_found(monkeypatch):
-    """One word for all nodes, where they do not hold the same, is a wrong word."""
+    """Instances with different states that are treated as equal give wrong words."""
     fabric = fabric_of("3x3", "allgather", "matching", width=8)
     assert simulate(fabric, engine="compiled").passed
     monkeypatch.setattr(ArenaLayout, "reads_with_drivers", lambda self, number: ())
@@ -244,7 +244,7 @@ def test_repeat_uses_fresh_data():
     assert report.repeat == 3
     assert report.words_checked == 3 * 81 * fabric.flits
     assert report.throughput == pytest.approx(8 * fabric.flits / fabric.predicted_cycles, abs=1e-4)
-    # Eight messages come by four ports.
+    # Eight messages arrive by four ports.
     assert report.throughput <= report.throughput_bound == 4
 
 
@@ -252,7 +252,7 @@ def test_repeat_uses_fresh_data():
     "collective", few(2, ["scatter", "allgather", "reduce", "allreduce"], tuples=True)
 )
 def test_throughput_of_jobs_counts_their_lengths(collective):
-    """Short runs of a fabric for long messages deliver few words."""
+    """Short runs of a fabric for long messages have a lower throughput."""
     fabric = tf.Fabric(tf.compile(tf.plan("2x3", collective), max_flits=12), width=8)
     single, many = (tf.simulate(fabric, jobs=[tf.Job(length=4)] * n) for n in (1, 3))
     whole = tf.simulate(fabric, jobs=[tf.Job(length=12)])
@@ -280,7 +280,7 @@ def test_throughput_of_jobs_counts_their_lengths(collective):
     ),
 )
 def test_throughput_stays_below_its_bound(selection):
-    """Also where messages are cut and follow each other within a step."""
+    """Throughput stays below its bound, also for messages that are cut within a step."""
     fabric = fabric_of("4x4", *selection.split(":"), flits=64)
     found, most = mean_throughput(fabric, fabric.predicted_cycles, 64), throughput_bound(fabric)
     assert 0.1 * most < found <= most
@@ -288,7 +288,7 @@ def test_throughput_stays_below_its_bound(selection):
 
 @pytest.fixture
 def interruptible():
-    """Interrupts are taken, also where the tests run in the background of a shell."""
+    """Enable interrupts, also where the tests run in the background of a shell."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -297,7 +297,7 @@ def interruptible():
 @needs_compiler
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_runs_between_two_edges():
-    """Not only when all of them are over, which would take minutes."""
+    """An interrupt ends a simulation between two edges, not after all its runs."""
     fabric = fabric_of("8x8", "allgather", flits=5000)
     engine, words = CompiledEngine(fabric, threads=1), random_messages(fabric, 1)
     timer = threading.Timer(1.0, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))

@@ -1,4 +1,4 @@
-"""Waves: every engine shows the same lines with the same values, and leaves nothing else behind."""
+"""Waves: every engine writes the same signals with the same values, and leaves no other files."""
 
 import os
 import re
@@ -30,7 +30,7 @@ ENGINES = [
     pytest.param(CompiledEngine, {}, id="compiled", marks=needs_compiler),
 ]
 
-#: Names of lines of the whole that every fabric has.
+#: Names of signals that the view of every fabric has.
 WHOLE = {"start", "host_we", "host_node", "host_addr", "host_rdata", "busy", "done", "cycles"}
 
 
@@ -40,14 +40,14 @@ def run(engine, options, fabric, wave):
 
 
 def vcd_text(wave):
-    """The text of a file of waves, by the tools of GTKWave if need be."""
+    """The content of a wave file as VCD, converted by GTKWave's tools if necessary."""
     if wave.suffix == ".vcd":
         return wave.read_text()
     return subprocess.run(["fst2vcd", "-f", wave], capture_output=True, text=True).stdout
 
 
 def names_of(header):
-    """Full names of signals, vectors with their bits, and the code of each."""
+    """Map full names of signals, with the bits of vectors, to their codes."""
     found, scopes = {}, []
     for line in header.splitlines():
         words = line.split()
@@ -62,7 +62,7 @@ def names_of(header):
 
 
 def viewed(view):
-    """The signals that a view names, and the groups they are in, by what they are called."""
+    """Map group and alias of each signal of a view to its name."""
     found, group = {}, None
     for line in view.read_text().splitlines():
         if line.startswith("-"):
@@ -74,7 +74,7 @@ def viewed(view):
 
 
 def sampled(wave, clock):
-    """Values of all signals just before each rising edge of the clock."""
+    """The values of all signals just before each rising edge of the clock."""
     header, _, body = vcd_text(wave).partition("$enddefinitions $end")
     codes = names_of(header)
     values, changes, samples = {}, {}, []
@@ -98,7 +98,7 @@ def sampled(wave, clock):
 
 
 def shown_values(wave):
-    """What a view shows at each edge, by group and alias."""
+    """The values of a view at each edge, by group and alias."""
     names = viewed(wave.with_suffix(".gtkw"))
     return [
         {key: sample[name] for key, name in names.items() if key[1] != "clk"}
@@ -138,7 +138,7 @@ def test_in_ports_show_what_the_neighbour_sends(topology, kind, tmp_path):
     fabric, wave = fabric_of(topology, kind), tmp_path / "fabric.vcd"
     result = run(AmaranthEngine, {}, fabric, wave)
     samples = shown_values(wave)
-    # An edge with the reset comes first.
+    # The first edge has the reset.
     assert [sample[None, "rst"] for sample in samples] == ["1"] + ["0"] * result.clocks
     torus = fabric.program.topology
     moved = 0
@@ -167,7 +167,7 @@ def test_engines_show_the_same(engine, options, topology, kind, width, tmp_path)
     expected, got = shown_values(one), shown_values(other)
     assert len(expected) == len(got)
     assert expected[0][None, "rst"] == got[0][None, "rst"] == "1"
-    # Before the reset, registers hold anything.
+    # Registers are undefined before the reset.
     for edge, (a, b) in enumerate(zip(expected[1:], got[1:], strict=True)):
         assert a == b, edge
 
@@ -184,7 +184,7 @@ def test_both_formats_hold_the_same(engine, options, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="needs names of any bytes")
 @pytest.mark.parametrize(("engine", "options"), ENGINES)
 def test_folders_of_any_name(engine, options, tmp_path):
-    """Names of files are bytes, which need not be UTF-8."""
+    """Waves can be written to a folder whose name is not UTF-8."""
     folder = tmp_path / os.fsdecode(b"\xff")
     folder.mkdir()
     run(engine, options, fabric_of("2", "allgather"), folder / "waves.vcd")

@@ -1,4 +1,4 @@
-"""Fabrics on several boards whose tables are loaded: each board takes the image of all."""
+"""Fabrics on several boards with loaded tables: each board takes the image of all."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ from torusfabric.simulation.jobs import complete_job, random_job_messages
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
-#: Sides, boards, latencies, collectives, and how they are compiled and built.
+#: Sides, boards, latencies, collectives, and options of compiler and fabric.
 BUILT = [
     ((4,), "2", 9, ("allgather", "allreduce"), {"max_flits": 5, "beat": 2}),
     ((4, 4), "2x1", 10, ("alltoall", "broadcast"), {"max_flits": 4}),
@@ -35,13 +35,13 @@ BUILT = [
 
 
 def built(sides, counts, latency, names, options):
-    """Return boards whose tables are loaded."""
+    """Return boards with loaded tables."""
     return board_system(sides, counts, latency, *names, tables="ram", **options)
 
 
 @pytest.fixture(scope="module")
 def pair():
-    """Two boards of two nodes, with an image in place of what is built in, and another image."""
+    """Two boards of two nodes that hold a loaded image, and a second image."""
     system = built((4,), "2", 12, ("allgather", "alltoall"), {"max_flits": 4})
     one, other = (tf.image(system.fabric, name) for name in ("alltoall", "allgather"))
     fabric = tf.Fabric.holding(one, empty=True)
@@ -50,7 +50,7 @@ def pair():
 
 @pytest.mark.parametrize("case", few(2, BUILT, tuples=True))
 def test_runs(case):
-    """Boards of a kind have one netlist; all words are right, and all cycles as planned."""
+    """Fabrics with loaded tables on several boards pass their simulation."""
     system = built(*case)
     report = simulate_boards(system, jobs=6)
     assert report.passed
@@ -58,7 +58,7 @@ def test_runs(case):
 
 
 def test_images(pair):
-    """Each board takes the image of all, and keeps the tables of its own nodes."""
+    """Both boards have one netlist and take the same image, each for its own nodes."""
     system, _ = pair
     assert system.kinds_of_boards == (0, 0)
     assert simulate_boards(system, jobs=4, link_errors=1e-3).passed
@@ -66,7 +66,9 @@ def test_images(pair):
 
 @pytest.mark.parametrize("torn", [False, True])
 def test_boards_that_hold_other_images_refuse_runs(pair, torn):
-    """And so do those one of which holds none; then the same image serves again."""
+    """Boards with different images refuse a run, and so do boards one of which has none. With equal
+    images they run again.
+    """
     system, other = pair
     fabric = system.fabric
     job = complete_job(fabric, tf.Job(length=3))
@@ -86,7 +88,7 @@ def test_boards_that_hold_other_images_refuse_runs(pair, torn):
 
 @pytest.mark.parametrize("busy", [False, True])
 def test_no_image_comes_while_a_board_waits_or_runs(pair, busy):
-    """Whatever modes it fills."""
+    """A board that waits or runs refuses an image."""
     system, other = pair
     loader, known = system.netlists[0].modules["loader"](), []
 
@@ -109,7 +111,9 @@ def test_no_image_comes_while_a_board_waits_or_runs(pair, busy):
 
 
 def test_runs_that_take_too_long_are_refused(pair, monkeypatch):
-    """Elastic buffers are made for the longest run of the room."""
+    """A fabric whose longest run exceeds the room is refused, because elastic buffers are sized for
+    the longest run.
+    """
     system, _ = pair
     limit = system.fabric.front.longest_run
     assert system.link_plan.longest == limit >= system.fabric.predicted_cycles
@@ -119,7 +123,7 @@ def test_runs_that_take_too_long_are_refused(pair, monkeypatch):
 
 
 def test_commands(tmp_path, capsys):
-    """The manifest of boards says what they are: images are made, simulated and refused by it."""
+    """An image is made and simulated by the manifest of boards; `--engine` is refused."""
     names = ["4x2", "allgather,alltoall", "--boards", "2x1", "--tables", "ram", "--max-flits", "3"]
     out, file = tmp_path / "out", tmp_path / "a.img"
     assert not main(["verilog", *names, "--inputs", "all", "-o", str(out)])
@@ -135,14 +139,14 @@ def test_commands(tmp_path, capsys):
 
 @pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
 def test_bench(tmp_path):
-    """Boards that hold what they are built with run in Icarus as they do here."""
+    """Boards with their built-in tables run in Icarus."""
     emit_boards(built(*BUILT[0])).write(tmp_path)
     passed, text = run_bench(tmp_path, RUNS=2)
     assert passed, text[-3000:]
 
 
 def unwired(netlist):
-    """Return a board whose control is given a constant in place of the number of the image."""
+    """Return a board whose control has a constant as the number of its image."""
     arrays = []
     for array in netlist.arrays:
         if array.module == "board_control":
@@ -154,7 +158,7 @@ def unwired(netlist):
 @pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 @pytest.mark.parametrize("wrong", [False, True])
 def test_proof(wrong):
-    """Boards are proved; a control that does not hear of the image is refuted."""
+    """Boards are proved; a control without the number of the image is refuted."""
     system = built((2,), "2", 9, ("allgather",), {"max_flits": 2})
     if wrong:
         changed = {netlist: unwired(netlist) for netlist in system.netlists}

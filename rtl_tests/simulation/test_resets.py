@@ -1,4 +1,4 @@
-"""A reset ends a run; the memories of nodes keep their words."""
+"""A reset ends a run, and the memories of nodes keep their words."""
 
 import pytest
 from helpers import few
@@ -15,10 +15,10 @@ from torusfabric.toolchain import cxx
 
 
 class Kept(HostPortDriver):
-    """Runs on the words that lie in the memories."""
+    """A driver that runs on the words already in the memories."""
 
     def write_messages(self, words):
-        """Load nothing."""
+        """Write nothing."""
         yield from ()
 
 
@@ -26,7 +26,7 @@ class Kept(HostPortDriver):
 @pytest.mark.parametrize("cycle", few(3, [1, 2, 4, 8, 12], tuples=True))
 @pytest.mark.parametrize("collective", few(2, ["allgather", "allreduce", "alltoall"], tuples=True))
 def test_a_reset_ends_a_run_and_memories_keep_their_words(collective, cycle):
-    """The run is over at the next edge; a start that follows delivers every word, in its cycles."""
+    """The run ends at the next edge; the next start delivers every word in its predicted cycles."""
     fabric = tf.Fabric(tf.compile(tf.plan("3x3", collective), max_flits=6), width=16)
     job = default_jobs(fabric.program)[-1]
     messages = random_job_messages(fabric, job, seed=5)

@@ -1,4 +1,4 @@
-"""Fabrics on several boards, with clocks of their own, errors on links and cables that are cut."""
+"""Fabrics on several boards with separate clocks, link errors and cut cables."""
 
 import zlib
 from dataclasses import replace
@@ -19,13 +19,13 @@ from torusfabric.rtl.crc import INITIAL_CRC
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.topology.boards import Boards
 
-#: A board that there is not: nothing comes from it.
+#: The number of a board that does not exist, for a cable that carries nothing.
 NOWHERE = 99
 
 
 @pytest.fixture(scope="module")
 def pair():
-    """Two boards of one node, for messages of any length up to 16 flits; compiled once."""
+    """Two boards of one node, for messages of any length up to 16 flits, compiled once."""
     system = board_system((2,), "2", 9, max_flits=16, ppm=1000)
     simulate_boards(system, jobs=1)
     return system
@@ -42,7 +42,7 @@ def test_all_words_are_right_and_all_cycles_exact(pair):
 
 
 def test_all_that_a_report_says_counts(pair):
-    """Without errors on links; with them, runs may be repeated, and fail."""
+    """Every fault in a report fails it. With link errors, repeated and failed runs are allowed."""
     report = simulate_boards(pair, jobs=2)
     first, second = report.jobs
     early, late = (
@@ -85,7 +85,7 @@ def test_what_is_lost_is_sent_again_or_said(pair):
 
 
 def step(boards, lengths, *, waits=(3, 40, 11, 25), edges=40_000):
-    """Start all boards, each with a length; returns whether all have ended within some edges."""
+    """Start all boards, each with a length; return True if all end within some edges."""
     cycles, starts = np.zeros(len(boards.sessions), np.uint32), np.array(waits, np.uint64)
     for session, length in zip(boards.sessions, lengths, strict=True):
         session.set_choices(tf.Job(length=length))
@@ -99,7 +99,7 @@ def test_boards_that_are_told_different_things_do_not_run(pair):
         assert boards.output_values("error") == [RunError.UNEQUAL_CHOICES] * 2
         assert step(boards, (4, 4))
         assert boards.output_values("error") == [0, 0]
-        # What no fabric carries out is refused by all of them.
+        # All boards refuse a length that no fabric accepts.
         assert step(boards, (0, 0))
         assert boards.output_values("error") == [RunError.LENGTH] * 2
 
@@ -109,13 +109,13 @@ def test_a_board_that_waits_takes_no_other_start(pair):
         assert not step(boards, (3, 4), waits=(3, 10**6), edges=500)
         assert not step(boards, (4, 4), waits=(3, 10**6), edges=500)
         assert boards.output_values("error") == [RunError.BUSY, 0]
-        # What was chosen first is told to the other.
+        # The other board compares with the choices of the first start.
         assert step(boards, (4, 4), waits=(10**6, 3)) is False
         assert boards.output_values("error") == [RunError.UNEQUAL_CHOICES] * 2
 
 
 def test_boards_far_away_hear_who_was_told_something_else():
-    """The board between says what the first has found, and not only what lies behind it."""
+    """All boards of a ring report unequal choices, also those beyond the neighbours."""
     system = board_system((4,), "4", 14, max_flits=4)
     with CompiledBoards(system, seed=1, link_errors=0.0) as boards:
         assert step(boards, (3, 4, 4, 4))
@@ -148,7 +148,7 @@ def test_a_cable_that_falls_silent_ends_the_run(pair, cut):
 
 
 def test_a_cable_that_falls_silent_while_a_board_waits_ends_its_run(pair):
-    """Though something came by it since then."""
+    """A silent cable ends the run of a waiting board, even if messages arrived since its start."""
     with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
         assert not step(boards, (4, 4), waits=(3, 10**6), edges=2_000)
         assert boards.output_values("busy") == [1, 0]
@@ -161,7 +161,7 @@ def test_a_cable_that_falls_silent_while_a_board_waits_ends_its_run(pair):
 
 @pytest.mark.parametrize("cut", few(1, [3, 0, 1, 2]))
 def test_no_board_reports_success_where_another_fails(pair, cut):
-    """Whenever a cable falls silent: before the start, in a run, after it."""
+    """All boards agree on success, whenever a cable falls silent."""
     run, seen = pair.fabric.program.cycles(4), set()
     with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
         cable = boards.cables[cut]
@@ -174,13 +174,13 @@ def test_no_board_reports_success_where_another_fails(pair, cut):
             if not over:
                 assert not step(boards, (4, 4), waits=(10**6,) * 2)
             assert boards.output_values("busy") == [0, 0]
-            # What passes the verdict on may fall silent in just that moment.
+            # The cable that carries the verdict may fall silent at that moment.
             late = [[0, RunError.LINK]] if cut == 3 else []
             assert boards.output_values("error") in ([0, 0], [RunError.LINK] * 2, *late)
             for cycles, error in zip(
                 boards.output_values("cycles"), boards.output_values("error"), strict=True
             ):
-                # A board that has not begun by then counts nothing.
+                # A board whose run has not begun by then has a count of 0.
                 allowed = {0: (1,), RunError.LINK: (1, 2)}[error]
                 assert cycles in {pair.link_plan.total_cycles(run, k) for k in allowed} | (
                     {0} if error else set()
@@ -190,7 +190,7 @@ def test_no_board_reports_success_where_another_fails(pair, cut):
 
 
 def test_cables_that_are_swapped_are_named(pair):
-    """And no more once they are swapped again."""
+    """Swapped cables give a link error that names them, until they are swapped back."""
     with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
         first, second = boards.cables[0], boards.cables[1]
         for error, failed in ((RunError.LINK, 0b11), (0, 0)):
@@ -198,7 +198,7 @@ def test_cables_that_are_swapped_are_named(pair):
                 here, there = getattr(first, name), getattr(second, name)
                 setattr(first, name, there)
                 setattr(second, name, here)
-            # Messages come by all cables, as they are now.
+            # Messages pass all cables in their new places.
             assert not step(boards, (4, 4), waits=(10**6,) * 2, edges=500)
             assert step(boards, (4, 4))
             assert boards.output_values("error") == [error] * 2
@@ -206,13 +206,13 @@ def test_cables_that_are_swapped_are_named(pair):
 
 
 def packet(frame, words):
-    """Words of a packet, with what each of them is, and its sum behind."""
+    """The words of a packet with their types, and its CRC."""
     total = (zlib.crc32(bytes(words)) ^ INITIAL_CRC).to_bytes(4, "little")
     return [*((frame, word) for word in words), *((WordType.CHECK, word) for word in total)]
 
 
 def heard_of(plan, *packets):
-    """How often a receiver takes what comes for a message of its peer, and for one of another."""
+    """Count how often a receiver accepts messages of its peer, and messages of another board."""
     receiver, words = Receiver(plan, plan.latencies[0]), [each for one in packets for each in one]
     heard, strange = [], []
 
@@ -232,7 +232,7 @@ def heard_of(plan, *packets):
 
 
 def test_only_whole_messages_are_heard(pair):
-    """Not those of boards whose messages are longer or shorter, and not what a run has sent."""
+    """Only whole messages of the right length are heard, and no words of a run."""
     plan = pair.link_plan
     words = [*range(16, 16 + plan.message_words)]
     of_peer, of_another = [0, *words[1:]], [255, *words[1:]]

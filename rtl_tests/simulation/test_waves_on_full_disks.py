@@ -1,4 +1,4 @@
-"""Waves that cannot be written whole are one clear error, and no cut file has their name."""
+"""Waves that cannot be written completely are one clear error, and leave no cut file."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ resource = pytest.importorskip("resource")
 
 @contextlib.contextmanager
 def files_of_at_most(size):
-    """Let the system refuse larger files."""
+    """Limit the size of files that the process can write."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -29,7 +29,7 @@ def files_of_at_most(size):
 
 @pytest.mark.parametrize(("engine", "options"), ENGINES)
 def test_file_that_grows_too_large(engine, options, tmp_path):
-    """Whether it is full in the first lines, or later."""
+    """A full disk is one error, whether it is full in the first lines or later."""
     fabric, wave = fabric_of("3x3", "allgather"), tmp_path / "fabric.vcd"
     made, messages = engine(fabric, wave=wave, **options), random_messages(fabric, 1)
     made.run(messages)
@@ -55,7 +55,7 @@ def test_view_that_cannot_be_written(tmp_path):
 
 
 def test_waves_to_a_fifo(tmp_path):
-    """They flow, and it stays what it is."""
+    """Waves can be written to a FIFO, which stays a FIFO."""
     wave, read = tmp_path / "fabric.vcd", []
     os.mkfifo(wave)
     reader = threading.Thread(target=lambda: read.append(wave.read_text()))

@@ -1,4 +1,4 @@
-"""Words that bypass the host port: put where it puts them, taken from where it finds them."""
+"""Words that bypass the host port lie in memory where the port would put and find them."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from torusfabric.toolchain import cxx
 
 needs_compiler = pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 
-#: Selections, and how they are compiled: each form of address map, ragged messages, chunks, groups,
+#: Selections and compiler options: each form of address map, ragged messages, chunks, groups,
 #: any root, several modes, memories of a single word, copies, and words that are cut in two.
 CASES = [
     ("4x4", "allgather:matching", {"flits": 1}, 8),
@@ -26,7 +26,7 @@ CASES = [
     ("3", "allgather", {"flits": 2}, 1021),
 ]
 
-#: What takes longer.
+#: Cases that take longer.
 MORE = [
     ("2x3", "allgather,alltoall,allreduce,scatter", {"max_flits": 4, "root": "any"}, 16),
     ("4x5", "allgather:hamiltonian", {"flits": 3}, 33),
@@ -48,7 +48,7 @@ def jobs_of(fabric):
 
 
 def check_both_ways(case, engine, monkeypatch, **settings):
-    """The same words and cycles, through the port and not."""
+    """Check that runs through the port and around it have the same words and cycles."""
     topology, collectives, compiled, width = case
     fabric = build_fabric(topology, collectives, width=width, **compiled)
     jobs = jobs_of(fabric)
@@ -58,7 +58,7 @@ def check_both_ways(case, engine, monkeypatch, **settings):
     monkeypatch.setattr(words, "PORT_SAMPLE_WORDS", 5)
     direct = simulate(fabric, jobs=jobs, engine=engine(fabric, **settings))
     assert direct.passed, direct.first_wrong
-    # Words that are cut in two cannot be reached.
+    # Words that are cut in two are not reachable in memory.
     assert direct.direct_words > direct.port_words or fabric.width == 1021
     assert every.port_words >= direct.direct_words
     assert every.jobs == direct.jobs
@@ -70,7 +70,7 @@ def check_both_ways(case, engine, monkeypatch, **settings):
     ids=lambda case: f"{case[0]}-{case[1]}",
 )
 def test_memories_are_what_the_port_shows(case, monkeypatch):
-    """Nearly all words in the memories of Amaranth's simulator."""
+    """Words in the memories of Amaranth's simulator are those that the port shows."""
     check_both_ways(case, AmaranthEngine, monkeypatch)
 
 
@@ -85,13 +85,13 @@ def test_memories_are_what_the_port_shows(case, monkeypatch):
     ids=lambda case: f"{case[0]}-{case[1]}",
 )
 def test_compiled_memories_are_what_the_port_shows(case, monkeypatch):
-    """Nearly all words in the memories of the compiled engine."""
+    """Words in the memories of the compiled engine are those that the port shows."""
     check_both_ways(case, CompiledEngine, monkeypatch)
 
 
 @pytest.mark.parametrize("place", ["send_base", "recv_base"])
 def test_wrong_address_at_the_port_is_found(place, monkeypatch):
-    """A sample through the port is enough to see that it is not where the words are."""
+    """A sample of words through the port reveals a wrong address."""
     monkeypatch.setattr(words, "PORT_SAMPLE_WORDS", 50)
     fabric = tf.Fabric(tf.compile(tf.plan("3x3", "alltoall"), flits=2), width=16)
     monkeypatch.setattr(fabric.layouts[0], place, getattr(fabric.layout, place) ^ 1)
@@ -101,7 +101,7 @@ def test_wrong_address_at_the_port_is_found(place, monkeypatch):
 
 
 def test_wrong_place_in_memory_is_found(monkeypatch):
-    """Words that are taken from the wrong place are wrong."""
+    """Words that are taken from a wrong address in memory are wrong."""
     monkeypatch.setattr(words, "PORT_SAMPLE_WORDS", 5)
     addresses = words.word_addresses
 
@@ -115,7 +115,7 @@ def test_wrong_place_in_memory_is_found(monkeypatch):
 
 
 def test_corners_and_a_sample_go_through_the_port():
-    """1,000 words at random, the first and the last of the first node and of the last."""
+    """The port reads a random sample, and the first and last words of two corner nodes."""
     fabric = tf.Fabric(tf.compile(tf.plan("6x6", "allgather"), flits=2), width=8)
     run = RunWords(fabric, np.zeros((36, 2), np.uint64), tf.Job())
     found = next(run.read_accesses(cells=object()))

@@ -1,4 +1,4 @@
-"""What tests of sweeps share."""
+"""A fixture for all tests of sweeps."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The comparison of algorithms, and the inventory behind it."""
+"""The command `compare`: cycles, hardware and misfits of algorithms."""
 
 import json
 
@@ -12,14 +12,14 @@ from torusfabric.rtl.inventory import take_inventory
 
 
 def compared(capsys, *words):
-    """What the command says, as JSON: entries by algorithm, and the rest."""
+    """Return the JSON of `compare`: entries by algorithm, and the whole result."""
     assert main(["compare", *words, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     return {entry["algorithm"]: entry for entry in result["algorithms"]}, result
 
 
 def test_allgather_on_8x8(capsys):
-    """The figures everybody asks for: 16 steps at the bound, 26 for whole messages on cycles."""
+    """On 8x8, matching takes 16 steps, which is the bound, and one-packet takes 26."""
     entries, result = compared(capsys, "8x8", "allgather")
     assert (entries["matching"]["rounds"], entries["matching"]["bound"]) == (16, 16)
     assert entries["bufferless"]["rounds"] == 16
@@ -31,14 +31,16 @@ def test_allgather_on_8x8(capsys):
 
 
 def test_same_message_for_all(capsys):
-    """The cycles are for the same flits, though chunks have one more where it takes two of them."""
+    """Cycles are those of the same message, padded where its chunks do not divide it."""
     entries, _ = compared(capsys, "4x4", "allgather", "--flits", "3")
     assert entries["matching"]["cycles"] == 4 * 3 + 5
     assert entries["hamiltonian"]["cycles"] == 8 * 2 + 5
 
 
 def test_lengths(capsys, tmp_path):
-    """Over a range: its ends and the powers of two between them, none below the limit."""
+    """A range of lengths is compared at its ends and at the powers of two between, and no cycles
+    are below the limit.
+    """
     words = (
         "compare",
         "3x3",
@@ -74,7 +76,7 @@ def test_ranges_that_are_none(capsys, words, line):
 
 
 def test_sums(capsys):
-    """A reduction is compared as it is planned, or with the latency that is quickest."""
+    """Reductions are compared with the operator latency of the plan, or with the quickest."""
     best, _ = compared(capsys, "8x8", "reduce-scatter", "--flits", "1", "--latency", "auto")
     first, _ = compared(capsys, "8x8", "reduce-scatter", "--flits", "1")
     assert first["matching"]["rounds"] == 16 == first["matching"]["bound"]
@@ -84,7 +86,7 @@ def test_sums(capsys):
 
 
 def test_groups(capsys):
-    """In groups those are compared that serve one group, with the figures they have there."""
+    """In groups, `compare` lists the algorithms for one group, with the figures of one group."""
     entries, result = compared(capsys, "3x4", "allgather@1", "--flits", "2")
     alone, _ = compared(capsys, "4", "allgather", "--flits", "2")
     assert result["collective"] == "allgather@1"
@@ -95,18 +97,18 @@ def test_groups(capsys):
 
 
 def test_target(capsys):
-    """With a target, tables and flip-flops of the whole fabric, and tables of a router."""
+    """With a target, entries have LUTs and flip-flops of the fabric, and LUTs of a router."""
     entries, _ = compared(
         capsys, "2", "allreduce:matching", "--target", "ice40-hx8k", "--width", "4"
     )
     for entry in entries.values():
-        assert 0 <= entry["router_luts"] < entry["luts"]  # wires take none
+        assert 0 <= entry["router_luts"] < entry["luts"]  # a router of wires has no LUTs
         assert entry["node_luts"] == round(entry["luts"] / 2)
         assert entry["ffs"] > 0
 
 
 def test_one_algorithm(capsys):
-    """An algorithm that is named with the collective is looked at alone, at any length."""
+    """An algorithm that is named with the collective is the only entry, at any length."""
     entries, result = compared(capsys, "3x3", "allgather:matching", "--max-flits", "3")
     assert list(entries) == ["matching"]
     assert result["misfits"] == {}
@@ -115,7 +117,7 @@ def test_one_algorithm(capsys):
 
 
 def test_several_collectives(capsys, tmp_path):
-    """A fabric by the best of each, and what another algorithm for one of them changes."""
+    """Engines are compared: the best algorithms, and each change of one algorithm."""
     words = ("3", "allgather,broadcast:max-flow", "--root", "2", "--max-flits", "4")
     plot = tmp_path / "bars.svg"
     assert main(["compare", *words, "--width", "8", "--plot", str(plot), "--json"]) == 0
@@ -138,7 +140,7 @@ def test_several_collectives(capsys, tmp_path):
 
 
 def test_table(capsys):
-    """People get one row an algorithm, and the reasons of the others."""
+    """The text has a row for each algorithm, and the reason against each other one."""
     assert main(["compare", "3x5", "broadcast"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].startswith("3x5 broadcast: 32 bits a flit, ")
@@ -168,7 +170,7 @@ def test_bad_input(capsys, words, message):
 
 
 def test_schedules_from_elsewhere(capsys, tmp_path):
-    """MSCCL XML and schedule files beside our own plans, in figures and as bars."""
+    """MSCCL and schedule files are compared with built-in plans, as JSON and as bars."""
     files = [tmp_path / "doubling.xml", tmp_path / "ours.json"]
     files[0].write_text(recursive_doubling_allgather(4))
     assert main(["plan", "2x2", "allgather", "-o", str(files[1]), "--quiet"]) == 0
@@ -187,7 +189,7 @@ def test_schedules_from_elsewhere(capsys, tmp_path):
 
 
 def test_what_faults_cost(capsys):
-    """Without, with each, and with all; the root is the same node, whatever its number."""
+    """Faults are compared: none, each one, and all, for the same root node."""
     words = ["compare", "3x3!0:+0,4", "broadcast", "--root", "5", "--flits", "6", "--json"]
     assert main(words) == 0
     found = json.loads(capsys.readouterr().out)["faults"]

@@ -1,4 +1,4 @@
-"""The file of results: nothing in it is lost, and nothing done twice."""
+"""The results file of a sweep: no row is lost, and no point is computed twice."""
 
 import pytest
 from sweeps import plan_step
@@ -26,7 +26,7 @@ ROW = '{"key": "0", "status": "done"}'
 
 @pytest.mark.parametrize("end", ["\n{", '\n{"key": "1", "st', "\n", ""])
 def test_the_next_row_follows_the_last_whole_one(tmp_path, end):
-    """Half a line goes; an editor may have removed the end of the last line."""
+    """The next row follows the last complete one, after half a row and after a missing line end."""
     path = tmp_path / "r.jsonl"
     path.write_text(ROW + end)
     with Results(path) as results:
@@ -36,7 +36,7 @@ def test_the_next_row_follows_the_last_whole_one(tmp_path, end):
 
 
 def test_results_are_not_compressed(tmp_path):
-    """Rows are added to the file, which is what its name says."""
+    """A compressed results file is refused, because rows are appended."""
     with pytest.raises(
         InputError,
         match=r"^Results cannot be compressed; name the file r\.jsonl in place of \S+\.gz$",
@@ -46,7 +46,7 @@ def test_results_are_not_compressed(tmp_path):
 
 
 def test_half_a_row_alone_goes(tmp_path):
-    """What is certainly the beginning of a row is all that a sweep removes without a row before."""
+    """A file with only the beginning of a row is emptied."""
     path = tmp_path / "r.jsonl"
     path.write_text('{"key": "0123456789abcdef", "step": "pl')
     with Results(path) as results:
@@ -74,7 +74,7 @@ def test_half_a_row_alone_goes(tmp_path):
     ],
 )
 def test_other_files_are_left_alone(tmp_path, text):
-    """A line that is no row is named by its number."""
+    """A file of another kind stays, and its first foreign line is named by number."""
     path = tmp_path / "notes.txt"
     path.write_text(text)
     line = 1 + text.startswith(ROW)
@@ -134,7 +134,7 @@ def _stop_after(path, rows):
 
 
 def test_no_file_is_left_where_nothing_could_begin(tmp_path):
-    """What was there before stays, and so does what has a row."""
+    """A new results file without rows is removed after an error; other files stay."""
     new, empty, begun = (tmp_path / name for name in ("new", "empty", "begun"))
     empty.touch()
     for path, rows in ((new, []), (empty, []), (begun, [{"key": "0", "status": "done"}])):

@@ -1,4 +1,4 @@
-"""Sweeps: the grid, and the command."""
+"""Sweeps: the grid of points, and the command."""
 
 import json
 import re
@@ -57,7 +57,9 @@ def test_each_step_is_done_once_for_what_matters_to_it(write):
 
 
 def test_cycles_take_the_place_of_simulations(write):
-    """In a sample are the first of each collective and algorithm, and some that are drawn."""
+    """Cycles replace simulations. A sample simulates the first point of each collective and
+    algorithm, and some random ones.
+    """
     grid = read_sweep(
         write(
             """
@@ -83,7 +85,7 @@ def test_cycles_take_the_place_of_simulations(write):
 
 
 def test_several_collectives_and_lengths_of_any_run(write):
-    """They are one fabric, whose algorithms the list does not choose; an algorithm may be named."""
+    """Several collectives in one entry are one engine, with the named or the best algorithms."""
     text = """
         steps = ["plan", "simulate"]
         topologies = ["3"]
@@ -124,7 +126,7 @@ def test_several_collectives_and_lengths_of_any_run(write):
 
 
 def test_several_files(write, tmp_path):
-    """They are one fabric; a point is known by the content of all."""
+    """Several plan files in one entry are one engine, with the contents of all in its key."""
     files = [str(tmp_path / name) for name in ("a.json", "b.json")]
     for file, kind in zip(files, ("allgather", "broadcast"), strict=True):
         tf.plan("2x3", kind).save(file)
@@ -146,7 +148,7 @@ def test_defaults_are_left_to_the_planner(write):
 
 
 def test_faults_are_drawn_with_each_seed(write):
-    """The same for the same seed; so many links of each topology, none of which cuts nodes off."""
+    """Random faults depend on the seed, have the wanted number, and cut off no node."""
     text = 'topologies = ["3x4", "mesh:2x4!0:+1"]\ncollectives = ["allgather"]\nseeds = 4\n'
     found = grid_points(read_sweep(write(f"{text}faults = [1, 2]\n")))
     assert found == grid_points(read_sweep(write(f"{text}faults = [1, 2]\n")))
@@ -244,7 +246,7 @@ def test_command(write, capsys):
 
 
 def test_help_lists_what_a_sweep_may_hold(write, capsys):
-    """The example in the help is a sweep, with every key that there is."""
+    """The example in the help is a valid sweep that has every key except `plans`."""
     with pytest.raises(SystemExit) as end:
         main(["sweep", "--help"])
     assert end.value.code == 0
@@ -256,7 +258,7 @@ def test_help_lists_what_a_sweep_may_hold(write, capsys):
 
 
 def test_schedule_files_in_place_of_topologies(write, tmp_path, capsys):
-    """A sweep over schedule files does a file again once its content is another."""
+    """A sweep over a schedule file computes new rows once the content of the file changes."""
     plan, rows = tmp_path / "plan.json", tmp_path / "rows.jsonl"
     path = write('steps = ["plan", "simulate"]\nwidths = [8]\n')
 

@@ -19,13 +19,13 @@ def test_work_plans():
     row = compute_row(plan_step(algorithm="hamiltonian"))
     assert row["status"] == "done"
     assert row["key"] == point_key(plan_step(algorithm="hamiltonian"))
-    # 15 messages, each in two chunks, arrive by 4 ports in the fewest steps.
+    # 15 messages of two chunks each arrive by 4 ports in 8 steps, which is the bound.
     assert row["result"]["rounds"] == row["result"]["bound"] == 8
     assert json.loads(json.dumps(row)) == row
 
 
 def test_work_in_groups(write):
-    """A collective in groups is a name as any other."""
+    """A collective in groups is planned and simulated by its name."""
     grid = """
     steps = ["plan", "simulate"]
     topologies = ["2x3"]
@@ -47,7 +47,9 @@ def test_work_simulates():
 
 
 def test_cycles_are_those_of_a_simulation():
-    """Of a run, and of the runs of a fabric that leaves a choice."""
+    """The step `cycles` reports the cycles of a simulation, for one run and for the runs of a
+    fabric with choices.
+    """
     for others in ({}, {"max_flits": 4}):
         point = plan_step("3x3", algorithm="best", width=8, **others)
         said, counted = (
@@ -59,7 +61,7 @@ def test_cycles_are_those_of_a_simulation():
 
 
 def test_what_rows_share_is_done_once(monkeypatch):
-    """One plan of each algorithm for all lengths and widths; widths are looked at in each row."""
+    """An algorithm is planned once for all lengths and widths; a wrong width is a misfit."""
     found = []
 
     def counted(selection):
@@ -81,7 +83,7 @@ def test_what_rows_share_is_done_once(monkeypatch):
 
 
 def test_the_best_is_that_for_the_length():
-    """As commands take it: by the flits of a message, or of any length in several forms."""
+    """The best algorithm is that for the length, or several forms for any length."""
     step = plan_step("3", collective="allreduce", algorithm="best", width=8)
     point = step | {"step": "simulate"}
     chosen = [tf.plan("3", "allreduce", flits=flits).algorithm for flits in (1, 18)]
@@ -114,7 +116,7 @@ def _plan_point(write, path):
 
 
 def test_plan_that_was_replaced_gives_no_row(write, tmp_path):
-    """A row is of the content that its digest says, wherever it is made."""
+    """A replaced plan file is a failure; a worker with the original content computes its row."""
     path = tmp_path / "plan.json"
     tf.plan("3", "allgather").save(path)
     point, before = _plan_point(write, path), path.read_bytes()
@@ -130,7 +132,9 @@ def test_plan_that_was_replaced_gives_no_row(write, tmp_path):
 
 
 def test_only_what_follows_from_the_point_is_a_misfit(monkeypatch, write, tmp_path):
-    """Too little memory and broken settings are tried again; what is no schedule stays that."""
+    """Too little memory and wrong settings are failures, which are tried again. A file that is no
+    schedule is a misfit.
+    """
     point = plan_step("3x7", algorithm="best", width=8) | {"step": "simulate"}
     with monkeypatch.context() as patch:
         patch.setattr("torusfabric.planning.limits.available_memory", lambda: 0)
@@ -172,14 +176,14 @@ def test_only_what_follows_from_the_point_is_a_misfit(monkeypatch, write, tmp_pa
     ],
 )
 def test_values_that_no_sweep_has(write, line):
-    """Each is one line, of a length that can be read."""
+    """A wrong value is refused with one short line."""
     with pytest.raises(InputError, match=r"^Key \w+ of a sweep must ") as caught:
         read_sweep(write(f'topologies = ["3"]\ncollectives = ["allgather"]\n{line}'))
     assert len(str(caught.value)) < 200
 
 
 def test_too_many_processes(write, capsys):
-    """It is refused before the file of results is made."""
+    """Too many processes are refused before a results file is made."""
     path = write('topologies = ["3"]\ncollectives = ["allgather"]')
     assert main(["sweep", str(path), "--jobs", "2147483648"]) == 1
     assert capsys.readouterr().err.endswith(

@@ -1,4 +1,4 @@
-"""The workers of a sweep: cores and clusters, some of which are lost."""
+"""Workers of a sweep on cores and on clusters, some of which are lost."""
 
 import os
 import signal
@@ -72,7 +72,7 @@ def test_lost_process_is_replaced():
 
 @pytest.mark.parametrize("turn", few(2, [1, 2, 3], tuples=True))
 def test_no_point_is_lost_with_a_process_that_dies_between_two(monkeypatch, turn):
-    """The pool finds out that it has lost one when it is given the next point."""
+    """No point is lost if the pool breaks when it is given the next point."""
     turns = []
 
     class Pool(ProcessPoolExecutor):
@@ -120,7 +120,7 @@ def _command(pid):
 
 @pytest.mark.parametrize("address", ["nonsense://here", "here", "here:there", ""])
 def test_no_scheduler(address, monkeypatch):
-    """What is no address is refused before there is a client, which would not end for long."""
+    """An invalid scheduler address is refused before a client is made, which would wait long."""
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(distributed, "Client", None)
     with pytest.raises(InputError, match=r"^No Dask scheduler answers at "):
@@ -146,7 +146,7 @@ def test_cluster_loses_a_worker(write):
 
 
 def test_workers_import_nothing_from_the_current_folder(tmp_path):
-    """Files there may have the name of any module, and anyone may have written them."""
+    """Workers import no module from the current folder, where anyone may have written files."""
     here = tmp_path / "here"
     here.mkdir()
     (here / "grid.toml").write_text('topologies = ["3"]\ncollectives = ["broadcast"]')
@@ -169,7 +169,7 @@ def test_workers_import_nothing_from_the_current_folder(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_worker_that_is_ended_leaves_no_work_folder(tmp_path):
-    """It has no time to leave them, since whatever runs in them is ended too."""
+    """A worker that is ended by a signal removes its work folder."""
     code = (
         "import os, signal, time\n"
         "from torusfabric.sweep.cores import _begin_worker\n"

@@ -1,4 +1,4 @@
-"""Commands do not wait for Amaranth's check of its own schemas."""
+"""Commands postpone Amaranth's check of its own schemas."""
 
 import subprocess
 import sys
@@ -25,6 +25,6 @@ except wiring.InvalidMetadata:
 
 
 def test_metadata_are_checked_all_the_same():
-    """The library is there as soon as anything is compared with a schema."""
+    """The schema library is imported when metadata are checked, and refuses wrong metadata."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("refused\n", "")

@@ -1,4 +1,4 @@
-"""The cache: what is put is got back, whole or not at all, and nothing ever fails because of it."""
+"""The cache: a value comes back complete or not at all, and faults of the cache are no errors."""
 
 import multiprocessing
 import os
@@ -35,7 +35,7 @@ def test_variable_names_the_folder(monkeypatch, tmp_path):
     assert Cache(tmp_path).folder == tmp_path
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TORUSFABRIC_CACHE", "here")
-    assert default_folder() == tmp_path / "here"  # wherever tools run
+    assert default_folder() == tmp_path / "here"  # also if tools run in another folder
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the rules of Linux")
@@ -63,7 +63,7 @@ def test_value_comes_back(tmp_path):
 
 
 def test_files_come_back(tmp_path):
-    """Files are there together or not at all, and keep their modes."""
+    """Files of an entry are restored together or not at all, with their modes."""
     cache, out = Cache(tmp_path / "cache"), tmp_path / "out"
     program, text = tmp_path / "program", tmp_path / "text"
     out.mkdir()
@@ -89,7 +89,7 @@ def test_files_come_back(tmp_path):
      lambda old: old[:-8] + bytes([old[-8] ^ 1]) + old[-7:]],
 )  # fmt: skip
 def test_damaged_cache_begins_anew(filled, change):
-    """Neither a database nor a file that has changed is an error, and what follows is kept."""
+    """A damaged cache gives no wrong value and no error, and keeps later values."""
     cache, keys = filled
     whole = {key: cache.get(key) for key in keys}
     damage(cache, change)
@@ -101,7 +101,7 @@ def test_damaged_cache_begins_anew(filled, change):
 
 
 class Gone:
-    """A class that another version does not have."""
+    """A class that another version lacks."""
 
 
 def test_value_of_another_version_is_a_miss(tmp_path, monkeypatch):
@@ -133,7 +133,7 @@ def test_folder_that_cannot_be_written_does_no_harm(filled):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no limits of files")
 def test_full_disk_does_no_harm(tmp_path):
-    """An entry for which there is no room is not kept."""
+    """An entry that does not fit on the disk is not kept."""
     import resource
 
     def fill(folder):
@@ -169,7 +169,7 @@ def _count_up(folder, times):
 
 
 def _at_once(function, *arguments):
-    """Run a function in three processes, each of which must succeed."""
+    """Run a function in several processes, each of which must succeed."""
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=function, args=each) for each in arguments]
     for worker in workers:
@@ -192,7 +192,9 @@ def test_lock_lets_one_in_at_a_time(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs owners of files")
 def test_what_others_may_write_is_not_used(filled):
-    """Entries are run when they are loaded: only their owner can enter their folder."""
+    """The folder of entries admits its owner only, because loading an entry runs code. A folder of
+    another owner is not used.
+    """
     cache, keys = filled
     entries = cache.folder / "entries"
     assert entries.stat().st_mode & 0o777 == 0o700
@@ -229,7 +231,7 @@ def test_usage(filled, tmp_path):
 
 
 def test_what_was_used_last_stays(filled, monkeypatch):
-    """Beyond the limit the entries go that were not used for longest."""
+    """Entries that were not used for longest are removed beyond the size limit."""
     cache, keys = filled
     for key in (keys[3], keys[1]):
         time.sleep(0.01)
@@ -266,6 +268,6 @@ def test_clear_leaves_files_of_others(filled):
     assert cache.usage() == (0, 0)
     assert sorted(path for path in cache.folder.rglob("*") if path.is_file()) == sorted(mine)
     assert other.get(keys[0]) is None
-    for _ in range(2):  # the first one finds out that the database has gone
+    for _ in range(2):  # the first attempt notices that the database is gone
         other.put(keys[0], 1)
     assert cache.get(keys[0]) == 1

@@ -1,4 +1,4 @@
-"""Building with a C++ compiler, with a small script in its place."""
+"""Building with a C++ compiler, with a script in its place."""
 
 import os
 import stat
@@ -15,7 +15,7 @@ from torusfabric.toolchain import cxx
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the compiler is a script")
 
-#: Puts what it is given into one file, and counts how often it is called.
+#: A compiler that joins its sources into one file, and counts its calls.
 COMPILER = """\
 import os, sys, time
 words = sys.argv[1:]
@@ -53,7 +53,7 @@ def build(**sources):
 
 
 def test_program_is_built_once(calls):
-    """Each source is compiled and all are linked; what was built is kept, and can be run."""
+    """Each source is compiled once and linked. The executable program is kept for later builds."""
     first = build(a="one", b="two")
     assert first.read_text() == "one+two"
     assert first.stat().st_mode & stat.S_IXUSR
@@ -63,7 +63,7 @@ def test_program_is_built_once(calls):
 
 
 def test_two_at_once_build_once(calls):
-    """Who comes second waits for the first, and takes what that has built."""
+    """Simultaneous builds of the same sources compile once and share the program."""
     found = []
     threads = [threading.Thread(target=lambda: found.append(build(a="one"))) for _ in range(3)]
     for thread in threads:
@@ -75,7 +75,7 @@ def test_two_at_once_build_once(calls):
 
 
 def test_program_outlives_a_missing_cache(calls, monkeypatch, tmp_path):
-    """Where nothing can be kept, the program is there all the same."""
+    """The program is available even if the cache cannot keep it."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "file" / "cache"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -83,7 +83,7 @@ def test_program_outlives_a_missing_cache(calls, monkeypatch, tmp_path):
 
 
 def test_nothing_is_left_without_a_cache(calls, tmp_path):
-    """What is not kept goes when the process ends."""
+    """A program that is not kept is removed when the process ends."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     code = (
@@ -97,7 +97,7 @@ def test_nothing_is_left_without_a_cache(calls, tmp_path):
 
 
 def test_failure_quotes_the_compiler(calls):
-    """The line of the error is in the message, and nothing is kept."""
+    """The error of the compiler is in the message, and no failed build is kept."""
     with pytest.raises(
         WorkFailed, match=r"^C\+\+ compiler failed on the texts: a\.cc:1: error: a mistake$"
     ):
@@ -107,7 +107,7 @@ def test_failure_quotes_the_compiler(calls):
 
 
 def test_compiler_of_a_package(monkeypatch, tmp_path):
-    """Zig's is run where its package is; files of the current folder are not, whatever named."""
+    """Zig's compiler runs from its package, and modules of the current folder are not run."""
     package, here = tmp_path / "site" / "ziglang", tmp_path / "here"
     package.mkdir(parents=True)
     here.mkdir()
@@ -132,12 +132,12 @@ def test_compiler_of_a_package(monkeypatch, tmp_path):
 
 
 def test_any_bytes_in_a_source(calls):
-    """A source may name a file whose name is no UTF-8."""
+    """A source may contain bytes that are no UTF-8."""
     assert build(a=os.fsdecode(b"\xff")).read_bytes() == b"\xff"
 
 
 def test_compiler_with_words_before_its_arguments(calls, monkeypatch):
-    """`CXX` may be a command of several words, such as that of a cache of compilations."""
+    """`CXX` may be a command of several words, or a path with a space."""
     path = os.environ["CXX"]
     wrapper = calls.parent / "wrap per"
     wrapper.write_text('#!/bin/sh\nexec "$@"\n')
@@ -155,7 +155,7 @@ def test_compiler_with_words_before_its_arguments(calls, monkeypatch):
 
 
 def test_compiler_that_makes_nothing(calls, monkeypatch):
-    """A compiler that succeeds without a result is one line, and nothing is kept."""
+    """A compiler that succeeds without a result is an error of one line, and no result is kept."""
     monkeypatch.setenv("CXX", "true")
     for _ in range(2):
         with pytest.raises(

@@ -1,4 +1,4 @@
-"""Files and folders are replaced as a whole, and worked in by one at a time."""
+"""Files and folders are replaced as a whole, and locked by one process at a time."""
 
 import errno
 import os
@@ -247,7 +247,7 @@ def test_full_folder_for_temporary_files(number, monkeypatch, tmp_path):
 
 
 def test_tools_need_room(monkeypatch, tmp_path):
-    """Before they run, and after: who ran out of room meanwhile may have cut its files off."""
+    """Disk space is checked before and after a tool, which may leave incomplete files."""
     free = [LEAST_FREE_BYTES, LEAST_FREE_BYTES - 1]
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=1, free=free.pop(0)))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
@@ -257,4 +257,4 @@ def test_tools_need_room(monkeypatch, tmp_path):
         tools.run("sh", ["-c", "true"], folder=tmp_path / "work", log="log")
     assert free == []
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=0, free=0))
-    require_disk_space(tmp_path)  # a file system that does not say
+    require_disk_space(tmp_path)  # a file system that does not report its size

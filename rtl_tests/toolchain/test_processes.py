@@ -1,4 +1,4 @@
-"""Child processes end with what started them, whatever ends that."""
+"""Child processes end with their parent, whatever ends the parent."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from torusfabric.toolchain import processes, tools
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts")
 
-#: Seconds for what takes none, on a machine that has more to do.
+#: Seconds to wait for an immediate event on a busy machine.
 PATIENCE = 60
 
 #: A shell that waits for a child of its own, which it names in a file.
@@ -23,7 +23,7 @@ NEST = "sleep 300 & echo $! > child.part; mv child.part child; wait"
 
 
 def wait_for(path):
-    """The number that a file holds as soon as it is there."""
+    """Wait for a file; return the number in it."""
     end = time.monotonic() + PATIENCE
     while not path.exists():
         assert time.monotonic() < end
@@ -32,7 +32,7 @@ def wait_for(path):
 
 
 def is_running(pid):
-    """Whether a process does anything; one that nobody has waited for yet does not."""
+    """True if a process runs and is no zombie."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"
@@ -41,7 +41,7 @@ def is_running(pid):
 
 
 def ends(pid):
-    """Whether a process ends, at once or soon."""
+    """True if a process ends within `PATIENCE` seconds."""
     end = time.monotonic() + PATIENCE
     while is_running(pid):
         if time.monotonic() > end:
@@ -51,13 +51,13 @@ def ends(pid):
 
 
 def test_output_and_status():
-    """What a program prints, and how it ends."""
+    """The exit status and both outputs of a program are returned."""
     done = processes.run(["sh", "-c", "echo out; echo err >&2; cat; exit 3"])
     assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n")
 
 
 def test_looks_while_it_runs(monkeypatch):
-    """A program is looked at from its start to its end, and what it says is not lost."""
+    """`look` is called repeatedly while a program runs, and no output is lost."""
     monkeypatch.setattr(processes, "PERIOD", 0.05)
     looks = []
     script = "echo before; sleep 0.5; echo after"
@@ -70,7 +70,7 @@ def test_looks_while_it_runs(monkeypatch):
     "script", [NEST, "trap '' INT TERM; echo $$ > child; while :; do sleep 0.1; done"]
 )
 def test_look_ends_the_children_too(tmp_path, monkeypatch, script):
-    """What a shell has started does not outlive it, nor does what ignores the interrupt."""
+    """An error in `look` ends the program and its children, even one that ignores signals."""
     monkeypatch.setattr(processes, "GRACE", 0.05)
     monkeypatch.setattr(processes, "PERIOD", 0.05)
     child = tmp_path / "child"
@@ -93,7 +93,7 @@ def test_look_ends_the_children_too(tmp_path, monkeypatch, script):
     ],
 )
 def test_signal_to_the_command_alone(tmp_path, number, status):
-    """Whatever signal ends a command, its tools and their children end, in a line."""
+    """A signal to a command ends its tools and their children, with a message of one line."""
     stub = tmp_path / "yosys"
     stub.write_text(f"#!/bin/sh\ncd {tmp_path}\n{NEST}\n")
     stub.chmod(0o755)
@@ -112,7 +112,7 @@ def test_signal_to_the_command_alone(tmp_path, number, status):
 
 
 def test_signal_while_a_process_starts(monkeypatch):
-    """A signal that comes between a start and its end waits until the process is known."""
+    """A signal during the start of a process is handled once the process is known, and ends it."""
     started = []
 
     class Interrupted(subprocess.Popen):
@@ -129,7 +129,7 @@ def test_signal_while_a_process_starts(monkeypatch):
 
 
 def test_handlers_are_put_back():
-    """Outside, signals mean what they meant before; ignored ones stay ignored."""
+    """Signal handlers are restored at the end; ignored signals stay ignored."""
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)
     try:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -142,7 +142,7 @@ def test_handlers_are_put_back():
 
 
 def test_parallel_keeps_the_order():
-    """Two run at once, and results come in the order of the items."""
+    """Two items run at the same time, and results have the order of the items."""
     meet = threading.Barrier(2)
 
     def square(n):
@@ -155,7 +155,7 @@ def test_parallel_keeps_the_order():
 
 
 def test_failure_ends_what_runs_beside_it(monkeypatch, tmp_path):
-    """The first failure ends the others, and nothing more is started for them."""
+    """The first failure ends the other work, and no further process is started."""
     stub, started = tmp_path / "vvp", tmp_path / "child"
     stub.write_text(f"#!/bin/sh\n{NEST}\n")
     stub.chmod(0o755)
@@ -176,11 +176,11 @@ def test_failure_ends_what_runs_beside_it(monkeypatch, tmp_path):
 
 
 def test_interrupt_while_a_command_is_loaded(monkeypatch, capsys):
-    """Before there is a command to end, an interrupt is a line, too."""
+    """An interrupt while the commands are loaded gives one line and status 130."""
     begun = []
 
     class Interrupting:
-        """Finds the module of the commands, and is interrupted."""
+        """An import finder that interrupts the import of `torusfabric.cli`."""
 
         def find_spec(self, name, path=None, target=None):
             if name == "torusfabric.cli":
@@ -209,7 +209,7 @@ def test_what_runs_beside_ends_with_the_body():
     assert time.monotonic() - began < 30
 
 
-#: A command in the middle of a computation that neither looks for signals nor ends soon.
+#: A command within a long computation that does not check for signals.
 ABSORBED = """
 import hashlib, threading
 from torusfabric.toolchain.folders import work_folder
@@ -223,7 +223,7 @@ with interrupt_on_signals(), work_folder():
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_signal_during_a_long_call(tmp_path, number, status):
-    """A signal ends a command whose library does not return; its tools and work folder go."""
+    """A signal ends a command during a long library call, with its tools and its work folder."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     with subprocess.Popen(

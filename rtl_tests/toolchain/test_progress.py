@@ -1,4 +1,4 @@
-"""Work that takes long says so where there is no terminal, as much as was asked for."""
+"""Progress of long work without a terminal, by the level of logging that was asked for."""
 
 import io
 import logging
@@ -15,7 +15,7 @@ from torusfabric.toolchain.notices import LOGGER
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Lines come soon."""
+    """Print progress lines after 0.02 seconds."""
     monkeypatch.setattr(progress, "FIRST", 0.02)
     level = LOGGER.level
     yield
@@ -23,7 +23,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_lines(caplog: pytest.LogCaptureFixture) -> None:
-    """A line now and then, with the share once it is known; and what it took, for who listens."""
+    """Progress lines appear now and then, with the share of the work, and then the duration."""
     caplog.set_level(logging.DEBUG, LOGGER.name)
     with progress.progress_bar("working") as advance:
         while not caplog.messages:
@@ -37,7 +37,7 @@ def test_lines(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_no_lines_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library says nothing unless someone listens."""
+    """The library prints no progress unless a user turns on logging."""
     LOGGER.setLevel(logging.NOTSET)
     monkeypatch.setattr("sys.stderr", stream := io.StringIO())
     with progress.progress_bar("working"):
@@ -54,7 +54,7 @@ def test_commands(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Commands say it on standard error, unless they are told to be quiet."""
+    """Commands print progress to standard error, unless `--quiet` is given."""
     work = facts.schedule_facts
 
     def slowly(*given: object, **options: object) -> dict[str, object]:
@@ -66,10 +66,10 @@ def test_commands(
     error = capsys.readouterr().err
     assert ("torusfabric: checking: " in error) == said
     assert ("planning took" in error) == ("--verbose" in option)
-    assert "of memory" not in error  # a bound that all plans keep is no estimate of one
+    assert "of memory" not in error  # an upper bound of memory is no estimate
 
 
 def test_quiet_or_verbose(capsys: pytest.CaptureFixture[str]) -> None:
-    """Not both."""
+    """`--quiet` and `--verbose` exclude each other."""
     assert main(["plan", "3x3", "allgather", "--quiet", "--verbose"]) == 1
     assert "not allowed with" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Words of others stay words in whatever text of ours they become part of."""
+"""Names from users stay names in every generated file."""
 
 import json
 import subprocess
@@ -15,15 +15,15 @@ from torusfabric.draw.animate import animation_page
 from torusfabric.simulation.engines.amaranth_engine import AmaranthEngine
 from torusfabric.toolchain.quoting import line_comment, shell_command
 
-#: What ends a comment, a word, a cell, a string or an element in one language or another.
+#: Characters that end a comment, word, cell, string or element in some language.
 NASTY = "a\nmodule worse; endmodule\r\u2028 */ `b` $(touch c) '\"|<d>&\x1b\x00@DATA@ \\"
 
-#: The same of a schedule, whose name has printable characters alone.
+#: Such characters that can be printed, for the name of a schedule.
 NASTY_NAME = "a // module worse; endmodule */ `b` $(touch c) '\"|<d>& @DATA@ \\"
 
 
 def named(text: str) -> tf.Schedule:
-    """A schedule by an algorithm of some name."""
+    """A schedule whose algorithm has the given name."""
     return replace(tf.plan("2x2", "allgather"), algorithm=text)
 
 
@@ -60,7 +60,7 @@ def test_name_of_an_algorithm_in_files() -> None:
 
 
 def test_names_in_pages_made_of_system_rdl(tmp_path: Path) -> None:
-    """PeakRDL reads descriptions as Markdown, which would pass on the markup of a name."""
+    """HTML pages that PeakRDL makes from SystemRDL contain no markup from names."""
     pytest.importorskip("peakrdl", reason="no PeakRDL: pip install peakrdl (extra test)")
     fabric = tf.Fabric(tf.compile(named("<img src=x onerror=alert(1)>")), width=8, bus="wishbone")
     (tmp_path / "fabric.rdl").write_text(tf.emit(fabric).files["fabric.rdl"])
@@ -72,7 +72,7 @@ def test_names_in_pages_made_of_system_rdl(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["} [exec false] $nothing {", "\\} ; exit 1", '"; exit; "'])
 def test_name_of_an_algorithm_in_scripts_of_tcl(name: str) -> None:
-    """The name is part of one word, of which Tcl carries nothing out."""
+    """The name is part of one word of the script, from which Tcl runs no command."""
     tkinter = pytest.importorskip("tkinter", reason="no Tcl: install python3-tk")
     fabric = tf.Fabric(tf.compile(named(name)), width=8, bus="axi-lite")
     script = tf.emit(fabric, flow="vivado").files["vivado/package_ip.tcl"]
@@ -97,7 +97,7 @@ def test_characters_that_cannot_be_printed_are_in_no_name(character: str) -> Non
 
 
 def test_names_of_nodes_in_save_files_of_gtkwave(tmp_path: Path) -> None:
-    """A name of two lines would be a line of the file, which GTKWave obeys."""
+    """A node name of two lines adds no line to GTKWave's save file, in which lines are commands."""
     import networkx as nx
 
     ring = nx.cycle_graph(['a\n[dumpfile] "/b"', "b", "c"])

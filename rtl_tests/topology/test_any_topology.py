@@ -1,4 +1,4 @@
-"""Networks that are no Cayley graphs: meshes, graphs of one's own, faults."""
+"""Networks that are no Cayley graphs: meshes, users' graphs, faults."""
 
 import json
 
@@ -17,7 +17,7 @@ def arcs(topology):
 
 
 def check_tables(topology):
-    """What leaves by an out-port comes in by the in-port that is opposite, and by no other."""
+    """Check that each out-port leads to the opposite in-port, and that no other out-port does."""
     node, port = topology.upstream
     assert len(set(zip(node.ravel().tolist(), port.ravel().tolist(), strict=True))) == node.size
     for tail, out in np.argwhere(topology.linked).tolist():
@@ -52,7 +52,7 @@ def test_graphs_have_as_many_ports_as_their_degree(seed):
      "cube:3!0:1", "arrowhead:1!0:N", "circulant:9:1,2!3", "8x4~4!0:+0"],
 )  # fmt: skip
 def test_names_and_entries(name):
-    """Both are read as the same network again."""
+    """Name and JSON entry are read as the same network."""
     topology = parse_topology(name)
     assert topology.name == name
     assert topology_from_json(json.loads(json.dumps(topology.to_json()))) == topology
@@ -60,7 +60,7 @@ def test_names_and_entries(name):
 
 
 def test_mesh():
-    """A grid graph, its nodes row by row."""
+    """A mesh is a grid graph with nodes numbered row by row."""
     grid = nx.convert_node_labels_to_integers(nx.grid_2d_graph(3, 4), ordering="sorted")
     both = sorted([*grid.edges(), *((b, a) for a, b in grid.edges())])
     assert arcs(Mesh([3, 4])) == both
@@ -71,7 +71,7 @@ def test_mesh():
 
 
 def test_faults():
-    """A link is broken both ways, or one way; nodes are renumbered, and keep their names."""
+    """Links are broken both ways or one way; renumbered nodes keep their names."""
     whole = set(arcs(Torus(4, 4)))
     assert whole - set(arcs(Faulty(Torus(4, 4), ["0:+1"]))) == {(0, 1), (1, 0)}
     assert whole - set(arcs(Faulty(Torus(4, 4), ["0:+1:out"]))) == {(0, 1)}
@@ -84,7 +84,7 @@ def test_faults():
 
 
 def test_files(tmp_path):
-    """Node-link JSON as NetworkX writes it, with names of ports if it has any; or an edge list."""
+    """Node-link JSON with or without names of ports, and edge lists, are read as networks."""
     ring = nx.DiGraph()
     for node in range(4):
         ring.add_edge(node, (node + 1) % 4, port="on")

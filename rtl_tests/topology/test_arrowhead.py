@@ -29,7 +29,7 @@ def test_neighbours_of_order_2(node, neighbours):
 
 @pytest.mark.parametrize("order", range(8))
 def test_nodes_links_diameter(order):
-    """4^n nodes, 3 * 4^n links of three directions, and the diameter of equation (7)."""
+    """Order n has 4^n nodes, links in three directions, and the diameter of equation (7)."""
     topology = Arrowhead(order)
     assert topology.nodes == 4**order
     assert topology.neighbours.shape == (4**order, 6)
@@ -43,13 +43,13 @@ def test_nodes_links_diameter(order):
 
 @pytest.mark.parametrize("order", [8, 9])
 def test_large_orders(order):
-    """Distances and diameter agree where the tables are large, too."""
+    """Distances and diameter agree for large tables, too."""
     topology = Arrowhead(order)
     assert topology.distances.max() == topology.diameter == (2 ** (order + 1) - 1) // 3
 
 
 def graph(topology):
-    """The network with parallel links counted."""
+    """The network as a graph with the number of parallel links."""
     network = nx.Graph()
     for node in range(topology.nodes):
         for port in range(3):
@@ -68,14 +68,14 @@ def test_edge_connectivity(order):
 
 
 def test_order_1_has_double_links():
-    """Every neighbour is reached by two ports, which differ in name."""
+    """Every neighbour is reached by two ports with different names."""
     topology = Arrowhead(1)
     assert topology.neighbours[0].tolist() == [1, 2, 3, 1, 2, 3]
     assert sorted(set(nx.get_edge_attributes(graph(topology), "capacity").values())) == [2]
 
 
 def test_order_0_is_one_node_with_loops():
-    """Three loops: six ports that lead to the node itself."""
+    """Order 0 is one node with three loops: six ports that lead to the node itself."""
     topology = Arrowhead(0)
     assert topology.neighbours.tolist() == [[0] * 6]
     assert (topology.diameter, topology.distances.tolist(), topology.node_name(0)) == (0, [0], "0")
@@ -127,7 +127,7 @@ def test_ports():
 
 @pytest.mark.parametrize(("order", "node", "name"), [(3, 27, "123"), (3, 3, "003"), (1, 2, "2")])
 def test_node_name_is_the_label(order, node, name):
-    """A node is called by its n quaternary digits."""
+    """The name of a node is its n quaternary digits."""
     assert Arrowhead(order).node_name(node) == name
 
 
@@ -142,7 +142,7 @@ def test_coordinates():
 
 @pytest.mark.parametrize("order", [0, 1, 5, 8])
 def test_names_and_files(order):
-    """What users write and what files hold give back the same topology."""
+    """Name and JSON entry are read as the same topology."""
     topology = parse_topology(f"arrowhead:{order}")
     assert topology.to_json() == {"kind": "arrowhead", "order": order}
     assert topology_from_json(topology.to_json()) == topology
@@ -152,7 +152,7 @@ def test_names_and_files(order):
 
 @pytest.mark.parametrize("order", [-1, 13, 2.0, "3", True, None])
 def test_order_is_limited(order):
-    """The message says what the limit is and why."""
+    """The message gives the limit of the order and the reason."""
     words = rf"^Order of an arrowhead must be an integer from 0 to 12, .* memory, not {order!r}$"
     with pytest.raises(InputError, match=words):
         topology_from_json({"kind": "arrowhead", "order": order})
@@ -160,13 +160,13 @@ def test_order_is_limited(order):
 
 @pytest.mark.parametrize("text", ["arrowhead", "arrowhead:", "arrowhead:-1", "arrowhead:3x", "a:3"])
 def test_unknown_names(text):
-    """A name that is almost one says what is expected."""
+    """A misspelt name is refused with the list of notations."""
     words = rf"^Topology must be side lengths .*, arrowhead:ORDER, .*, cube:AXES, .*, not '{text}'$"
     with pytest.raises(InputError, match=words):
         parse_topology(text)
 
 
 def test_unknown_entry():
-    """So does an entry of a file."""
+    """An incomplete JSON entry is refused."""
     with pytest.raises(InputError, match=r"^Topology must be .*, not \{'kind': 'arrowhead'\}$"):
         topology_from_json({"kind": "arrowhead"})

@@ -1,4 +1,4 @@
-"""A file of a graph is read as the network that it says, or refused by name."""
+"""Files of graphs are read as the networks that they describe, or refused with the reason."""
 
 import json
 
@@ -182,7 +182,7 @@ def test_ports_of_attributes():
 
 
 def _node_link_data(graph, key="edges"):
-    """A graph as NetworkX of any version writes it."""
+    """Return a graph as any version of NetworkX writes it."""
     data = {"directed": graph.is_directed(), "multigraph": graph.is_multigraph(), "graph": {}}
     nodes = [{"id": node, **rest} for node, rest in graph.nodes(data=True)]
     edges = [{"source": a, "target": b, **rest} for a, b, rest in graph.edges(data=True)]

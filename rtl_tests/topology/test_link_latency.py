@@ -1,4 +1,4 @@
-"""Latencies of links as part of a topology: how they are said, kept and read again."""
+"""Link latencies as part of a topology: notations, files and use by planners."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,9 @@ def test_the_diameter_is_counted_in_cycles():
 
 @pytest.mark.parametrize("kind", ["reduce-scatter", "allreduce"])
 def test_what_is_planned_is_built(kind):
-    """Sums around cycles need links that are alike: for others something else is taken."""
+    """Reduce-scatters and all-reduces on unequal links get an algorithm other than sums around
+    cycles, which needs equal links.
+    """
     schedule = tf.plan("3x4", kind, link_latency="1:3")
     assert schedule.algorithm != "hamiltonian"
     assert tf.compile(schedule, flits=2).cycles() > 0
@@ -88,7 +90,7 @@ def test_what_is_planned_is_built(kind):
 
 
 def test_single_links_are_slow(tmp_path):
-    """Both ways, whatever the others take; in files, and as the planner counts cycles."""
+    """A slow link is slow both ways. Files keep it, and the planner counts its cycles."""
     plan = tf.plan("4x4", "broadcast", link_latency="2,5:+0=7")
     topology = plan.topology
     assert str(topology) == "4x4!5:+0=7"
@@ -115,7 +117,7 @@ def test_trees_and_detours_shun_slow_links():
 
 
 def test_groups_and_boards_have_links_alike_along_axes():
-    """As slow as the slowest: what all groups and blocks do at once takes links that are alike."""
+    """Groups and boards take the slowest latency of each axis, because all act at once."""
     schedule = tf.plan("3x4!0:+1=4,2:+0", "allreduce@1", flits=1)
     assert (schedule.topology.name, schedule.topology.latency_text) == ("3x4!2:+0", "0:1,1:4")
     program = tf.compile(schedule, flits=2)
@@ -126,14 +128,14 @@ def test_groups_and_boards_have_links_alike_along_axes():
 
 
 def test_a_link_that_is_not_there_is_not_slow():
-    """Of a mesh whose links are all quicker than the others would be, also at its edges."""
+    """Absent links at the edge of a mesh do not count as slow."""
     mesh = with_latency(parse_topology("mesh:2x2"), "4,0:+0=2,1:+0=2")
     assert equalize_axis_links(mesh).latency_text == "0:2,1:4"
     assert with_latency(parse_topology("mesh:3"), "4,0:+0=2,1:+0=2").longest_link == 2
 
 
 def test_an_engine_keeps_its_slow_link():
-    """Modes with broken links more are built on the network with the slow link."""
+    """An engine with a slow link keeps it in modes with further broken links."""
     plans = [tf.plan(f"3!{faults}0:+0=3", "allgather", algorithm="any-network")
              for faults in ("", "1:+0,")]  # fmt: skip
     program = tf.compile(plans, max_flits=2)

@@ -1,4 +1,4 @@
-"""Twisted tori, circulants, complete graphs and cubes: what they are, and that all runs on them."""
+"""Twisted tori, circulants, complete graphs and cubes: their structure, and collectives on them."""
 
 import networkx as nx
 import numpy as np
@@ -48,7 +48,7 @@ KINDS = (
 
 @pytest.mark.parametrize("name", TWISTED)
 def test_the_way_round_an_axis_ends_in_another_row(name):
-    """Step by step, from every node: all links, and where a walk round each axis comes out."""
+    """A walk around an axis of a twisted torus ends in the row given by the twist."""
     torus = tf.parse_topology(name)
     assert isinstance(torus, tf.TwistedTorus)
     axes = len(torus.sides)
@@ -70,7 +70,7 @@ def test_the_way_round_an_axis_ends_in_another_row(name):
 
 @pytest.mark.parametrize("name", TWISTED + OTHERS)
 def test_it_is_a_cayley_graph(name):
-    """All that rooms above rely on; and distances are those of a graph."""
+    """Each network is a valid Cayley graph, with the distances that NetworkX computes."""
     network = require_cayley_graph(tf.parse_topology(name))
     validate_cayley_graph(network)
     assert tf.parse_topology(network.name) == network
@@ -80,7 +80,9 @@ def test_it_is_a_cayley_graph(name):
 
 
 def test_known_figures():
-    """A twist by half the longer side: shorter ways; a cube is half a torus of sides of 2."""
+    """A twist by half the longer side shortens the diameter, and a cube has the links of a torus
+    with sides of 2.
+    """
     assert [tf.parse_topology(name).diameter for name in ("8x4", "8x4~4")] == [6, 4]
     circulant, complete, cube = tf.Circulant(8, [1, 4]), tf.Complete(6), tf.Cube(4)
     assert circulant.port_names == ("+1", "-1", "+4")
@@ -93,7 +95,7 @@ def test_known_figures():
 
 
 def test_the_second_of_two_links_breaks_both_ways():
-    """Where the opposite port leads elsewhere, the second link there goes with the second back."""
+    """A broken link of two parallel links also breaks its counterpart in the other direction."""
     graph = Graph([(0, 1, "a"), (0, 1, "b"), (1, 0, "c"), (1, 0, "d")])
     faulty = Faulty(graph, ["0:b"])
     assert faulty.linked.tolist() == [[True, False, False, False], [False, False, True, False]]
@@ -101,7 +103,7 @@ def test_the_second_of_two_links_breaks_both_ways():
 
 
 def test_a_link_without_a_way_back_is_broken_as_a_whole():
-    """It is named as a link, not as one way of a link."""
+    """A one-way link is named as a link, not as one way of a link."""
     graph = Graph([(0, 1, "a"), (1, 2, "a"), (2, 3, "a"), (3, 0, "a"), (0, 2, "b")])
     assert [Faulty(graph, [link]).faults for link in ("0:b", "0:b:out")] == ["0:b", "0:b"]
 
@@ -109,7 +111,7 @@ def test_a_link_without_a_way_back_is_broken_as_a_whole():
 @pytest.mark.parametrize(("name", "diameter"), [("complete:1000", 1), ("circulant:5000:1,70", 56),
                                                 ("cube:13", 13)])  # fmt: skip
 def test_thousands_of_nodes(name, diameter):
-    """Sums follow from coordinates, whatever the number of nodes."""
+    """Networks of thousands of nodes are added by coordinates, and have their known diameters."""
     assert tf.parse_topology(name).diameter == diameter
 
 
@@ -118,7 +120,7 @@ def test_thousands_of_nodes(name, diameter):
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_collective_runs(name, kind, tmp_path):
-    """Planned, checked, read from a file again, and carried out cycle by cycle."""
+    """Every collective is planned, checked, read from a file, and executed with the right words."""
     schedule = tf.plan(name, kind)
     schedule.save(tmp_path / "plan.json")
     tf.check(tf.load(tmp_path / "plan.json"))

@@ -1,4 +1,4 @@
-"""Topologies: how users name them, classes of topologies, and groups of nodes."""
+"""Topologies: names, classes of topologies, and groups of nodes."""
 
 import networkx as nx
 import numpy as np
@@ -30,7 +30,7 @@ def test_sides_one_by_one_or_all_at_once():
 
 @pytest.mark.parametrize("sides", [(5,), (3, 4), (2, 5), (3, 3, 4), (2, 2, 2)])
 def test_torus_is_a_product_of_rings(sides):
-    """Neighbours, distances and translations, against an independent graph library."""
+    """Neighbours, distances and translations of a torus agree with NetworkX."""
     torus, nodes = Torus(sides), np.arange(np.prod(sides))
     graph = nx.grid_graph(sides[::-1], periodic=[side > 2 for side in sides[::-1]])
     lengths = dict(nx.all_pairs_shortest_path_length(graph))
@@ -67,7 +67,7 @@ def test_a_kind_is_registered_once():
     [((3, 4), (0,)), ((3, 4), (1,)), ((2, 3, 4), (0, 2)), ((2, 3, 2, 5), (1, 3)), ((3, 4), None)],
 )
 def test_groups(sides, axes):
-    """Every node is in one group; a hop by a port of a group leads to the position it leads to."""
+    """Every node is in one group, and a port leads to the same position in each group."""
     torus = Torus(sides)
     groups = Groups(torus, axes)
     assert sorted(groups.members.ravel().tolist()) == list(range(torus.nodes))
@@ -87,7 +87,7 @@ def test_groups(sides, axes):
 
 
 def test_groups_are_translations():
-    """A node at an offset within the first group stands at that position from any other."""
+    """Offsets within a group are the same in all groups."""
     torus = Torus(3, 4, 2)
     groups = Groups(torus, (0, 2))
     for members in groups.members:
@@ -101,7 +101,7 @@ def test_axes_that_are_none(axes):
 
 
 def test_one_group_of_all_nodes():
-    """On any topology."""
+    """All nodes of an arrowhead form one group."""
     groups = Groups(Arrowhead(2))
     assert (groups.n_groups, groups.group_size, groups.group_topology) == (1, 16, Arrowhead(2))
     assert groups.position_of_node.tolist() == list(range(16))

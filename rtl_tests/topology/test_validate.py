@@ -1,7 +1,7 @@
-"""A topology is proved when it is made: a twisted torus, right and with each of its members wrong.
+"""Validation of a topology when it is made: a twisted torus, right and with each member wrong.
 
-Whoever goes around axis 0 of a twisted torus comes back `twist` nodes further along axis 1. It is
-the plane of integer points modulo (rows, -twist) and (0, columns). The group of 4 rows, 4 columns
+A walk around axis 0 of a twisted torus ends `twist` nodes further along axis 1. The nodes are the
+integer points of the plane modulo (rows, -twist) and (0, columns). The group of 4 rows, 4 columns
 and a twist of 2 is a product of cyclic groups of orders 2 and 8, not of 4 and 4.
 """
 
@@ -88,7 +88,7 @@ class Twisted(CayleyGraph):
 
 
 class ByCoordinates(Twisted):
-    """As small as it can be: how nodes are added, and distances, follow from coordinates."""
+    """The smallest definition of the torus: addition and distances follow from coordinates."""
 
     add, subtract = CayleyGraph.add, CayleyGraph.subtract
     distances = CayleyGraph.distances
@@ -96,7 +96,7 @@ class ByCoordinates(Twisted):
 
 @pytest.mark.parametrize("family", few(1, [ByCoordinates, Twisted]))
 def test_the_right_one_is_planned_and_built(family, monkeypatch, tmp_path):
-    """Once it is registered, even twice, it is named, planned for, and kept in files."""
+    """A topology that is registered once or twice is named, planned for, built and saved."""
     monkeypatch.setattr(registry, "FAMILIES", dict(registry.FAMILIES))
     with pytest.raises(tf.InputError, match=r"^Topology must be"):
         tf.parse_topology("twisted:4x4:2")
@@ -116,9 +116,9 @@ def test_the_right_one_is_planned_and_built(family, monkeypatch, tmp_path):
         assert tf.simulate(tf.Fabric(program, width=8)).passed
 
 
-#: Members that are wrong, and what is said of them.
+#: Wrong members, and the message of each.
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    # What they were when the fabric delivered wrong words.
+    # Members with which a fabric once delivered wrong words.
     "a group that it is not": (
         {"moduli": (4, 4), "coordinates": lambda _, nodes: np.stack(np.divmod(nodes, 4))},
         "Add of nodes 4 and 12 of .* must be 0, .* modulo (4, 4), not 2",
@@ -201,7 +201,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_one_is_refused(what, monkeypatch):
-    """In one line that names the member, before anything is planned."""
+    """A wrong member is refused in one line that names it, before anything is planned."""
     members, message = WRONG[what]
     monkeypatch.setattr(registry, "FAMILIES", dict(registry.FAMILIES))
     simple = {name: value for name, value in members.items() if name in vars(Twisted())}
@@ -231,12 +231,12 @@ SIZES = [
 
 @pytest.mark.parametrize("topology", few(5, [*SIZES], tuples=True), ids=str)
 def test_our_own_are_proved_here(topology):
-    """What is not proved each time that one is made."""
+    """The built-in topologies, which are not validated when made, are valid."""
     validate_cayley_graph(topology)
 
 
 def test_each_value_is_proved_once():
-    """However often it is made."""
+    """Equal topologies are validated once."""
     asked = []
 
     class Counting(Twisted):
@@ -251,7 +251,7 @@ def test_each_value_is_proved_once():
 
 
 class Large(ByCoordinates):
-    """Many nodes, of a group that adding need not be told."""
+    """A topology of many nodes, whose addition follows from coordinates."""
 
     kind = "large"
 
@@ -265,7 +265,7 @@ class Large(ByCoordinates):
 
 
 def test_large_ones_add_by_coordinates():
-    """What cannot be compared for all pairs of nodes must follow from coordinates."""
+    """A topology with too many nodes to compare all pairs must not define its own addition."""
     assert Large().diameter == 24 + 1200
     own = type("Own", (Large,), {"add": Twisted.add})
     assert own(64, 64).nodes == MOST_NODES_FOR_PAIRS
@@ -279,7 +279,7 @@ def test_too_many_arcs_are_not_tried():
 
 
 def test_a_subclass_of_ours_is_the_same_network():
-    """Algorithms for a torus take it for one."""
+    """A subclass must have the neighbours of its class, because algorithms rely on these."""
     assert type("Renamed", (tf.Torus,), {"node_name": lambda self, node: f"n{node}"})(3, 4)
     swapped = {"generators": property(lambda self: tf.Torus(self.sides).generators[[2, 3, 0, 1]])}
     with pytest.raises(tf.InputError, match=r"^Neighbours of .* must be those of 4x4, for its cla"):
@@ -297,7 +297,7 @@ def test_what_is_registered_is_a_class_of_topologies(family):
 
 @pytest.mark.parametrize("text", ["twisted:axb:c", "x", 4, None, ["4x4"], b"4x4"])
 def test_what_names_no_topology(text, monkeypatch):
-    """One line, whatever it is and whatever a class raises when it reads it."""
+    """Anything that names no topology is refused in one line, even if a class fails to read it."""
     monkeypatch.setattr(registry, "FAMILIES", dict(registry.FAMILIES))
     careless = classmethod(lambda cls, text: cls(int(text.split(":")[1])) if ":" in text else None)
     tf.register_topology(type("Careless", (Twisted,), {"parse": careless}))

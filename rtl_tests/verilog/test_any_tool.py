@@ -1,4 +1,4 @@
-"""Text that every tool takes: declarations, attributes, decisions, memories by a rule."""
+"""Verilog for every tool: declarations, attributes, case statements, and memories by a rule."""
 
 import re
 import subprocess
@@ -29,13 +29,13 @@ LEGAL = {
     "romstyle": {'"logic"'},
 }
 
-#: Macros of one device, or of Yosys, in which there may be attributes of theirs.
+#: Macros of a device or of Yosys. Text under these may have tool-specific attributes.
 DEVICES = ("TORUSFABRIC_LUT4", "TORUSFABRIC_ECP5", "YOSYS")
 
 
 @cache
 def texts():
-    """The texts of fabrics that have among them every module there is."""
+    """Emit fabrics that together contain every kind of module."""
     reduce = tf.compile([tf.plan("3x3", "allreduce"), tf.plan("3x3", "alltoall")], max_flits=8)
     modes = ["allreduce", "alltoall", "scatter", "broadcast"]
     several = tf.compile(
@@ -55,7 +55,7 @@ def texts():
 
 
 def elsewhere(text):
-    """The lines that a tool reads where nothing of ours, and not Yosys, defines a name."""
+    """Return the lines that a tool reads if no macro of a device or of Yosys is defined."""
     lines, inside = [], []
     for line in text.splitlines():
         match line.split():
@@ -108,7 +108,7 @@ def test_each_form_is_verilog_2005(tmp_path, define):
 
 
 def memory_text(rule, *, depth, width=8, at_once=False):
-    """A memory with a write port and a read port."""
+    """Emit a memory with a write port and a read port, by a memory rule."""
     m, q = Module(), Signal(width, name="q")
     m.submodules.words = words = memory.Memory(shape=width, depth=depth, init=[])
     write = words.write_port()
@@ -165,9 +165,11 @@ def test_patterns_with_bits_that_do_not_matter_choose_by_the_others(tmp_path):
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 @pytest.mark.parametrize("name", ["host", "streams", "bus", "rule", "forms", "boards"])
 def test_inputs_may_keep_the_value_of_their_declaration(tmp_path, name):
-    """SystemVerilog initialises declarations before any process waits: no input ever changes.
+    """Only clocks, resets and `start` change; other inputs keep the initial value of their
+    declaration.
 
-    Only clocks, resets and `start` do. No output is unknown then, and a run that starts ends.
+    SystemVerilog initializes declarations before any process waits, so no such input has an event.
+    After a run no output is unknown, and the run has ended.
     """
     text = texts()[name]
     top = "board_0" if name == "boards" else "fabric"
@@ -185,7 +187,7 @@ def test_inputs_may_keep_the_value_of_their_declaration(tmp_path, name):
     checks = [
         f"""if (^{net} === 1'bx) $write("{net} is unknown; ");"""
         for way, _, net in ports
-        # Data of a stream mean nothing before the first packet.
+        # Stream data are undefined before the first packet.
         if way == "output" and not net.endswith("_tdata")
     ]
     # A board waits for the others.

@@ -1,4 +1,4 @@
-"""The cocotb bench beside an export: it passes by the manifest alone, and finds faults."""
+"""The emitted cocotb bench: it passes by the manifest alone, and finds faults."""
 
 import importlib
 import json
@@ -44,7 +44,7 @@ EXPORTS = {
 
 
 def exported(folder, topology, collective, lengths, options, *, width=9, fault=None):
-    """An export in a folder."""
+    """Emit a fabric into a folder; return the folder."""
     fabric = build_fabric(topology, collective, **{"width": width} | lengths | options)
     if fault:
         fabric = tf.Fabric(fault(fabric.program), width=width, **options)
@@ -60,7 +60,7 @@ def test_bench_of_each_interface_passes(tmp_path, interface):
     assert len(re.findall(r"flits: \d+ words in \d+ cycles", text)) == 3 * modes
 
 
-#: What shells, make and simulators may take for more than a character of a path.
+#: Characters of a path that have a meaning for shells, make or simulators.
 ODD = 'it\'s 100 % of $HOME; (a) #1 & \\ `id` "q" *?[x] ~ é = | <b>'
 
 
@@ -89,7 +89,9 @@ def test_bench_of_boards(tmp_path, fault):
 
 
 def test_bench_of_boards_whose_memories_are_read_beyond_their_ends(tmp_path):
-    """Icarus has no value there, and sums over links go over words that do not matter, too."""
+    """The bench of boards passes although CRCs cover words beyond the end of memories, which are
+    unknown in Icarus.
+    """
     options = ["--boards", "2", "--width", "4", "--max-flits", "8", "--ppm", "300"]
     assert not main(["verilog", "4", "allgather,alltoall", *options, "-o", str(tmp_path)])
     passed, text = run_bench(tmp_path, timeout=60)
@@ -97,7 +99,7 @@ def test_bench_of_boards_whose_memories_are_read_beyond_their_ends(tmp_path):
 
 
 def with_cables(text, flight):
-    """The module of all boards, where words and clocks come later by a flight in picoseconds."""
+    """Return the module of all boards with cables that delay signals by `flight` picoseconds."""
     late = []
 
     def delayed(match):
@@ -114,7 +116,7 @@ def with_cables(text, flight):
 
 @pytest.mark.parametrize(("flight", "fits"), [(1.2, True), (2.0, False)])
 def test_bench_of_boards_with_long_cables(tmp_path, flight, fits):
-    """A flight within the formula of the page on boards serves; a much longer one fails."""
+    """A cable delay within the formula of the page on boards passes; a much longer delay fails."""
     options = ["--boards", "2", "--link-latency", "10", "--width", "8", "--max-flits", "4"]
     assert not main(["verilog", "4", "allgather", *options, "-o", str(tmp_path)])
     module = tmp_path / "bench" / "boards.v"
@@ -131,7 +133,7 @@ def product(a, b, width):
 
 @pytest.mark.long
 def test_bench_knows_operators_of_packages(tmp_path, monkeypatch):
-    """It imports the function of an operator that a package has registered."""
+    """The bench imports the function of a registered operator by its entry in the manifest."""
     (tmp_path / "own_operators.py").write_text(OWN)
     monkeypatch.syspath_prepend(tmp_path)
     product = importlib.import_module("own_operators").product
@@ -163,7 +165,7 @@ def test_a_wrong_number_of_cycles_is_found(tmp_path):
 #: A large engine behind the slowest bus.
 ENGINE = ("8x8", "allgather,allreduce,alltoall", {"max_flits": 64}, {"bus": "axi-lite"})
 
-#: What a sample of such a bench comes to, found by the emitted files without a simulator.
+#: The sample of such a bench, computed by the emitted files without a simulator.
 DRAWN = """
 import json, random
 from runs import CYCLES, MANIFEST, RUNS, Run, choose, delivered, draw_sample
@@ -189,7 +191,9 @@ print(json.dumps(CYCLES))
 
 
 def drawn(folder, **environ):
-    """The runs of the bench of an export: length, cycles, words sent, and received; the limit."""
+    """Return the runs of a bench as lists (length, cycles, words sent, words received), and the
+    limit of cycles.
+    """
     done = subprocess.run(
         [sys.executable, "-c", DRAWN],
         cwd=folder / "bench", env=os.environ | environ, capture_output=True, text=True,
@@ -201,7 +205,9 @@ def drawn(folder, **environ):
 
 @pytest.mark.long
 def test_a_large_bench_takes_a_sample(tmp_path):
-    """Runs are shorter and words fewer, by what all of them together may take."""
+    """A large bench has shorter runs and fewer words, so that all runs together stay within the
+    limit of cycles.
+    """
     folder = exported(tmp_path, *ENGINE, width=32)
     runs, limit = drawn(folder)
     assert limit == 200_000 // 64
@@ -209,7 +215,7 @@ def test_a_large_bench_takes_a_sample(tmp_path):
     for length, cycles, sent, received in runs:
         assert length >= 1
         assert cycles <= limit / 9 / 2
-        # All nodes send a word of a sum; else it is as many as there is time for.
+        # In a reduction all nodes send a word; otherwise the time limits the number of words.
         assert 0 < sent <= max(64, limit / 9 / 4 / 18)
         assert 0 < received <= 1 + limit / 9 / 4 / 18
     runs, _ = drawn(folder, CYCLES="inf", RUNS="1")
@@ -220,7 +226,7 @@ def test_a_large_bench_takes_a_sample(tmp_path):
 
 @pytest.mark.parametrize("fault", [None, misrouted])
 def test_a_sample_is_checked(tmp_path, fault):
-    """Each run says how far the bench is; what is wrong in a sample is found."""
+    """A bench with a sample reports each run, and finds a planted fault."""
     lengths, options = {"flits": 4}, {"bus": "axi-lite"}
     folder = exported(tmp_path, "2x2", "alltoall", lengths, options, fault=fault)
     passed, text = run_bench(folder, CYCLES=900)
@@ -235,7 +241,7 @@ def test_a_sample_is_checked(tmp_path, fault):
 
 @pytest.mark.parametrize("stall", [0.5, pytest.param(0, marks=pytest.mark.long)])
 def test_pauses_find_what_a_word_an_edge_does_not(tmp_path, stall):
-    """Here the fabric writes a word with every edge, whether it is told to or not."""
+    """Pauses between writes reveal a write enable stuck at 1; continuous writes do not."""
     folder = exported(tmp_path, "3", "broadcast", {"flits": 3}, {})
     text = (folder / "fabric.v").read_text()
     assert text.count(".host_we(host_we)") == 1
@@ -282,7 +288,7 @@ def test_collectives_of_all_interfaces(tmp_path, collective, root, width, option
     ],
 )
 def test_random_accesses(tmp_path, topology, width, seed, most):
-    """A fabric behind AXI4-Lite, driven by cocotbext-axi."""
+    """cocotbext-axi drives a fabric behind AXI4-Lite."""
     pytest.importorskip("cocotbext.axi")
     program = tf.compile(tf.plan(topology, "allgather"), max_flits=most)
     tf.emit(tf.Fabric(program, width=width, bus="axi-lite")).write(tmp_path)

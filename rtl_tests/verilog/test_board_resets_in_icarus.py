@@ -1,6 +1,7 @@
-"""Emitted boards, in a bench of their own: one is reset at any time, and both are in service again.
+"""Emitted boards in a bench of their own: after a reset of one at any time, both serve the next
+start.
 
-Cables are late, and clocks are off, one way and the other.
+Cables delay words, and the two clocks differ in rate.
 """
 
 import json
@@ -23,7 +24,7 @@ LINK = """
 
 
 def boards_of(manifest):
-    """Two boards of a node each, and the cables between them."""
+    """Return the text of two boards with one node each, and of the cables between them."""
     text = []
     for board in manifest["boards"]:
         k, pins = board["board"], {}
@@ -43,7 +44,7 @@ def boards_of(manifest):
 
 
 def served(folder, which, **chosen):
-    """What follows resets of emitted boards; see `serve_resets`."""
+    """Reset emitted boards repeatedly; return the runs and errors of `serve_resets`."""
     boards = boards_of(json.loads((folder / "manifest.json").read_text()))
     return serve_resets(folder, boards, ["fabric.v"], which, **chosen)
 
@@ -64,7 +65,7 @@ def test_boards_serve_the_next_start_whenever_one_was_reset(pair, which, before,
     runs, errors = served(pair, which, before=before, hold=hold)
     assert runs == 28
     assert errors <= {0, 5, 9, 11}
-    # Where both are reset neither has an error.
+    # If both boards are reset, neither has an error.
     assert errors == {0} if which == 3 else errors & {9, 11}
 
 

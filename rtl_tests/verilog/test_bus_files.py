@@ -1,4 +1,4 @@
-"""What goes with the Verilog of a fabric behind a bus: SystemRDL and manifest."""
+"""Files beside the Verilog of a fabric behind a bus: SystemRDL and manifest."""
 
 import json
 import re
@@ -12,26 +12,26 @@ import torusfabric as tf
 
 systemrdl = pytest.importorskip("systemrdl")
 
-#: How software may use a field, in SystemRDL and in the manifest.
+#: Access of software to a field, in SystemRDL and in the manifest.
 ACCESS = {"r": "read", "w": "write", "rw": "read-write"}
 
 
 def written(folder, collective="allgather", *, width=32, bus="axi-lite", prefix="", **lengths):
-    """The manifest of a fabric that is written into a folder."""
+    """Write a fabric into a folder; return its manifest."""
     program = tf.compile(tf.plan("2x3", collective), **(lengths or {"max_flits": 5}))
     tf.emit(tf.Fabric(program, width=width, bus=bus, prefix=prefix)).write(folder)
     return json.loads((folder / "manifest.json").read_text())
 
 
 def elaborated(file):
-    """The address map of a file."""
+    """Return the address map of a SystemRDL file."""
     compiler = systemrdl.RDLCompiler()
     compiler.compile_file(str(file))
     return compiler.elaborate().top
 
 
 def access_of(field):
-    """What the manifest calls the access of a field of SystemRDL."""
+    """Return the manifest's word for the access of a SystemRDL field."""
     clears = field.get_property("onwrite")
     return "write-1-to-clear" if clears else ACCESS[field.get_property("sw").name]
 
@@ -60,7 +60,7 @@ def test_system_rdl_says_what_the_manifest_says(tmp_path, width, lengths):
         assert memory.get_property("sw").name == window["access"][0]
 
 
-#: The prefix of the ports of each bus, those for data, and those that enable bytes.
+#: For each bus: the prefix of its ports, its data ports, and its byte enables.
 DATA = {
     "wishbone": [("wb_", ("dat_w", "dat_r"), "sel")],
     "axi-lite": [("s_axil_", ("wdata", "rdata"), "wstrb")],

@@ -1,4 +1,4 @@
-"""The folder of a design: it holds the files of the last run, and what is the user's own."""
+"""The folder of a design: it holds the files of the last run and the user's own files."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from torusfabric.errors import InputError
 from torusfabric.verilog import Design
 from torusfabric.verilog.design import MANIFEST
 
-#: The record of what was written.
+#: The record of the files that were written.
 RECORD = ".torusfabric-verilog.json"
 
 
@@ -21,19 +21,19 @@ def no_conversion(monkeypatch):
 
 
 def design(*names, **manifest):
-    """A design of the files of such names, with a manifest that lists them."""
+    """A design with files of the given names, and a manifest that lists them."""
     listed = {"manifest_version": 1, "schedule_digest": "..", "files": ["fabric.v", *names]}
     files = dict.fromkeys(names, "new") | {MANIFEST: json.dumps(listed | manifest)}
     return Design({"fabric": ""}, "fabric", {}, files=files)
 
 
 def names_in(folder):
-    """The names of all that is in a folder."""
+    """The names of all entries of a folder, except the record."""
     return sorted(path.name for path in folder.iterdir() if path.name != RECORD)
 
 
 def files_in(folder):
-    """The names of all files in a folder, and in folders inside."""
+    """The paths of all files in a folder and its subfolders, except the record."""
     return sorted(
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
@@ -44,7 +44,7 @@ def files_in(folder):
 @pytest.mark.usefixtures("no_conversion")
 @pytest.mark.parametrize("collective", ["allgather", "alltoall"])
 def test_one_top_after_the_other(tmp_path, collective):
-    """Every file of a run is listed, and those of a run with another top are gone."""
+    """The manifest lists every file of a run, and files of a run with another top are removed."""
     for top in ("core", "host", "core"):
         fabric = fabric_of("2x2", collective, top=top)
         made = verilog.write(fabric, tmp_path, command="..")
@@ -56,7 +56,7 @@ def test_one_top_after_the_other(tmp_path, collective):
 
 
 def test_files_of_the_user_stay(tmp_path):
-    """What no manifest of ours lists stays, and so does a folder that has the name of a file."""
+    """Files that no manifest lists stay, and so does a folder with the name of a listed file."""
     design("old.json", "folder").write(tmp_path)
     (tmp_path / "folder").unlink()
     (tmp_path / "folder").mkdir()
@@ -66,7 +66,7 @@ def test_files_of_the_user_stay(tmp_path):
 
 
 def test_folders_inside_go_when_they_are_empty(tmp_path):
-    """So it is only with folders of ours: what a user has put there, or linked to, stays."""
+    """Empty subfolders are removed; links, and folders with files of the user, stay."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "a.py").write_text("")
     folder = tmp_path / "out"
@@ -92,7 +92,7 @@ def test_folders_inside_go_when_they_are_empty(tmp_path):
     ],
 )
 def test_other_manifests_remove_nothing(tmp_path, manifest):
-    """A manifest of something else, or a broken one, is not believed, and replaced on demand."""
+    """A broken or foreign manifest removes no file, and is replaced only with `force`."""
     folder = tmp_path / "out"
     folder.mkdir()
     for path in (folder / "mine.v", tmp_path / "mine.v"):
@@ -109,7 +109,7 @@ def test_other_manifests_remove_nothing(tmp_path, manifest):
 
 
 def test_nothing_is_written_where_one_file_cannot_be(tmp_path):
-    """If any of the files cannot be written, the earlier ones stay as they were."""
+    """If one of the files cannot be written, the earlier ones stay as they were."""
     design("old.json").write(tmp_path)
     (tmp_path / "new.json").mkdir()
     for force in (False, True):
@@ -121,7 +121,7 @@ def test_nothing_is_written_where_one_file_cannot_be(tmp_path):
 
 @pytest.mark.parametrize("name", ["fabric.v", "bench/Makefile", MANIFEST])
 def test_files_that_others_wrote_or_changed_stay(tmp_path, name):
-    """Whether they were there before, or were ours: they are replaced on demand."""
+    """Files that a user wrote or changed are kept, unless `force` is given."""
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     for _ in range(2):
@@ -148,7 +148,7 @@ def test_what_was_changed_is_not_removed(tmp_path):
 
 @pytest.mark.parametrize("name", ["../mine.v", "/{}/mine.v", "a/../../mine.v"])
 def test_records_name_nothing_outside(tmp_path, name):
-    """A record of somebody else leads to no file outside of its folder."""
+    """A forged record removes no file outside of its folder."""
     folder = tmp_path / "out"
     folder.mkdir()
     (tmp_path / "mine.v").write_text("")

@@ -1,4 +1,4 @@
-"""The example in plain Verilog, and the generator of FuseSoC that makes its fabric."""
+"""The example in plain Verilog, and the FuseSoC generator that makes its fabric."""
 
 import os
 import shutil
@@ -19,13 +19,13 @@ needs_icarus = pytest.mark.skipif(not shutil.which("iverilog"), reason="Icarus i
 
 @pytest.fixture(scope="module")
 def fabric():
-    """The text of the fabric."""
+    """The Verilog of the fabric."""
     schedule = tf.plan("4x4", "allgather")
     return tf.emit(tf.Fabric(tf.compile(schedule, flits=1), width=32)).text
 
 
 def simulate(folder, fabric, *, fault=("", "")):
-    """The example in Icarus, with something else in the place of a text: exit status, output."""
+    """Run the example in Icarus with an edit of its text; return exit status and output."""
     (folder / "fabric.v").write_text(fabric)
     text = (EXAMPLE / "counters.v").read_text()
     assert fault[0] in text

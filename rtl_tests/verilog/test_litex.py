@@ -1,4 +1,4 @@
-"""A SoC of LiteX with a fabric on its bus: what is generated, and how it answers in Icarus."""
+"""A LiteX SoC with a fabric on its bus: its generated files, and its answers in Icarus."""
 
 import csv
 import itertools
@@ -36,7 +36,7 @@ def soc(tmp_path_factory):
 
 
 def test_registers_are_csrs(soc):
-    """Each has the address of its own, in ``csr.csv`` and in ``csr.h``."""
+    """Each register is a CSR, with its address in ``csr.csv`` and functions in ``csr.h``."""
     bus = json.loads((soc / "fabric" / "manifest.json").read_text())["bus"]
     with (soc / "build" / "csr.csv").open() as lines:
         rows = [row for row in csv.reader(lines) if row and not row[0].startswith("#")]
@@ -55,7 +55,7 @@ def test_registers_are_csrs(soc):
 
 
 def answers(sources, manifest, origin, folder):
-    """Drive the fabric at some address of a SoC at random, in Icarus."""
+    """Drive the fabric at an address of a SoC with random accesses, in Icarus."""
     from cocotb_tools.check_results import get_results
     from cocotb_tools.runner import get_runner
 
@@ -81,7 +81,7 @@ def test_the_fabric_answers_on_the_bus(soc):
     answers(sources, soc / "fabric" / "manifest.json", 0x3000_0000, soc)
 
 
-#: A SoC with several fabrics on its bus, each in a region that is found for it.
+#: A SoC with several fabrics on its bus, each in a region that LiteX allocates.
 SEVERAL = """
 import sys
 
@@ -111,7 +111,7 @@ Builder(soc, output_dir="several", csr_csv="several/csr.csv", compile_software=F
 
 
 def build_several(folder, *arguments):
-    """Build a SoC with some fabrics in some folder; returns its exit status and its output."""
+    """Build a SoC with some fabrics in a folder; return exit status and errors."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "examples" / "litex")])
     done = subprocess.run(
         [sys.executable, "-c", SEVERAL, *map(str, arguments)],
@@ -130,7 +130,7 @@ def second(tmp_path_factory):
 
 
 def test_fabrics_get_regions_of_their_own(soc, second):
-    """Without an origin, beside each other and beside the CSRs of the SoC."""
+    """Fabrics without an origin get separate regions, which do not overlap the CSRs of the SoC."""
     status, said = build_several(soc, "fabric", second, "fabric")
     assert status == 0, said
     with (soc / "several" / "csr.csv").open() as lines:
@@ -163,7 +163,7 @@ def test_a_fabric_answers_where_it_was_put(soc, second):
     ],
 )
 def test_collisions_are_refused(soc, arguments, message):
-    """Of regions, and of modules of fabrics that were written without a prefix."""
+    """Overlapping regions and equal module names are refused."""
     if "other" in arguments and not (soc / "other").exists():
         program = tf.compile(tf.plan("2", "allgather"), flits=1)
         tf.emit(tf.Fabric(program, bus="wishbone")).write(soc / "other")
@@ -185,7 +185,7 @@ def test_other_folders_are_refused(tmp_path):
 
 @pytest.mark.parametrize("bus", [None, "wishbone"])
 def test_streams_are_endpoints(tmp_path, bus):
-    """Of a ring of nodes each sends on what it receives: all are connected, and elaborate."""
+    """Streams are LiteX endpoints: two nodes joined to a ring elaborate in Icarus."""
     from litex.soc.interconnect import stream
     from migen import Module
     from migen.fhdl.verilog import convert

@@ -1,4 +1,4 @@
-"""Modules in a form for ECP5: proved to do what their usual form does, by the vendor's cells."""
+"""Modules in forms for ECP5 and 6-input LUTs are proved to equal their usual form."""
 
 import random
 import re
@@ -21,7 +21,7 @@ from torusfabric.verilog.ecp5 import ECP5
 from torusfabric.verilog.lut6 import LUT6
 from torusfabric.verilog.text import module_texts
 
-#: One slice of an odd number of bits, and two of which the last is shorter.
+#: Widths: one slice of an odd number of bits, and two slices, the last of which is shorter.
 WIDTHS = (5, SLICE_BITS + 3)
 
 MULTIPLEXERS = [
@@ -70,7 +70,7 @@ class Shared(Leaf):
 
 
 def codes(shape):
-    """The select bits of a slice that make each input pass, as numbers."""
+    """Return the number of select bits of a slice, and the code that selects each input."""
     bits = (
         select_bits
         if isinstance(shape, Multiplexer) and not shape.branched
@@ -81,7 +81,7 @@ def codes(shape):
 
 
 def comparison(number, shape):
-    """Text that gives both forms of a module the same, and says that they do the same."""
+    """Return the text that drives both forms of a module alike, and asserts that they agree."""
     size, known = codes(shape)
     *inputs, output = shape.shared_module.make_ports()
     cases = "".join(f"{index}: code = {size}'d{code}; " for index, code in enumerate(known))
@@ -110,7 +110,7 @@ def comparison(number, shape):
 
 @pytest.fixture(scope="module")
 def texts():
-    """The text of each module."""
+    """The Verilog of each module."""
     netlist = NetlistBuilder()
     netlist.add_module("shared", Shared)
     modules = module_texts(netlist.make_netlist())
@@ -118,13 +118,13 @@ def texts():
 
 
 def prove(folder, texts, other=None, *, define=ECP5):
-    """Prove that both forms of some modules do the same; with another text of those for ECP5."""
+    """Prove that both forms of some modules agree; `other` replaces the ECP5 text."""
     both = "".join(comparison(number, shape) for number, shape in enumerate(texts))
     return prove_text(folder, "".join(texts.values()), both, other, define=define)
 
 
 def prove_text(folder, usual, both, other=None, *, define=ECP5):
-    """Prove what a text says of modules and of those whose names begin with `usual_`."""
+    """Prove the assertions of a text on modules and on their copies with the prefix `usual_`."""
     files = {
         "usual.v": re.sub(r"^module ", "module usual_", usual, flags=re.M),
         "other.v": other or usual,
@@ -139,14 +139,14 @@ def prove_text(folder, usual, both, other=None, *, define=ECP5):
 
 @pytest.mark.parametrize("shapes", [MULTIPLEXERS, SUMS], ids=["multiplexers", "sums"])
 def test_both_forms_do_the_same(texts, tmp_path, shapes):
-    """Whatever is selected of whatever words, in each slice."""
+    """Both forms agree for every selection and all words, in each slice."""
     assert all(f"`ifdef {ECP5}" in texts[shape] for shape in shapes)
     log = prove(tmp_path, {shape: texts[shape] for shape in shapes})
     assert log.count("Import proof for assert") == len(shapes)
 
 
 def test_tables_of_six_inputs_do_the_same(texts, tmp_path):
-    """Of all numbers of inputs, in branches or not; and a wrong select bit is found."""
+    """The form for 6-input LUTs agrees for all numbers of inputs; a wrong select bit is refuted."""
     some = {shape: texts[shape] for shape in SIX}
     assert prove(tmp_path, some, define=LUT6).count("Import proof for assert") == len(SIX)
     shape = Multiplexer(8, 2, branched=True)
@@ -157,7 +157,7 @@ def test_tables_of_six_inputs_do_the_same(texts, tmp_path):
 
 
 def look_ups(width=3):
-    """Text that says of rows of random bits that both forms find the same."""
+    """Return the text that asserts that both forms of a look-up table with random rows agree."""
     chance, text = random.Random(0), ""
     for depth in (17, 31, 32, 33, 36, 37, 48, 64):
         bits = (depth - 1).bit_length()
@@ -176,12 +176,12 @@ def look_ups(width=3):
 
 @pytest.fixture(scope="module")
 def look_up():
-    """The text of the module."""
+    """The Verilog of the look-up table."""
     return Path(module_file.__file__).with_name("look_up.v").read_text(encoding="utf-8")
 
 
 def test_both_forms_find_the_same(look_up, tmp_path):
-    """Whatever the rows and the address are."""
+    """Both forms of the look-up table agree for every address."""
     assert prove_text(tmp_path, look_up, look_ups()).count("Import proof for assert") == 8
 
 
@@ -198,7 +198,7 @@ def test_both_forms_find_the_same(look_up, tmp_path):
     ),
 )
 def test_fabrics_of_these_cells_do_the_same(tmp_path, topology, collective, width, modules):
-    """Icarus reads the words of the executed program after the same cycles."""
+    """Fabrics made of ECP5 cells give the words and cycles of the executed program in Icarus."""
     fabric = fabric_of(topology, collective, "matching", width=width, flits=2)
     messages, executed = as_executed(fabric)
     write(fabric, tmp_path, command="torusfabric verilog ..")

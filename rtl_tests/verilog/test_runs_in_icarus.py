@@ -1,6 +1,7 @@
-"""Emitted text, by its manifest alone: linters are silent, and Icarus reads the right words.
+"""Emitted Verilog with its manifest alone: linters are silent, and Icarus reads the right words.
 
-Each run takes the cycles of the manifest, twice. What a run chooses is wrong but at the start.
+Each run takes the cycles of the manifest, twice. The inputs for choices of a run have wrong values
+except at the start.
 """
 
 import pytest
@@ -8,7 +9,7 @@ from fabrics import build_fabric
 from helpers import few
 from verilog_bench import check_in_icarus
 
-#: Topology, collectives, options, and what the run chooses.
+#: Topology, collectives, options, and the choices of the run.
 RUNS = [
     ("2x2", "allgather:hamiltonian", {"width": 1, "flits": 2}, {}),
     ("3x3", "allgather:hamiltonian", {"width": 32, "flits": 4}, {}),

@@ -1,4 +1,4 @@
-"""What is said of modules and ROMs as data is what their text says and holds."""
+"""The structure of modules and the contents of ROMs, as data, agree with the emitted Verilog."""
 
 import json
 import random
@@ -14,7 +14,7 @@ from torusfabric.toolchain import tools
 from torusfabric.verilog import module_texts
 from torusfabric.verilog.top import RomContents
 
-#: All that Yosys needs to say what is declared.
+#: Yosys commands that list the declarations of a design.
 SCRIPT = "read_verilog fabric.v; proc -norom; memory_collect; write_json fabric.json"
 
 
@@ -30,7 +30,7 @@ SCRIPT = "read_verilog fabric.v; proc -norom; memory_collect; write_json fabric.
     ),
 )
 def test_structures_are_those_of_the_text(topology, collectives, options, hardware, tmp_path):
-    """Ports, widths of signals, memories; and the manifest has all modules."""
+    """Ports, signals and memories agree with Yosys, and the manifest lists all modules."""
     schedules = [tf.plan(topology, collective) for collective in collectives]
     whole = schedules if len(schedules) > 1 else schedules[0]
     design = tf.emit(tf.Fabric(tf.compile(whole, **options), width=8, **hardware))
@@ -68,7 +68,7 @@ DEPTHS = (1, 2, 3, 64, 65, 80, 81, 100, 129)
 
 
 def rom_text():
-    """The text of the ROM module."""
+    """The Verilog of the ROM module."""
     return module_texts(netlist_of_roms(([0], 1)))[ROM].text
 
 
@@ -80,7 +80,7 @@ def contents_of(depth, width=5):
 
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 def test_rows(tmp_path):
-    """A row is there one edge after its address; past the end it is the last row."""
+    """A row appears one edge after its address; addresses past the end read the last row."""
     bench, expected = [], []
     for depth in DEPTHS:
         contents = contents_of(depth)
@@ -99,6 +99,6 @@ def test_rows(tmp_path):
     run = {"cwd": tmp_path, "capture_output": True, "text": True, "check": True}
     made = subprocess.run(["iverilog", "-g2005", "-Wall", *tops, "-o", "a", "bench.v"], **run)
     said = subprocess.run(["vvp", "-n", "a"], **run)
-    timescale = "implicit time"  # said of delays in a bench without a time scale
+    timescale = "implicit time"  # a warning about delays in a bench without a time scale
     assert [line for line in made.stderr.splitlines() if timescale not in line] == []
     assert sorted(said.stdout.splitlines()) == sorted(expected)

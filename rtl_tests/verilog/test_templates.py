@@ -1,4 +1,4 @@
-"""An instance to be copied, and assertions that are bound: they hold, and notice faults."""
+"""Templates beside the Verilog: an instance to copy, and bound assertions that find faults."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ import torusfabric as tf
 from torusfabric.toolchain import tools
 from torusfabric.verilog.templates import INSTANCE, SVA
 
-#: The Verilator of the system, with make and perl, which runs what it has compiled.
+#: The Verilator of the system, which needs make and perl to build a simulation.
 VERILATOR = shutil.which("verilator")
 
 FABRICS = {
@@ -23,7 +23,7 @@ FABRICS = {
     "wishbone": {"bus": "wishbone"},
 }
 
-#: What drives a fabric after a reset.
+#: A program that drives a fabric after a reset.
 MAIN = """
 #include "Vfabric.h"
 #include "verilated.h"
@@ -50,7 +50,7 @@ DRIVE = """
   return 0;
 """
 
-#: Words offered at every port, and taken by a receiver that often rests.
+#: Words offered at every port, and accepted by a receiver that is often idle.
 STREAMS = """
   int received = 0;
   for (int k = 0; k < 4000; k++) {{
@@ -67,7 +67,7 @@ STREAMS = """
 
 @cache
 def design(name):
-    """A fabric with both files beside its text."""
+    """A design with both templates beside its Verilog."""
     hardware = FABRICS[name]
     if name == "stream":
         program = tf.compile(tf.plan("2x2", "allgather"), flits=2)
@@ -78,7 +78,7 @@ def design(name):
 
 
 def simulated(folder, name, drive, *, text=None, sva=None):
-    """The status of a simulation with the assertions bound, and what it said."""
+    """Simulate a design with its bound assertions; return exit status and output."""
     made = design(name)
     (folder / "fabric.v").write_text(text or made.text)
     (folder / SVA).write_text(sva or made.files[SVA])
@@ -113,7 +113,7 @@ def test_runs_end_in_the_forecast_cycle(tmp_path):
     ],
 )
 def test_faults_of_a_run_are_noticed(tmp_path, name, wanted, during):
-    """A forecast that is wrong by a cycle, and a word that is written while a run goes on."""
+    """The assertions notice a prediction that is wrong by a cycle, and a write during a run."""
     sva = design("host").files[SVA].replace("forecast <= wanted;", f"forecast <= {wanted};")
     status, said = simulated(tmp_path, "host", DRIVE.format(during=during), sva=sva)
     assert status != 0
@@ -126,7 +126,7 @@ def test_streams_keep_to_their_rules(tmp_path):
     nodes = range(4)
     both = ", ".join(f"top.s_axis_{n}_tvalid && top.s_axis_{n}_tready" for n in nodes)
     taken = f"static int words[4]; bool taken[4] = {{{both}}};"
-    # A packet has two words: what is offered next is its last if an odd number were taken.
+    # A packet has two words: the next word is its last if an odd number were taken.
     offer = "\n".join(
         f"words[{n}] += taken[{n}]; if (!top.s_axis_{n}_tvalid || taken[{n}]) "
         f"{{ top.s_axis_{n}_tvalid = k % 3 != {n % 3}; top.s_axis_{n}_tdata = k; "
@@ -182,7 +182,7 @@ def test_assertions_are_systemverilog(tmp_path, name):
 
 
 def for_yosys(made):
-    """The assertions as the Yosys of sby reads them; those of the environment are assumed."""
+    """The assertions as Yosys reads them; those on the environment are assumptions."""
     rule = r"(\w+): assert property \(@\(posedge (\w+)\) disable iff \((\w+)\) (.*) \|-> (.*)\);"
     as_always = r"always @(posedge \2) if (past && !\3) \1: assert (!(\4) || (\5));"
     module, _ = made.files[SVA].split("\nbind ")
@@ -207,7 +207,7 @@ def for_yosys(made):
 @pytest.mark.skipif(None in map(tools.find, ("sby", "z3")), reason="needs sby and z3")
 @pytest.mark.parametrize("fault", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_sby_proves_the_assertions(tmp_path, fault):
-    """By induction; or not, where a word is forgotten while its receiver waits."""
+    """The assertions are proved by induction; a fabric that drops a waiting word is refuted."""
     program = tf.compile(tf.plan("2", "allgather"), flits=1)
     text = for_yosys(tf.emit(tf.Fabric(program, width=1, top="stream"), templates=True))
     wrong = text.replace("if (clear) shown_valid", "if (clear | ~tready) shown_valid")

@@ -1,4 +1,4 @@
-"""The top of an emitted text: the instances and wires of the netlist, without a warning."""
+"""The emitted top module has the instances and wires of the netlist, without a warning."""
 
 import re
 from collections import Counter
@@ -30,7 +30,7 @@ CASES = [
     (tf.Torus(2, 3, link_latency=(2, 7)), "alltoall", None, {"flits": 2}),
 ]
 
-#: What `verilog` is asked for: each kind of hardware, and the fabrics of the benchmarks.
+#: Arguments of `verilog`: each kind of hardware, and the fabrics of the benchmarks.
 SELECTIONS = [
     "4x4 allgather --width 32",
     "2x2 broadcast,allreduce --max-flits 4 --op add,max --root any --width 8",
@@ -65,9 +65,9 @@ def kind(there):
 
 
 def differences(fabric, design):
-    """Names of instances and ports of which the text is not what the netlist says."""
+    """Return the names of instances and ports that differ between Verilog and netlist."""
     netlist = fabric.netlist
-    text = read_gates(design, dict.fromkeys(netlist.roles, Role.STREAM))  # ports alone matter
+    text = read_gates(design, dict.fromkeys(netlist.roles, Role.STREAM))  # only ports matter here
     nets = dict(text.inputs)
     for instance in netlist.instances:
         if instance.name in text.instances:
@@ -82,7 +82,7 @@ def differences(fabric, design):
     found, compared = [], 0
     for instance in netlist.instances:
         there = text.instances.get(instance.name)
-        if there is None:  # Yosys leaves out what drives nothing that is read
+        if there is None:  # Yosys omits instances whose outputs are not read
             continue
         bits, width = there.rom[::-1], len(there.pins.get("data", ()))
         rows = [int(bits[k * width :][:width][::-1], 2) for k in range(len(instance.contents))]
@@ -117,7 +117,7 @@ def test_loops_are_the_instances_of_the_netlist(topology, collective, algorithm,
     ("collective", "table"), [("allreduce", "RX_0_OF"), ("alltoall", "ROM_LOAD_ROW_ROWS")]
 )
 def test_a_wrong_entry_is_found(collective, table):
-    """One digit of a table is another: a neighbour, a row, a number."""
+    """A wrong digit in a table of the top module is found: a neighbour, a row, a number."""
     top = "stream" if collective == "alltoall" else "host"
     fabric = fabric_of("3x3", collective, width=2, flits=2, top=top)
     design = tf.emit(fabric)
@@ -130,7 +130,7 @@ def test_a_wrong_entry_is_found(collective, table):
 
 @pytest.mark.parametrize("selection", few(6, SELECTIONS))
 def test_tools_are_silent(selection, tmp_path, capsys):
-    """Verilator and Icarus with all warnings, slang, and the check of Yosys."""
+    """Verilator and Icarus with all warnings, slang, and the check of Yosys are silent."""
     assert main(["verilog", *selection.split(), "-o", str(tmp_path / "out")]) == 0
     check_silent(tmp_path / "out")
     capsys.readouterr()
@@ -151,7 +151,9 @@ def test_a_small_top_is_read_on_one_screen():
 
 
 def test_long_constants_are_joined_in_groups():
-    """Of one pair of braces around thousands of lines Verilator takes minutes."""
+    """Long constants are joined in small groups, because Verilator takes minutes for one pair of
+    braces around thousands of lines.
+    """
     value = int.from_bytes(bytes(range(256)) * 100, "little")
     text = constant_lines(value, 256 * 100 * 8)
     joined = 0

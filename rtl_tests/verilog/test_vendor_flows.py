@@ -23,25 +23,25 @@ FABRICS = {
 
 @cache
 def files(name, flow):
-    """The files beside the text."""
+    """The files beside the Verilog."""
     schedules = [tf.plan("2x2", "allgather"), tf.plan("2x2", "alltoall")]
     fabric = tf.Fabric(tf.compile(schedules, max_flits=4), width=12, **FABRICS[name])
     return tf.emit(fabric, flow=flow).files
 
 
 def manifest_of(name):
-    """The manifest."""
+    """The manifest of a fabric."""
     return json.loads(files(name, "vivado")["manifest.json"])
 
 
 def clocks_of(name):
-    """The clocks, that of the fabric first."""
+    """The clocks of a fabric, with the clock of the core first."""
     ports = manifest_of(name)["ports"]
     return [port for port, each in ports.items() if each["role"] == "clock"]
 
 
 def carried_out(path, text, **variables):
-    """The commands of a script that Tcl itself does not know, with their arguments."""
+    """Run a script in Tcl; return the commands that Tcl does not know, with their arguments."""
     tkinter = pytest.importorskip("tkinter")
     interpreter, calls = tkinter.Tcl(), []
     interpreter.createcommand("record", lambda *words: calls.append(words) or words[-1])
@@ -96,7 +96,7 @@ def test_every_clock_has_a_period_in_the_file_for_the_fabric_alone(tmp_path, nam
     assert made == clocks_of(name)
 
 
-#: Commands of Vivado and Quartus that give what they are asked for, as text.
+#: Commands of Vivado and Quartus that return their request as text.
 ANSWERS = """
 proc get_cells args { return "cells:[lindex $args end]" }
 proc get_registers args { return "registers:[lindex $args end]" }
@@ -109,7 +109,7 @@ proc get_collection_size name { return 1 }
 
 @cache
 def crossing_registers():
-    """Registers of the crossings, by their names in the text."""
+    """The names of the registers in clock crossings."""
     fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=12, **FABRICS["per-node"])
     design = tf.emit(fabric)
     texts = [text for name, text in design.modules.items() if name.endswith("_crossing")]
@@ -120,12 +120,14 @@ def crossing_registers():
 
 
 def crossing_pairs():
-    """Registers, and those that read them with the other clock: what a constraint has to name."""
+    """The pairs of a register and the register that reads it with the other clock, which
+    constraints must name.
+    """
     return {(f"{name}_gray", f"{name}_cdc_stage0") for name in ("written", "fetched")}
 
 
 def test_crossings_are_constrained_by_registers_and_periods_of_their_clocks(tmp_path):
-    """No clock has a name, and no period is a number: the file fits a fabric in any design."""
+    """Crossing constraints name no clock and no period, so that they fit a fabric in any design."""
     text = files("per-node", "vivado")["vivado/crossings.xdc"]
     assert not re.search(r"\bclk|\d\.\d", text.split("\n", 2)[2])
     calls = carried_out(tmp_path / "crossings.tcl", ANSWERS + text)
@@ -219,7 +221,7 @@ def test_packager_gives_each_interface_its_clock_and_each_clock_its_reset(tmp_pa
 
 
 def test_version_of_an_ip_is_that_of_the_digest():
-    """Another width is another version; the same fabric has the same one."""
+    """The version of an IP is the digest of its fabric, which changes with the width."""
     versions = []
     for width in (8, 8, 9):
         fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=width)

@@ -1,4 +1,4 @@
-"""The emitted Verilog: its form, its names and prefixes, and what its manifest says."""
+"""The emitted Verilog: its form, its names and prefixes, and its manifest."""
 
 import json
 import re
@@ -26,13 +26,13 @@ FABRICS = [
 
 
 def emitted(tmp_path, fabric):
-    """The folder of a fabric's Verilog."""
+    """Write the Verilog of a fabric; return its folder."""
     verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
     return tmp_path
 
 
 def test_equal_contents_are_written_once():
-    """Of ROMs that hold the same the text has one constant."""
+    """ROMs with equal contents share one constant."""
     fabric = fabric_of("8x8", "gather", "max-flow")
     roms = list(fabric.netlist.instances_with_role(Role.ROM))
     design = verilog.emit(fabric, command="")
@@ -43,7 +43,7 @@ def test_equal_contents_are_written_once():
 
 
 def test_same_text_on_every_run(tmp_path):
-    """The text depends on the fabric and the command alone, and names no file of ours."""
+    """The Verilog depends only on fabric and command, and names no source file."""
     texts = []
     for folder in ("a", "b"):
         fabric = fabric_of("3x4", "allgather", "hamiltonian", flits=4)
@@ -54,7 +54,7 @@ def test_same_text_on_every_run(tmp_path):
 
 
 def test_manifest_says_what_a_testbench_needs(tmp_path):
-    """All keys are there, and agree with the fabric."""
+    """The manifest has all keys that a testbench needs, with the values of the fabric."""
     fabric = fabric_of("4x6", "allgather", "hamiltonian", width=16, flits=4)
     manifest = json.loads((emitted(tmp_path, fabric) / "manifest.json").read_text())
     assert manifest["files"][0] == "fabric.v"
@@ -74,7 +74,7 @@ def test_manifest_says_what_a_testbench_needs(tmp_path):
 @pytest.mark.parametrize("top", ["host", "core"])
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "width", "flits"), FABRICS)
 def test_manifest_describes_every_port(topology, collective, algorithm, width, flits, top):
-    """Each port has a role and a meaning, and that of a node says whose it is."""
+    """Each port has a role and a meaning, and a port of a node names its node."""
     fabric = fabric_of(topology, collective, algorithm, width=width, flits=flits, top=top)
     ports = verilog.manifest(fabric, command="", files=[])["ports"]
     assert ports["clk"]["clock"] is None
@@ -115,7 +115,7 @@ def test_manifest_names_the_protocol_of_ports(options, protocols):
     ],
 )
 def test_manifest_predicts_cycles(topology, collective, algorithm, flits):
-    """The formula of the mode gives the cycles of the length that the fabric is for."""
+    """The formula of a mode gives the cycles for the length of the fabric."""
     fabric = fabric_of(topology, collective, algorithm, flits=flits)
     manifest = verilog.manifest(fabric, command="", files=[])
     (mode,) = manifest["modes"]
@@ -131,7 +131,7 @@ def test_manifest_predicts_cycles(topology, collective, algorithm, flits):
 
 
 def test_routers_with_a_rom_in_front_have_as_many_settings_as_it_has_rows():
-    """The others are given their select bits."""
+    """Routers with a ROM in front have a setting for each row; others get their select bits."""
     program = tf.compile(tf.plan("5x5", "gather", algorithm="max-flow"), flits=1)
     routers = tf.emit(tf.Fabric(program, width=2)).classes.values()
     assert {router.shape.settings for router in routers} == {0, program.loop.n_rows}
@@ -139,7 +139,7 @@ def test_routers_with_a_rom_in_front_have_as_many_settings_as_it_has_rows():
 
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 def test_two_fabrics_in_one_simulation(tmp_path):
-    """Cores with different prefixes run side by side, each by what its own manifest says."""
+    """Cores with different prefixes run side by side, each by its own manifest."""
     cores, fabrics, messages = [], [], []
     for prefix, collective, width in (("left_", "allgather", 8), ("Right2", "alltoall", 16)):
         program = fabric_of("2x2", collective, flits=5).program
@@ -155,13 +155,13 @@ def test_two_fabrics_in_one_simulation(tmp_path):
         words, _ = expected_words(fabric.program, sent)
         words = words.reshape(fabric.nodes, fabric.program.layout.recv_parts, fabric.flits)
         assert found == {key: words[key] for key in found}
-        # What a node sends to itself does not arrive by a stream.
+        # The words that a node sends to itself do not arrive by a stream.
         assert len(found) == words.size - fabric.streaming * fabric.nodes * fabric.flits
 
 
 @pytest.mark.parametrize("prefix", ["", "_", "a", "A9_", "x" * 64])
 def test_prefixes(prefix):
-    """Letters, digits and underscores, in the manifest too."""
+    """A prefix consists of letters, digits and underscores, and is in the manifest."""
     fabric = Fabric(fabric_of("2x2", "allgather").program, prefix=prefix)
     said = verilog.manifest(fabric, command="", files=[])
     assert (said["prefix"], said["top"]) == (prefix, f"{prefix}fabric")
@@ -169,7 +169,7 @@ def test_prefixes(prefix):
 
 @pytest.mark.parametrize("prefix", ["3x", "a-b", "a b", "a\n", "\\a ", "é", "$a", "x" * 65])
 def test_bad_prefixes(prefix):
-    """What cannot begin a name is refused, in one line."""
+    """A prefix that cannot begin a name is refused with one line."""
     with pytest.raises(InputError, match=r"^Prefix must be [^\n]*, not '[^\n]*'$"):
         Fabric(fabric_of("2x2", "allgather").program, prefix=prefix)
 
@@ -178,7 +178,7 @@ BOARDS = ("icebreaker", "ulx3s-25f")
 
 
 def nameless(monkeypatch):
-    """Let bytecode hold no names of variables."""
+    """Replace the inference of names, as if bytecode held no names of variables."""
 
     def given(depth=2, default=None):
         return default or "required"

@@ -1,4 +1,4 @@
-"""The testbench itself, on a small fabric written by hand and on broken versions of it."""
+"""The testbench itself, on a small hand-written fabric and on broken versions of it."""
 
 import json
 import random
@@ -19,7 +19,7 @@ verilator = pytest.mark.skipif(not have_verilator(), reason="needs Verilator and
 
 NODES, FLITS = 3, 2
 
-# Three nodes, each of which ends with the exclusive or of the messages of all.
+# Three nodes, each of which ends with the exclusive or of all messages.
 FABRIC = """
 module fabric(
   input clk, input rst, input start, input host_we, input [1:0] host_node, input [2:0] host_addr,
@@ -99,7 +99,7 @@ READ = [[4, 5], [0, 4, 1, 5], []]
 
 
 def expect(sent):
-    """What is at the addresses of `READ`."""
+    """The expected words at the addresses of `READ`."""
     folded = [sent[0][f] ^ sent[1][f] ^ sent[2][f] for f in range(FLITS)]
     return [folded, [sent[1][0], folded[0], sent[1][1], folded[1]], []]
 
@@ -132,7 +132,7 @@ def test_numpy_words_and_several_runs(tmp_path):
     assert np.array_equal(np.array(result.words), np.tile(np.bitwise_xor.reduce(sent), (NODES, 1)))
 
 
-#: What is broken, how, and what is said of it.
+#: Each fault: the replaced text, and the message that must report it.
 FAULTS = {
     "never done": (("last & busy", "1'b0"), r"busy is 1 and done is 0, 1007 edges after start"),
     "busy late": (("busy <= 1'b1;", ""), r"busy is 0 and done is 0 after the edge that took start"),

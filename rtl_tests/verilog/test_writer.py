@@ -1,4 +1,4 @@
-"""Modules drawn at random: what is written does what Amaranth's simulator does, in Icarus."""
+"""Random modules: their emitted Verilog in Icarus equals Amaranth's simulator."""
 
 import random
 import re
@@ -21,7 +21,7 @@ OUTPUTS, CYCLES = 12, 60
 
 
 def drawn(rng, inputs, depth):
-    """A value."""
+    """Return a random expression of the inputs."""
     if depth == 0 or rng.random() < 0.1:
         if rng.random() < 0.25:
             return Const(rng.randrange(16), rng.randrange(4, 7))
@@ -45,12 +45,12 @@ def drawn(rng, inputs, depth):
     if kind == 9:
         return rng.choice([one().any(), one().all(), one().xor(), one().bool()])
     if kind == 10:
-        # Of an operator, Amaranth's simulator shifts in what is not there.
+        # A selection from the result of an operator differs: Amaranth's simulator shifts in bits.
         value = rng.choice(inputs)
         return value.bit_select(one().as_unsigned()[:3], rng.randrange(1, len(value) + 1))
     if kind == 11:
         bits = rng.choice([1, 2, 3])
-        # Of constants it is a table; of some values there may be none.
+        # An array of constants is a table. An array may lack its last value.
         given = [one() for _ in range(rng.randrange(2**bits - 1, 2**bits) + 1)]
         table = [Const(rng.randrange(6), 4) for _ in given]
         return Array(rng.choice([given, table]))[rng.choice(inputs).as_unsigned()[:bits]]
@@ -67,7 +67,7 @@ def drawn(rng, inputs, depth):
 
 
 class Drawn(wiring.Component):
-    """Logic, registers and a memory."""
+    """A random module with logic, registers and a memory."""
 
     def __init__(self, seed):
         self.seed = seed
@@ -77,14 +77,14 @@ class Drawn(wiring.Component):
         )
 
     def statements(self, rng, m, domain, targets, values, depth):
-        """Statements under conditions."""
+        """Add random statements under random conditions."""
         for _ in range(rng.randrange(1, 4)):
             kind = rng.random()
             if depth == 0 or kind < 0.4:
                 target = rng.choice(targets)
                 low = rng.randrange(len(target)) if rng.random() < 0.3 else 0
                 if rng.random() < 0.2:
-                    # Of several targets, each with a width of its own.
+                    # One of several targets with different widths.
                     target, low = Array(targets)[rng.choice(values).as_unsigned()[:2]], 0
                 domain += target[low:].eq(drawn(rng, values, 2))
             elif kind < 0.7:
@@ -128,19 +128,19 @@ class Drawn(wiring.Component):
         m.d.sync += [output.eq(output + 1) for output in outputs[8:11]]
         self.statements(rng, m, m.d.comb, outputs[4:8], known, 2)
         self.statements(rng, m, m.d.sync, outputs[8:11], known + outputs[8:11], 3)
-        # A part may have no bits.
+        # A part of a concatenation may have no bits.
         halves = outputs[11][:1], Signal(0, name="nothing"), outputs[11][1:]
         m.d.comb += Cat(*halves).eq(drawn(rng, known, 3))
         return m
 
 
 def rng_width(seed, k):
-    """Bits of an output."""
+    """The width of an output in bits."""
     return random.Random(f"{seed} {k}").randrange(2, 10)
 
 
 def stimulus(seed):
-    """The inputs of each cycle."""
+    """Random inputs for each cycle."""
     rng = random.Random(f"stimulus {seed}")
     return [
         {name: rng.randrange(256) % (1 << len(Signal(shape))) for name, shape in INPUTS.items()}
@@ -149,7 +149,7 @@ def stimulus(seed):
 
 
 def in_amaranth(seed, cycles):
-    """What Amaranth's simulator shows."""
+    """Return the outputs in each cycle in Amaranth's simulator."""
     design, found = Drawn(seed), []
 
     async def bench(ctx):
@@ -167,14 +167,14 @@ def in_amaranth(seed, cycles):
 
 
 def in_icarus(seed, cycles, folder):
-    """What Icarus shows of the text."""
+    """Return the outputs in each cycle of the emitted Verilog in Icarus."""
     design = Drawn(seed)
     ports = {name: getattr(design, name) for name in design.signature.members}
     with no_inferred_names():
         written = write_module(Heading("drawn", clocked=True), design, ports)
     text = written.text
     assert "\\" not in text
-    # What no reset sets back, and begins as 0 in the simulator.
+    # Registers without a reset begin as 0 in Amaranth's simulator.
     clear = "".join(f"dut.{name} = 0; " for name in written.structure.clocked)
     declared = "".join(f"reg [{len(ports[name]) - 1}:0] {name};\n" for name in INPUTS)
     declared += "".join(
@@ -210,7 +210,7 @@ def test_what_is_written_does_what_is_simulated(tmp_path, seed):
 
 
 def test_what_has_no_verilog_is_refused():
-    """It is one line: an operator of a user's own may print, or be checked by a solver."""
+    """Hardware without Verilog, such as Print or AnyConst, is refused with one line."""
     m, seen = Module(), Signal(2)
     m.d.comb += Print(seen)
     with pytest.raises(InputError, match=r"^Hardware must be made of logic, .* not \(print .*\)$"):
@@ -222,7 +222,7 @@ def test_what_has_no_verilog_is_refused():
 
 
 def test_names_are_no_words_of_the_language(tmp_path):
-    """They get a line behind them, and signals of one name have numbers."""
+    """A signal named like a keyword gets an underscore; equal names get numbers."""
     m = Module()
     signals = [Signal(name=name) for name in ("table", "before", "x", "x")]
     chain = [Signal(name="input_bit"), *signals]
@@ -235,7 +235,7 @@ def test_names_are_no_words_of_the_language(tmp_path):
 
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 def test_logic_that_assigns_bits_at_an_offset(tmp_path):
-    """Bits behind the end are dropped, later assignments win, and others keep their first value."""
+    """Bits beyond the end are dropped, later assignments win, and other bits keep their value."""
     m, offset, value = Module(), Signal(3, name="offset"), Signal(2, name="value")
     words, found = Signal(name="words"), Signal(7, name="found", init=0b1010101)
     m.d.comb += found.bit_select(offset, 2).eq(value)
@@ -263,7 +263,7 @@ def test_logic_that_assigns_bits_at_an_offset(tmp_path):
 
 
 def test_what_changes_nothing_is_left_out():
-    """A product with 0, and bits that are 1 among those that all have to be."""
+    """A product with 0 becomes a constant, and constant ones in a conjunction are omitted."""
     m, a, b = Module(), Signal(3, name="a"), Signal(name="b")
     every, product = Signal(name="every"), Signal(4, name="product")
     m.d.comb += [every.eq(Cat(Const(3, 2), a < 2, b, a).all()), product.eq(a * Const(0, 3))]
@@ -274,7 +274,7 @@ def test_what_changes_nothing_is_left_out():
 
 
 def test_a_register_without_bits_is_left_out():
-    """A counter that has one value."""
+    """A register with one possible value is omitted."""
     m, a, b, count = Module(), Signal(name="a"), Signal(name="b"), Signal(range(1), name="count")
     m.d.sync += count.eq(count + 1)
     m.d.comb += b.eq(a & (count == 0))

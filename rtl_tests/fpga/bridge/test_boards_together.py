@@ -1,4 +1,4 @@
-"""Several boards, each behind its bridge and with a clock of its own, run together."""
+"""Several boards, each behind its bridge and with its own clock, run together."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_a_start_that_waits_can_be_withdrawn():
 
 
 def test_boards_of_which_one_does_not_start_are_in_service_again(monkeypatch):
-    """Starts that have waited for it are taken back."""
+    """If one board does not start, the other starts are withdrawn, and the next run passes."""
     monkeypatch.setattr("torusfabric.fpga.bridge.board.LONGEST", 0)
     boards = tf.connect("sim:2 allgather --boards 2 --width 8 --max-flits 2")
     first, second = (board.engine for board in boards.boards)
@@ -72,7 +72,7 @@ def test_boards_run_together_on_pairs(phy, board):
 
 @pytest.mark.long
 def test_each_port_has_its_block():
-    """Cables of serial lines that are swapped are found, and what does not add up is wrong."""
+    """Swapped serial cables are refused, and wrong received words are counted."""
     blocks = linked_blocks(system())
     accesses = [BusAccess(port) for port in simulated_ports(blocks)]
     with pytest.raises(InputError, match="Ports must be 2, one for each of 2 boards, not 1"):

@@ -1,4 +1,4 @@
-"""Boards that are connected: simulated behind their bridges, and compared with what must come."""
+"""Connected boards, simulated behind their bridges: words, cycles, faults and messages."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from torusfabric.fpga.bridge.uart_bone import Command
     [*few(0, COLLECTIVES), *few(1, REDUCTIONS)],
 )
 def test_every_collective(topology, collective, algorithm, options):
-    """Every word arrives, in the cycles predicted, run after run."""
+    """Every word arrives, and each run takes the predicted cycles."""
     fabric = fabric_of(topology, collective, algorithm, width=8, **options)
     report = tf.connect("sim", fabric).run(repeat=2)
     assert report.passed
@@ -36,7 +36,9 @@ def test_every_collective(topology, collective, algorithm, options):
 
 
 def test_only_a_serial_port_needs_its_library(monkeypatch):
-    """A simulated board does without; a real one says what brings it."""
+    """A simulated board works without the library for serial ports. For a real board, the error
+    names the extra to install.
+    """
     monkeypatch.setitem(sys.modules, "serial", None)
     for name in ("bus_access", "board"):
         monkeypatch.delitem(sys.modules, f"torusfabric.fpga.bridge.{name}", raising=False)
@@ -52,7 +54,7 @@ def test_a_selection_that_is_no_command_line():
 
 @pytest.mark.parametrize("width", few(2, [1, 33, 70], tuples=True))
 def test_words_of_other_widths(width):
-    """Words of a bit, and of two and three words of the bus, the second and fourth of four."""
+    """Words of one bit, and of two and three bus words, arrive."""
     board = tf.connect("sim", fabric_of("2", "allgather", width=width, flits=2))
     report = board.run(seed=7)
     assert report.passed
@@ -63,7 +65,7 @@ def test_words_of_other_widths(width):
 
 
 def test_jobs_of_an_engine():
-    """What runs choose is written into the registers; each takes the cycles predicted."""
+    """Choices of each run are written into registers, and each run takes its predicted cycles."""
     plans = [tf.plan("3", name) for name in ("allgather", "allreduce")]
     fabric = tf.Fabric(tf.compile(plans, max_flits=4, operators=["add", "max"]), width=8)
     board = tf.connect("sim", fabric)
@@ -83,7 +85,7 @@ def test_jobs_of_an_engine():
 
 
 def test_any_root():
-    """A root that runs choose is one more register."""
+    """A root for each run is one more register."""
     program = tf.compile(tf.plan("3", "broadcast"), max_flits=3, root="any")
     report = tf.connect("sim", tf.Fabric(program, width=8)).run([tf.Job(length=2, root=2)])
     assert report.passed
@@ -95,7 +97,7 @@ def test_any_root():
     [("allgather", "hamiltonian", misrouted), ("reduce-scatter", "matching", forgetful)],
 )
 def test_wrong_words(collective, algorithm, fault):
-    """A wrong bit in the settings, and a sum that lacks a contribution, are found and named."""
+    """A wrong select bit and a sum without a contribution are found and named."""
     fabric = fabric_of("2x2", collective, algorithm, width=8, flits=2, fault=fault)
     report = tf.connect("sim", fabric).run()
     found = tf.simulate(fabric)
@@ -116,7 +118,7 @@ def test_wrong_cycles():
 
 
 def test_run_without_an_end(monkeypatch):
-    """A run that does not end is given up."""
+    """A run that does not end is a failure after the time limit."""
     monkeypatch.setattr(bridge_board, "LONGEST", 0)
     fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather"), flits=2), width=8, bus="wishbone")
     delay_end(fabric, flits=4000)
@@ -125,7 +127,7 @@ def test_run_without_an_end(monkeypatch):
 
 
 def test_start_that_is_refused():
-    """A start that begins no run is one line with the reason; so is a job that there is not."""
+    """A refused start and an impossible job are errors of one line with the reason."""
     board = tf.connect("sim:2 allgather --max-flits 5 --width 8")
     with pytest.raises(InputError, match=r"^Length must be from 1 to 5 flits, not 6$"):
         board.run([tf.Job(length=6)])
@@ -150,7 +152,9 @@ def test_another_fabric():
 
 @pytest.mark.parametrize("bus", [None, "wishbone"])
 def test_words_of_the_bus_are_flits(bus):
-    """Whatever flits a fabric that is given takes with a word."""
+    """A fabric with beats of two flits is put behind the bridge with beats of one flit, with or
+    without a bus of its own.
+    """
     program = tf.compile(tf.plan("2", "allgather"), flits=4)
     fabric = tf.Fabric(program, width=8, bus=bus, beat=2)
     assert tf.connect("sim", fabric).run().passed
@@ -164,7 +168,7 @@ def test_only_a_host_port_stands_behind_a_bridge(top, bus):
 
 
 def test_torn_command():
-    """A host that goes away in the middle of a command does not keep the next one out."""
+    """The board accepts commands after an incomplete one."""
     fabric = fabric_of("2", "allgather", width=8, flits=2)
     port = SimulatedPort(fabric)
     port.write(bytes([Command.WRITE, 200, 0, 0, 0, 64, 1]))
@@ -172,7 +176,7 @@ def test_torn_command():
 
 
 class Port:
-    """A port at whose other end is something else than a bridge, or nothing."""
+    """A port with something other than a bridge at its other end, or nothing."""
 
     name = "ttyX"
 
@@ -199,7 +203,7 @@ class Port:
     ],
 )
 def test_port_without_a_board(monkeypatch, port, message):
-    """Nothing at the other end, something else, and somebody who never stops are one line each."""
+    """A silent port, a foreign answer and endless bytes are each an error of one line."""
     monkeypatch.setattr(bus_access, "PATIENCE", 0.02)
     fabric = fabric_of("2x2", "allgather", "hamiltonian", width=8)
     with pytest.raises(WorkFailed, match=rf"^Board on ttyX {message}"):
@@ -207,7 +211,7 @@ def test_port_without_a_board(monkeypatch, port, message):
 
 
 class Echo:
-    """A port that keeps what is sent, and answers the address of each word that is read."""
+    """A port that keeps all written bytes, and answers the address of each word that is read."""
 
     name = "echo"
 
@@ -226,7 +230,7 @@ class Echo:
 
 
 def test_bursts():
-    """Words that follow one another are moved together, up to so many."""
+    """Consecutive words are moved together, up to `BURST` words."""
     port = Echo()
     addresses = [*range(0, 4 * 150, 4), 4000, 4004, 800]
     assert (BusAccess(port).read(addresses) == np.array(addresses) // 4).all()
@@ -261,7 +265,7 @@ def test_words_that_do_not_fit(words, message):
 
 
 def test_selections():
-    """What is simulated is selected as for a build; the length is open unless it is given."""
+    """A simulated fabric is selected as in a build, with any length unless `--flits` is given."""
     board = tf.connect("sim:2x2 allreduce")
     assert board.fabric.flits == 16
     assert board.run([tf.Job(length=3)]).passed
@@ -287,7 +291,7 @@ def report_in(folder, **values):
 
 
 def test_folders_of_builds(tmp_path, monkeypatch):
-    """A board is known by the report of its build: of the folder, or by what it says it is."""
+    """A board is known by the build report in a given folder, or by the report with its digest."""
     monkeypatch.chdir(tmp_path)
     command = "torusfabric build 2x2 allgather --algorithm hamiltonian --width 8 --flits 2"
     command += " --board icestick --baud 9600"
@@ -310,7 +314,7 @@ def test_folders_of_builds(tmp_path, monkeypatch):
 
 
 def test_tables_that_are_loaded(tmp_path, monkeypatch, capsys):
-    """What is loaded over the bridge runs, a torn image does not, and what is there is known."""
+    """A loaded image runs. A torn image and an unexpected image on the board are refused."""
     from torusfabric.cli import main
     from torusfabric.fpga.board.build import fabric_facts
 

@@ -19,26 +19,26 @@ from torusfabric.fpga.bridge import bus_access
 from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess, open_port
 
-#: What is behind the terminal.
+#: The fabric behind the terminal.
 SELECTION = ["3", "allgather,allreduce", "--max-flits", "4", "--width", "12", "--op", "add,max"]
 
 
 @pytest.fixture(scope="module")
 def gateware(tmp_path_factory):
-    """The program that is the gateware, and its fabric."""
+    """The program that simulates the gateware, and its fabric."""
     fabric = tf.connect("sim:" + " ".join(SELECTION)).fabric
     return compiled(fabric, tmp_path_factory.mktemp("gateware")), fabric
 
 
 @pytest.fixture(scope="module")
 def port(gateware):
-    """The path of the terminal behind which it is."""
+    """The path of the terminal of the gateware."""
     with on_terminal(gateware[0]) as path:
         yield path
 
 
 def test_run(port, capsys):
-    """Jobs are run on what is at the port, and compared."""
+    """`run` executes jobs on the fabric at the port and compares their words."""
     at = [*SELECTION, "--port", port]
     assert main(["run", *at, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
@@ -56,7 +56,7 @@ def test_run(port, capsys):
 
 
 def test_monitor(port, capsys):
-    """Drawn jobs are run one after another, a line each."""
+    """`monitor` runs random jobs one after another, with one line each."""
     at = [*SELECTION, "--port", port]
     assert main(["monitor", *at, "--jobs", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -69,7 +69,7 @@ def test_monitor(port, capsys):
 
 
 def test_data(gateware, port, capsys, tmp_path):
-    """Words of one's own go through the board and come back gathered, or combined."""
+    """Words from a file are sent through the board, and come back gathered or combined."""
     messages = random_messages(gateware[1], 7).astype(np.uint16)[:, :3]
     np.save(tmp_path / "data.npy", messages)
     files = ["--data", str(tmp_path / "data.npy"), "-o", str(tmp_path / "received.npy")]
@@ -111,14 +111,14 @@ def test_data(gateware, port, capsys, tmp_path):
     ),
 )
 def test_what_cannot_be_run(capsys, words, message):
-    """Each mistake is one line."""
+    """Each mistake in a job or option is refused with one line."""
     at = ["--port", "sim"] + (SELECTION if "--build" not in words else [])
     assert main(["run", *at, *words.split()]) == 1
     assert capsys.readouterr().err.startswith(f"torusfabric: {message}")
 
 
 def test_port_that_is_not_said(capsys):
-    """There is a port, or a board that has one."""
+    """A missing port and a port that cannot be opened are refused."""
     assert "The serial port is missing; give --port" in check_refused(capsys, "run")
     assert main(["monitor", "--board", "icestick", "--port", "/dev/absent"]) == 1
     assert "Port must be a serial port that can be opened, not /dev/absent" in (
@@ -128,7 +128,7 @@ def test_port_that_is_not_said(capsys):
 
 @pytest.mark.long
 def test_faulty_image(tmp_path, capsys):
-    """With a faulty fabric the commands fail, with the first word that is wrong."""
+    """A faulty fabric gives the wrong words of its simulation, and `run` refuses the board."""
     program = program_of("2x2", "allgather", "hamiltonian", flits=2)
     faulty = tf.Fabric(misrouted(program), width=16)
     with on_terminal(compiled(faulty, tmp_path)) as path:
@@ -140,7 +140,7 @@ def test_faulty_image(tmp_path, capsys):
 
 
 def test_board_that_is_pulled_out(gateware):
-    """A port that goes away is one line."""
+    """A port that disappears is an error of one line."""
     with on_terminal(gateware[0]) as path:
         line = open_port(path)
         board = ConnectedBoard(gateware[1], BusAccess(line))
@@ -150,7 +150,7 @@ def test_board_that_is_pulled_out(gateware):
 
 
 def test_port_that_cannot_be_opened():
-    """A port that does not exist is one line."""
+    """A port that does not exist, or is no serial port, is an error of one line."""
     with pytest.raises(
         InputError, match=r"^Port must be .* that can be opened, not /dev/absent \(No such"
     ):
@@ -163,7 +163,7 @@ def test_port_that_cannot_be_opened():
 
 @pytest.fixture
 def terminal():
-    """The path of a terminal at whose other end nobody is."""
+    """The path of a terminal without a program at its other end."""
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
     yield os.ttyname(theirs)
@@ -173,7 +173,7 @@ def terminal():
 
 @pytest.mark.parametrize("baud", [10**11, 10**23])
 def test_baud_rate_that_is_none(terminal, baud):
-    """A number beyond all rates is refused."""
+    """An unknown baud rate is refused."""
     with pytest.raises(
         InputError, match=rf"^Baud rate must be one that the port knows, not {baud}$"
     ):
@@ -181,7 +181,7 @@ def test_baud_rate_that_is_none(terminal, baud):
 
 
 def test_port_that_takes_nothing(terminal, monkeypatch):
-    """What is sent is not waited for without an end."""
+    """A write to a port that accepts no bytes ends with an error."""
     monkeypatch.setattr(bus_access, "PATIENCE", 0.02)
     with open_port(terminal, baud=10**6) as line:
         with pytest.raises(WorkFailed, match=r"^The port of the board on .* failed \(Write time"):
@@ -190,7 +190,7 @@ def test_port_that_takes_nothing(terminal, monkeypatch):
 
 
 def drives(bus, fabric, registers):
-    """Run an all-reduce through what reads and writes at addresses, as LiteX's clients do."""
+    """Run an all-reduce through a client that reads and writes addresses, like those of LiteX."""
     at = {register.name: register.offset for register in registers.registers}
     send, receive = registers.windows
     assert bus.read(0) == 0x746F7275
@@ -208,7 +208,7 @@ def drives(bus, fabric, registers):
 
 
 def test_litex_on_the_line(gateware, port):
-    """The bytes that LiteX's CommUART sends are carried out."""
+    """LiteX's CommUART reads and writes the fabric through the gateware."""
     comm_uart = pytest.importorskip("litex.tools.remote.comm_uart")
     bus = comm_uart.CommUART(port)
     try:
@@ -220,12 +220,12 @@ def test_litex_on_the_line(gateware, port):
 
 
 def test_litex_server(gateware, port, monkeypatch):
-    """Clients of litex_server talk to the board."""
+    """Clients of litex_server read and write the fabric."""
     litex_server = pytest.importorskip("litex.tools.litex_server")
     from litex.tools.litex_client import RemoteClient
     from litex.tools.remote.comm_uart import CommUART
 
-    # What it calls is deprecated, and here warnings are errors.
+    # The server calls a deprecated method, and warnings are errors in tests.
     daemonic = lambda thread, daemon: setattr(thread, "daemon", daemon)
     monkeypatch.setattr(threading.Thread, "setDaemon", daemonic)
     server = litex_server.RemoteServer(CommUART(port), "127.0.0.1", 0)

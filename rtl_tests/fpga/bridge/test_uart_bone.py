@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The serial line, and the protocol of UARTBone in gateware, against a model of a bus."""
+"""The serial line and the UARTBone protocol in gateware, with a model of a bus."""
 
 import random
 
@@ -19,13 +19,13 @@ ADDRESS = 10
 
 
 class Memory:
-    """A bus with a word at each address but the last, which answers with an error."""
+    """A bus with a word at each address except the last, which answers with an error."""
 
     def __init__(self):
         self.words, self.accesses = {}, []
 
     def access(self, address, word, *, writing):
-        """Carry out an access; returns what is read, or None for an error."""
+        """Perform an access; return the word that is read, or None for an error."""
         self.accesses.append((writing, address))
         if address == (1 << ADDRESS) - 1:
             return None
@@ -42,7 +42,7 @@ def command(code, address, words=(), count=None):
 
 
 def answers(parts, seed=1):
-    """What is answered to bytes, sent at any pace, with pauses of so many cycles between parts."""
+    """Send bytes at random pace with pauses in cycles; return the answered words and the bus."""
     dut, memory, rng, answered = UartBone(ADDRESS, TIMEOUT), Memory(), random.Random(seed), []
 
     async def cycle(ctx):
@@ -88,7 +88,7 @@ def answers(parts, seed=1):
 
 
 def test_words_are_written_and_read():
-    """Addresses count up, or stay; the highest byte of a word comes first."""
+    """Addresses count up or stay, and the highest byte of a word comes first."""
     words, memory = answers([
         command(Command.WRITE, 5, [0x01020304, 0xFFEEDDCC]),
         command(Command.READ, 4, count=4), 100,
@@ -101,7 +101,7 @@ def test_words_are_written_and_read():
 
 
 def test_256_words():
-    """A length of 0 are 256 words."""
+    """A length of 0 means 256 words."""
     words, _ = answers([command(Command.READ, 100, count=256), 9000])
     assert words == list(range(100, 356))
     _, memory = answers([command(Command.WRITE, 0, range(256))])
@@ -109,7 +109,7 @@ def test_256_words():
 
 
 def test_errors_of_the_bus():
-    """A read that ends with an error gives ones; after either the next command is heard."""
+    """A read that ends with an error gives ones; after an error the next command is accepted."""
     last = (1 << ADDRESS) - 1
     words, _ = answers([
         command(Command.READ, last, count=1), 40, command(Command.WRITE, last, [7]),
@@ -120,7 +120,7 @@ def test_errors_of_the_bus():
 
 @pytest.mark.parametrize("code", [0, 5, 0x69, 0xFF])
 def test_bytes_that_are_no_command(code):
-    """They are dropped, one by one."""
+    """Bytes that are no command are dropped one by one."""
     words, _ = answers([bytes([code] * 3), command(Command.READ, 8, count=1), 40])
     assert words == [8]
 
@@ -130,7 +130,7 @@ WHOLE = command(Command.WRITE, 5, [0x11223344, 0x55667788])
 
 @pytest.mark.parametrize("length", few(7, [*range(1, len(WHOLE))], tuples=True))
 def test_torn_commands(length):
-    """A command that ends in the middle is dropped; the words that were whole are written."""
+    """An incomplete command is dropped after its complete words are written."""
     words, memory = answers(
         [WHOLE[:length], 3 * TIMEOUT, command(Command.READ, 20, count=2), 60], seed=length
     )
@@ -139,14 +139,14 @@ def test_torn_commands(length):
 
 
 def test_slow_commands_are_not_dropped():
-    """What counts is the time since the last byte."""
+    """The timeout counts from the last byte, so that slow commands are not dropped."""
     parts = [part for byte in WHOLE for part in (bytes([byte]), TIMEOUT - 10)]
     _, memory = answers(parts)
     assert memory.words == {5: 0x11223344, 6: 0x55667788}
 
 
 def test_any_bytes():
-    """After anything at all, and a pause, the bridge carries out commands."""
+    """After random bytes and a pause, the bridge executes commands."""
     for seed in range(3):
         rng = random.Random(seed)
         noise = bytes(rng.choice([0, 1, 2, 2, 3, 4, rng.randrange(256)]) for _ in range(40))
@@ -157,7 +157,7 @@ def test_any_bytes():
 
 @pytest.mark.parametrize("divisor", [4, 5, 13])
 def test_serial_line(divisor):
-    """What is sent is received, byte after byte without a pause."""
+    """The receiver gets the bytes of the transmitter, sent without a pause."""
     m = Module()
     m.submodules.transmitter = transmitter = UartTransmitter(divisor)
     m.submodules.receiver = receiver = UartReceiver(divisor)
@@ -183,7 +183,7 @@ def test_serial_line(divisor):
 
 
 def test_receiver_is_not_fooled():
-    """A low too short for a start bit is no byte, nor is one without a stop bit."""
+    """A low pulse shorter than a start bit, and a byte without a stop bit, are no bytes."""
     dut, bit = UartReceiver(8), 8
 
     async def testbench(ctx):

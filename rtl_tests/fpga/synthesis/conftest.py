@@ -1,4 +1,4 @@
-"""What tests of synthesis share: a cache, and what tools run."""
+"""Fixtures for tests of synthesis: caches and records of tool runs."""
 
 import tempfile
 
@@ -10,13 +10,13 @@ from torusfabric.toolchain.cache import Cache
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    """A cache that is empty before the first test of this file."""
+    """A cache that is empty before the first test of a file."""
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch, shared, tmp_path):
-    """Share what is synthesized among tests, but nothing with the outside."""
+    """Share synthesis results among the tests of a file, and nothing with other caches."""
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(shared))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
@@ -29,7 +29,7 @@ def cache(tmp_path):
 
 @pytest.fixture
 def runs(monkeypatch):
-    """What tools run, as (tool, module)."""
+    """The list of tool runs, as (tool, module)."""
     calls = []
     real = tools.run
 
@@ -43,7 +43,7 @@ def runs(monkeypatch):
 
 @pytest.fixture
 def no_runs(monkeypatch):
-    """A function after whose call tools may not run."""
+    """A function after whose call a run of a tool is an error."""
 
     def run(name, args, **options):
         raise AssertionError(f"{name} ran on {options['what']}")

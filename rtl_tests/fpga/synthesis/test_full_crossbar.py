@@ -1,4 +1,4 @@
-"""Routers against full crossbars, and where the tables go."""
+"""Routers compared with full crossbars, and the parts that take the LUTs."""
 
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ from torusfabric.verilog.design import Design, RouterClass, RouterShape
 @pytest.mark.long
 def test_report_shows_where_the_luts_go():
     report = synthesize(described(), "ecp5-25k")
-    # Forwarding is by wire: all tables are there for injection.
+    # Forwarding takes wires only: all LUTs are for injection.
     row = report.classes[0]
     assert row["parts"] == {"crossbar": 0, "injection": PORTS * 8, "settings": 0}
     assert row["least_luts"] == PORTS * 8
@@ -30,7 +30,7 @@ def test_report_shows_where_the_luts_go():
 def test_luts_saved_against_a_full_crossbar(runs):
     report = synthesize(described(), "ecp5-25k")
     row, fabric = report.classes[0], report.fabric
-    # Five inputs take three tables a bit; the ROM of four settings takes some more.
+    # Five inputs take three LUTs a bit; the ROM of four settings takes some more.
     full = row["full_crossbar_luts"]
     assert PORTS * 8 * 3 <= full <= PORTS * 8 * 3 + 20
     assert row["saved_luts"] == full - row["luts"]
@@ -38,13 +38,13 @@ def test_luts_saved_against_a_full_crossbar(runs):
     assert fabric["saved_share"] == row["saved_share"] == round(row["saved_luts"] / full, 4)
     assert "routers against full crossbars" in printed(report)
     fast = synthesize(described(), "ecp5-25k", mapping="fast")
-    assert fast.classes[0]["full_crossbar_luts"] == full  # the cheapest there is, in any case
+    assert fast.classes[0]["full_crossbar_luts"] == full  # always that of the compact mapping
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("inputs", [3, 10])
 def test_full_crossbar_is_a_cascade_of_tables(inputs, cache):
-    width = 9  # as many registers of an out-port as iCE40 uses a clock enable for
+    width = 9  # so many registers that iCE40 uses a clock enable
     shape = RouterShape(ports=inputs - 1, own_words=1, width=width, settings=0)
     full = full_crossbar(shape)
     luts = synthesize(full, "ice40-hx8k", workplace=Workplace(cache=cache)).fabric["luts"]
@@ -78,7 +78,7 @@ def test_full_crossbar_passes_every_input(inputs, tmp_path):
 
 
 def test_fewest_tables():
-    # Two or three words take one table if their selects are not more than its other inputs.
+    # Two or three words take one LUT if its other inputs suffice for their selects.
     assert [fewest_luts(n) for n in range(9)] == [0, 0, 1, 2, 2, 3, 3, 3, 4]
     assert [fewest_luts(n, 6) for n in (1, 2, 4, 5, 8)] == [0, 1, 1, 2, 2]
 

@@ -1,4 +1,4 @@
-"""Clock rates, slowest paths, and what does not fit."""
+"""Clock rates, slowest paths, and designs that do not fit."""
 
 import dataclasses
 from pathlib import Path
@@ -74,7 +74,7 @@ def test_clock_rate_is_the_median_of_the_seeds(monkeypatch):
 
 
 def test_slowest_path_is_that_of_the_median(monkeypatch):
-    """Its ends are parts of the fabric and what cells there are called after."""
+    """The slowest path is that of the median seed, with ends named by part and signal."""
     monkeypatch.setattr(Flow, "map_in_harness", lambda self, name, ports, seeds: {"seconds": 1.0})
 
     def place(self, name, ports, seed):
@@ -158,7 +158,7 @@ def test_another_placer_is_tried_where_one_fails(monkeypatch, error, tmp_path):
     def run(name, args, **options):
         if name == "nextpnr-ecp5":
             tried.append(args[args.index("--placer") + 1])
-            # The last placer is waited for, whatever its log shows.
+            # The last placer is never stopped, whatever its log shows.
             assert (options.get("look") is None) == (tried[-1] == "heap")
             if tried[-1] == "static":
                 raise error(f"{name} failed on router: ERROR: Placer algorithm 'static' is ..")

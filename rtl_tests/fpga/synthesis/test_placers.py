@@ -1,4 +1,4 @@
-"""What nextpnr is given and watched for: a harness around a module, placers that come to no end."""
+"""The harness around a module for nextpnr, and the watch over placers that are stuck."""
 
 import shutil
 import subprocess
@@ -14,14 +14,14 @@ from torusfabric.fpga.synthesis.wrappers import HARNESS, harness_text
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Seconds that pass when a test says so."""
+    """A clock whose seconds pass only under control of the test."""
     now = SimpleNamespace(seconds=1000.0)
     monkeypatch.setattr(placers, "time", SimpleNamespace(monotonic=lambda: now.seconds))
     return now
 
 
 def lasts(watch, clock, most=10_000):
-    """For how many seconds more a placer is watched in silence."""
+    """Return the seconds of silence after which a placer is stopped, or None."""
     for seconds in range(most):
         try:
             watch()
@@ -32,7 +32,7 @@ def lasts(watch, clock, most=10_000):
 
 
 def says(log, clock, watch, seconds):
-    """Something is written every ten seconds, so many seconds long."""
+    """Write a line to a log every ten seconds, for the given number of seconds."""
     for _ in range(0, seconds, 10):
         with log.open("a") as file:
             file.write("Info: iter\n")
@@ -42,7 +42,9 @@ def says(log, clock, watch, seconds):
 
 @pytest.mark.parametrize("before", [10, 60, 300, 1000])
 def test_silence_as_long_as_all_before(tmp_path, clock, before):
-    """What is written counts from the first line on, however late that comes."""
+    """A placer is stopped after a silence as long as its output so far, but not before
+    `SILENT_SECONDS`. Time counts from the first line.
+    """
     log = tmp_path / "nextpnr.log"
     watch = PlacerWatch(log)
     for _ in range(500):  # a tool is being prepared
@@ -59,7 +61,7 @@ def test_silence_as_long_as_all_before(tmp_path, clock, before):
 
 
 def test_routing_may_be_silent(tmp_path, clock):
-    """Only placers are watched."""
+    """A silent router is not stopped."""
     log = tmp_path / "nextpnr.log"
     log.write_text("Info: Routing globals...\n")
     assert lasts(PlacerWatch(log), clock) is None

@@ -1,4 +1,4 @@
-"""Routers that read their selects from ROMs."""
+"""Synthesis of routers that read their selects from ROMs."""
 
 import pytest
 from helpers import fabric_of, netlist_of_roms
@@ -54,7 +54,7 @@ def with_roms():
 
 @pytest.mark.long
 def test_routers_have_the_dearest_of_their_roms(runs):
-    """A class costs what its routers cost with the dearest contents, which the report names."""
+    """The cost of a class includes its most expensive ROM contents, which the report names."""
     report = synthesize(with_roms(), "ice40-hx8k")
     costs = {row["name"]: row for row in report.modules}
     assert costs["dear"]["luts"] > costs["cheap"]["luts"] == 0
@@ -71,7 +71,7 @@ def test_routers_have_the_dearest_of_their_roms(runs):
 
 @pytest.mark.long
 def test_routers_that_inject_nothing():
-    """A node that only receives, or passes on, has a router without words of its own."""
+    """Routers of nodes that send nothing of their own are synthesized without an injection port."""
     fabric = fabric_of("3", "broadcast", "max-flow", width=2)
     assert any("inject" not in i.inputs for i in fabric.netlist.instances_with_role(Role.ROUTER))
     report = synthesize(verilog.emit(fabric).routers(), "ice40-hx8k")
@@ -86,7 +86,7 @@ def test_routers_are_placed_with_their_roms():
 
 
 def test_a_top_with_roms_of_nodes_is_mapped():
-    """Yosys does not read it again when it has the parameters of the ROMs."""
+    """A top module with ROMs of nodes is mapped with the ROMs' parameters."""
     program = tf.compile(tf.plan("3", "broadcast"), max_flits=1, root="any")
     design = verilog.emit(tf.Fabric(program, width=1))
     assert design.contents

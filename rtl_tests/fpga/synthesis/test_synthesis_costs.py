@@ -1,4 +1,4 @@
-"""What cells cost, and which memories are block RAM on a device."""
+"""Costs of cells, and the memories that become block RAM on a device."""
 
 import dataclasses
 import json
@@ -53,7 +53,7 @@ def test_memories_adders_and_hierarchy_on_ice40():
     report = synthesize(nested, "ice40-up5k")
     row = report.classes[0]
     assert (row["brams"], row["ffs"]) == (1, 8)
-    assert row["luts"] in (8, 9)  # the first bit of a chain may take a table more
+    assert row["luts"] in (8, 9)  # the first bit of a carry chain may take one more LUT
     assert row["carries"] == 7
     assert "luts_per_bit" not in row
     assert report.fabric["brams"] == 2
@@ -67,7 +67,7 @@ def test_memories_and_adders_on_ecp5():
     store, small = report.modules
     assert (store["brams"], store["luts"], store["carries"], store["ffs"]) == (1, 8, 8, 8)
     assert (small["brams"], small["lutrams"], small["luts"]) == (0, 2, 12)
-    assert report.fabric["luts"] == 8  # the small one is not in it
+    assert report.fabric["luts"] == 8  # `small_store` is not part of the top module
     assert small["instances"] == 0
 
 
@@ -84,7 +84,9 @@ def test_wide_multiplexers_are_only_used_for_speed():
 
 @pytest.mark.parametrize(("topology", "inputs"), few(0, [("4x4", 4), ("8x8", 9)]))
 def test_out_ports_of_many_inputs_cost_what_is_planned(topology, inputs):
-    """Synthesis looks through no stage that it is to keep, and builds no tree beside them."""
+    """Out-ports of many inputs cost the planned LUTs: synthesis keeps the stages of a cascade and
+    builds no tree beside it.
+    """
     program = compile_program(plan(topology, "alltoall"))
     fabric = Fabric(program, width=8)
     ((module, _),) = fabric.router_classes
@@ -96,7 +98,7 @@ def test_out_ports_of_many_inputs_cost_what_is_planned(topology, inputs):
         for choice in choices
     )
     assert row["luts"] == 8 * luts
-    # Nothing but these tables is there, and all are found by what they read.
+    # The router has no other LUTs, and each is assigned to a part by its inputs.
     assert sum(row["parts"].values()) == row["luts"] >= row["least_luts"]
     assert row["parts"]["settings"] == 0
 
@@ -109,7 +111,7 @@ def test_words_of_flip_flops_do_without_enables():
 endmodule
 """
     cost = synthesize(Design({"small": text}, "small", {}), "ice40-hx8k").fabric
-    # A table for each bit of each word, which decodes the address, and for each bit read.
+    # One LUT for each bit of each word, which decodes the address, and one for each bit read.
     assert (cost["ffs"], cost["luts"]) == (32, 32 + 16)
 
 
@@ -194,7 +196,7 @@ def test_report_prints_as_a_table():
 
 
 def rule(brams: int, most: int = 16) -> str:
-    """The rule for an all-gather on four nodes, on a device with so many block RAMs."""
+    """The memory rule for an all-gather on four nodes, on a device with `brams` block RAMs."""
     program = tf.compile(tf.plan("2x2", "allgather"), max_flits=most)
     device = find_target("ecp5-85k")
     device = replace(device, capacity=device.capacity | {"brams": brams})
@@ -203,12 +205,12 @@ def rule(brams: int, most: int = 16) -> str:
 
 @pytest.mark.parametrize("most", [8, 16, 64])
 def test_all_memories_are_block_ram_where_they_fit(most):
-    """However short messages are, so that they take no more tables than longer ones."""
+    """All memories become block RAM if they fit, however short messages are."""
     assert rule(208, most) == "auto:2,block"
 
 
 def test_the_deepest_come_first():
-    """A message is shallower than what is received of all; none is block RAM on its own."""
+    """The deepest memories become block RAM first: receive memories before send memories."""
     rules = [rule(brams) for brams in range(0, 40, 4)]
     assert rules[0] == "auto"
     assert rules[-1] == "auto:2,block"
@@ -218,7 +220,7 @@ def test_the_deepest_come_first():
 
 @pytest.mark.parametrize("most", [4, 8, 16])
 def test_too_small_a_device_has_the_same_memories_in_block_ram(most):
-    """However short messages are, so that they take no more tables than longer ones."""
+    """A device that is too small has the same memories in block RAM, however short messages are."""
     program = tf.compile(tf.plan("2x2", "alltoall"), max_flits=most)
     small = replace(find_target("ecp5-85k"), capacity={"brams": 1, "luts": 100})
     assert fitting_memory_rule(tf.Fabric(program, width=32), small) == f"auto:{most},block"
@@ -237,7 +239,9 @@ def test_wide_words_take_several_blocks():
 
 
 def test_share_of_block_rams_counts_the_words_of_memories():
-    """Two nodes with four words of 32 bits to send and eight to receive, in four block RAMs."""
+    """Two nodes with 4 words of 32 bits to send and 8 to receive fill a share of four block
+    RAMs.
+    """
     fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather"), flits=4), width=32)
     device = find_target("ecp5-85k")
     share = block_ram_fill(fabric, device, "block", 4)

@@ -1,4 +1,4 @@
-"""Synthesis runs a tool once for each text, and names what fails."""
+"""Failures of synthesis are named, and a tool runs once for each text."""
 
 import dataclasses
 
@@ -102,7 +102,7 @@ def test_only_changed_text_runs_again(runs):
     synthesize(design(1), "ice40-hx8k")
     runs.clear()
     more = dataclasses.replace(design(1), modules={**design(1).modules, "small_store": SMALL_STORE})
-    with pytest.raises(WorkFailed, match="small_store"):  # which ice40 cannot have
+    with pytest.raises(WorkFailed, match="small_store"):  # iCE40 has no such memory
         synthesize(more, "ice40-hx8k")
     assert runs == [("yosys", "small_store")]
     runs.clear()

@@ -1,4 +1,4 @@
-"""Families that only vendors place and route, and Gowin: what cells cost, and what fits."""
+"""Families that only vendors' tools place and route, and Gowin: costs of cells and capacities."""
 
 import json
 
@@ -15,7 +15,7 @@ from torusfabric.toolchain import tools
 from torusfabric.verilog.design import Design, RouterClass
 from torusfabric.verilog.module_text import MemoryStyle, memory_attributes
 
-#: What a memory of 16 x 8 bits takes where tables can be memories: LUTs and memories of tables.
+#: LUTs and LUT RAMs of a memory of 16 x 8 bits, by family with LUT RAM.
 OF_TABLES = {
     "xilinx-7": (8, 8),
     "xilinx-us": (8, 8),
@@ -23,17 +23,17 @@ OF_TABLES = {
     "nexus": (12, 2),
 }
 
-#: Where yosys reads few cells, and is done in seconds.
+#: Families for which yosys reads few cells and ends within seconds.
 QUICK = ("cyclone-v", "efinix", "gatemate")
 
 
 def families(*, quick):
-    """The names of the families that are quick, or are not."""
+    """The names of the quick families, or of the others."""
     return [name for name in PARTS if (name in QUICK) == quick]
 
 
 def each(test):
-    """A test of every family; those that take long only with all others that do."""
+    """Parametrize a test by family; slow families run in the long tests only."""
     slow = [pytest.param(name, marks=pytest.mark.long) for name in families(quick=False)]
     return pytest.mark.parametrize("family", [*families(quick=True), *slow])(test)
 
@@ -98,7 +98,7 @@ endmodule
 
 
 def test_only_the_outermost_module_has_pads(tmp_path):
-    """One inside that is kept apart has none: place and route would ask where its pins are."""
+    """Only the outermost module has pads, because the pins of a kept module would be unknown."""
     (tmp_path / "text.v").write_text(KEPT)
     script = find_target("gowin-gw1nr-9").device_family.yosys_script(
         "whole", Mapping.COMPACT, pads=True
@@ -131,13 +131,13 @@ def test_gowin_clock_rate():
     alone = Design({"router": text}, "router", {}, classes={"router": RouterClass(1)})
     row = synthesize(alone, "gowin-gw1nr-9", pnr=True, mapping="fast").classes[0]
     assert 20 < row["fmax_mhz"] <= row["logic_mhz"]
-    # The router's own, and one for each of its inputs and outputs.
+    # The router's own registers, and one for each of its inputs and outputs.
     assert row["placed"]["DFF"] >= 3 * PORTS * 2
 
 
 @pytest.mark.long
 @pytest.mark.skipif(tools.find("nextpnr-himbaechel-gowin") is None, reason="needs Gowin's tools")
 def test_gowin_clock_rate_of_a_fabric():
-    """Modules that are kept apart are placed, too."""
+    """The modules of a fabric that are kept apart are placed for Gowin."""
     fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=2)
     assert synthesize(fabric, "gowin-gw1nr-9", pnr=True).fmax_mhz > 20

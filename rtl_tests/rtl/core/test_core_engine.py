@@ -1,4 +1,4 @@
-"""The compiled engine carries out the netlist of a core, through the back door of its memories."""
+"""The compiled engine runs the netlist of a core, with direct access to its memories."""
 
 from types import SimpleNamespace
 
@@ -24,7 +24,7 @@ def carried_out(core, words, job, expected):
     with Session(model, fabric, vcd=None) as session:
         cells = CompiledCells(session, fabric)
         bank, address = driver.places(job, received=False)
-        # Of a fixed root, the other nodes have no memory for what is sent.
+        # With a fixed root, the other nodes have no send memory.
         there = (address >= 0) & cells.exists[node, bank]
         nodes = np.broadcast_to(node, there.shape)[there]
         cells.write_words(nodes, bank[there], address[there], words[core.nodes][there])

@@ -30,7 +30,7 @@ def test_a_reset_in_the_middle_of_a_run_then_a_right_run(collective, options):
             assert not driver.get("done")
             while not driver.get("idle"):
                 await driver.ctx.tick()
-            # What was to be sent is still there.
+            # The words in the send memories are still there.
             assert await driver.run(job) == program.cycles()
             assert (await driver.read(job, expected) == expected).all()
 

@@ -18,7 +18,7 @@ def programs():
 
 @pytest.mark.parametrize("inputs", [None, []])
 def test_each_bit_of_a_room_has_a_place_of_its_own(programs, inputs, monkeypatch):
-    """With too few template rows, two bits could share one: that is noticed."""
+    """Too few template rows are an error, because two bits of the tables could look alike."""
     room = room_for(programs, inputs=inputs)
     core_room.assemble_tables(room, {}, idles=True)
     monkeypatch.setattr(core_room, "TEMPLATE_SAMPLES", 30)
@@ -27,7 +27,7 @@ def test_each_bit_of_a_room_has_a_place_of_its_own(programs, inputs, monkeypatch
 
 
 def test_structure_follows_from_the_room_alone(programs):
-    """Fabrics that hold other images differ in the contents of their tables only."""
+    """Fabrics that hold different images differ only in the contents of their tables."""
     room = room_for(programs, rows=32)
     fabrics = [tf.Fabric(program, width=8, tables=room) for program in programs]
     texts = [dict(tf.emit(fabric).modules) for fabric in fabrics]

@@ -1,4 +1,4 @@
-"""A core delivers every word that `Program.execute` says, in the cycles of `Program.cycles`."""
+"""A core delivers every word that `Program.execute` predicts, in the cycles of `Program.cycles`."""
 
 import pytest
 from core_runs import CoreJob, core_faults

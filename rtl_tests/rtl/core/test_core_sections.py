@@ -1,4 +1,4 @@
-"""Memory ports of a concurrent core write and read during runs, in other sections."""
+"""The memory ports of a concurrent core write and read other sections during runs."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ MESSAGES = 4
 
 
 class Pipeline:
-    """Loads message m + 1, runs message m and unloads message m - 1, all at once."""
+    """A pipeline that loads message m + 1, runs message m and unloads message m - 1 at once."""
 
     def __init__(self, driver: CoreDriver, rng):
         self.driver, self.core = driver, driver.core
@@ -27,11 +27,11 @@ class Pipeline:
         self.received = [np.zeros_like(each) for each in self.expected]
 
     def load(self, number, cycle):
-        """Show the row of a cycle to the write ports."""
+        """Write the row of a cycle through the write ports."""
         self.driver.write_row(self.jobs[number], self.rows[number], cycle)
 
     def unload(self, number, cycle):
-        """Ask for the word of a cycle, and take that which was asked for some cycles ago."""
+        """Request the word of a cycle, and take the word requested `read_cycles` cycles ago."""
         driver, job = self.driver, self.jobs[number]
         memory, address = driver.places(job, received=True)
         asked = cycle - driver.core.memory_port.read_cycles
@@ -48,7 +48,7 @@ class Pipeline:
                 )
 
     async def step(self, number):
-        """Run message `number`, if there is one, while its neighbours are moved."""
+        """Run message `number`, if it exists, while its neighbours are moved."""
         driver, ctx = self.driver, self.driver.ctx
         runs = 0 <= number < MESSAGES
         if runs:
@@ -88,7 +88,7 @@ def test_three_messages_at_once(topology, collective, options, beat):
         pipeline = Pipeline(driver, np.random.default_rng(2))
         for number in range(-1, MESSAGES + 1):
             await pipeline.step(number)
-        # A node's own block makes way for the next message in the same section.
+        # A node's own block is overwritten by the next message in the same section.
         bank, address = core.locate_words(received=True)
         own = np.array([memory.own for memory in core.rows.memories])[bank]
         assert not own.all()
@@ -103,6 +103,6 @@ def test_three_messages_at_once(topology, collective, options, beat):
     ("collective", "flits"), [("allgather", 1), ("broadcast", 1), ("reduce", 3)]
 )
 def test_runs_in_sections_are_right_one_by_one(collective, flits):
-    """Memories of one word in a section included, which a run reads as well as the port."""
+    """Runs in sections are right, even with one word a section that run and port both read."""
     program = tf.compile(tf.plan("3x3", collective), flits=flits)
     assert not core_faults(program, [CoreJob(section=k) for k in (0, 1, 1, 0)], sections=2)

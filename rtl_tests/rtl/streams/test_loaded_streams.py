@@ -1,4 +1,4 @@
-"""Streams of fabrics whose tables are loaded: other collectives follow without a reset."""
+"""Streams of fabrics with loaded tables: other collectives follow without a reset."""
 
 from dataclasses import replace
 from functools import partial
@@ -35,7 +35,7 @@ FLITS, WIDTH = 5, 8
 planned = partial(quickest, flits=FLITS)
 
 
-#: A network, collectives of which some are along an axis, and how these are planned or compiled.
+#: A network, collectives (some along an axis), and options of planner and compiler.
 BUILT = [
     ("5", "allreduce,scatter,gather", {}, {"operators": ["add", "max:signed"]}),
     ("mesh:3x3", "exchange,halo", {}, {}),
@@ -50,7 +50,7 @@ BUILT = [
 
 @pytest.mark.parametrize(("topology", "names", "planning", "chosen"), few(1, BUILT))
 def test_built_in(topology, names, planning, chosen):
-    """Runs take the cycles that are forecast, and bring all words; what is no good is dropped."""
+    """Runs deliver all words in the predicted cycles, and invalid packets are dropped."""
     plans = [planned(topology, name, **planning) for name in names.split(",")]
     program = tf.compile(plans, max_flits=FLITS, **chosen)
     fabric = tf.Fabric(program, width=WIDTH, top="stream", tables="ram")
@@ -64,7 +64,7 @@ def test_built_in(topology, names, planning, chosen):
 
 @pytest.fixture(scope="module")
 def image():
-    """The image of a fabric of a ring with room for others."""
+    """The image of a fabric on a ring, with room for other images."""
     modes = [
         LoadableMode.from_forms([form])
         for form in map(_loadable, (planned("5", name) for name in ("allreduce", "allgather")))
@@ -81,7 +81,7 @@ def _loadable(plan):
 
 @pytest.mark.parametrize("stall", [0.3, pytest.param(0, marks=pytest.mark.long)])
 def test_images_follow_one_another(image, stall):
-    """Between runs, while words wait on both sides, all modes are loaded anew, and then one."""
+    """All modes are replaced between runs, and then one mode, while words wait on both sides."""
     room = image.room
     second = Image.from_schedules(
         room, WIDTH, wanted(*(planned("5", name) for name in ("alltoall", "halo")))
@@ -102,7 +102,7 @@ def test_images_follow_one_another(image, stall):
             [k, 0, fabric.program.cycles(run.job.length, mode=run.job.mode)]
             for k, run in enumerate(runs)
         ]
-    # One node is slower than an image.
+    # One node receives more slowly than an image is loaded.
     slow = whole.sinks[0]._replace(stall=0.97)
     log = CompiledEngine(fabrics[0]).run_traffic(replace(whole, sinks=[slow, *whole.sinks[1:]]))
     found = StreamComparison(exchanges, log)
@@ -112,7 +112,7 @@ def test_images_follow_one_another(image, stall):
 
 
 def joined(before, after):
-    """Traffic of the same fabric, one after the other."""
+    """Concatenate the traffic of two fabrics with the same streams."""
     sources = [
         one._replace(beats=[*one.beats, *other.beats])
         for one, other in zip(before.sources, after.sources, strict=True)
@@ -125,13 +125,13 @@ def joined(before, after):
 
 
 def in_statuses(log):
-    """The statuses that have come."""
+    """The statuses that have arrived."""
     words = [arrival.word for arrival in log.arrivals[STATUS_SINK]]
     return [words[at : at + len(STATUS_WORDS)] for at in range(0, len(words), len(STATUS_WORDS))]
 
 
 def test_no_torn_image_runs(image):
-    """A torn image is refused, and runs after it; a whole one is taken then."""
+    """A torn image is refused, and so are later runs, until a whole image is loaded."""
     fabric = tf.Fabric.holding(image, empty=True)
     job = complete_job(fabric, tf.Job(mode=1, length=3))
     run = PlannedRun(job, random_run_packets(fabric, job, seed=1))
@@ -146,7 +146,7 @@ def test_no_torn_image_runs(image):
     sinks = [*right.sinks[:-1], right.sinks[-1]._replace(expected=3 * 6)]
     sources = [*nodes, commands._replace(beats=beats + commands.beats)]
     refused = [[tag, RunError.IMAGE, 0] for tag in (0, 1, 2, 9)]
-    # What was there before is not there after a torn image.
+    # A torn image also discards the image before it.
     for before in (fabric, tf.Fabric.holding(image)):
         traffic = replace(right, sources=sources, sinks=sinks, loads=False)
         log = CompiledEngine(before).run_traffic(traffic)
@@ -155,7 +155,7 @@ def test_no_torn_image_runs(image):
 
 
 def test_a_command_of_another_number_of_words_is_refused(image):
-    """Only behind the five words of a command that loads there are more."""
+    """A command with a wrong number of words is refused; only a load command may exceed five."""
     fabric = tf.Fabric.holding(image)
     job = complete_job(fabric, tf.Job(mode=1, length=3))
     run = PlannedRun(job, random_run_packets(fabric, job, seed=1))
@@ -178,7 +178,7 @@ def test_a_command_of_another_number_of_words_is_refused(image):
 
 
 def test_what_a_table_says_matters(image, monkeypatch):
-    """A wrong origin in the table of a node, or an image that is refused, is found."""
+    """A wrong origin in the table of a node gives wrong words, and a refused image is an error."""
     right = contents.pack_rows
 
     def wrong(layout, **values):
@@ -201,7 +201,7 @@ def test_what_a_table_says_matters(image, monkeypatch):
 @pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 @pytest.mark.parametrize("right", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_proof(monkeypatch, right):
-    """Runs are proved; those that stay in a section are refuted."""
+    """Runs are proved; runs that stay in one section are refuted."""
     if not right:
         monkeypatch.setattr(Sections, "next_section", lambda self, section, step=None: section)
     fabric = tf.Fabric(
@@ -211,13 +211,13 @@ def test_proof(monkeypatch, right):
 
 
 def test_tables_of_another_top(image):
-    """Tables for streams are none for a host port."""
+    """Tables for streams are refused by a fabric with a host port."""
     with pytest.raises(InputError, match="These tables were made for another top"):
         tf.Fabric(image.program, width=WIDTH, tables=image)
 
 
 def test_packets_that_nodes_lack():
-    """Where origins are not listed, nodes have the packets of all or of none."""
+    """A room without lists of origins refuses collectives in which some nodes lack packets."""
     gather, halo = (_loadable(planned("mesh:4", name)) for name in ("allgather", "halo"))
     room = room_for([gather.program], rows=32, depth=16, streams=True)
     room.check_form(halo)
@@ -226,7 +226,7 @@ def test_packets_that_nodes_lack():
 
 
 def test_command(tmp_path, monkeypatch, capsys):
-    """The commands: hardware, an image of something else, and a run of it."""
+    """The commands make a fabric, an image of another collective, and a run of the image."""
     from torusfabric.cli import main
 
     monkeypatch.chdir(tmp_path)
@@ -240,7 +240,7 @@ def test_command(tmp_path, monkeypatch, capsys):
 
 
 def test_bus():
-    """Behind a bus images come by a window, and runs are started by registers."""
+    """Behind a bus, images are loaded through a window, and runs are started by registers."""
     program = tf.compile(planned("3", "allgather"), max_flits=FLITS)
     fabric = tf.Fabric(program, width=WIDTH, top="stream", tables="ram", bus="axi-lite")
     image, facts = tf.image(fabric, "alltoall"), fabric.register_map
