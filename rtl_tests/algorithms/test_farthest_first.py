@@ -34,7 +34,10 @@ def planned(sides, kind="scatter", chunks=None, root=0):
 
 @pytest.mark.parametrize("sides", few(38, [*SIDES], tuples=True), ids=str)
 def test_steps(sides):
-    """A schedule takes as few steps as the root's ports and the diameter allow, from any root."""
+    """A schedule takes the steps that the root's ports and the diameter demand, for any root.
+
+    On the tori in `A_STEP_MORE`, one chunk takes one step more.
+    """
     torus = Torus(sides)
     for chunks in sorted({1, 2, torus.ports}):
         schedule = planned(sides, chunks=chunks, root=torus.nodes - 1)

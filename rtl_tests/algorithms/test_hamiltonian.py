@@ -170,7 +170,7 @@ def hamiltonian_cycles_of(sides):
     [((2, 3), False), ((2, 5), False), ((2, 4), True), ((2, 2, 2), False), ((2, 2, 3), False)],
 )
 def test_misfits_have_no_hamiltonian_cycles_to_find(sides, exists):
-    """A torus that the algorithm refuses has no decomposition into Hamiltonian cycles."""
+    """`is_decomposable` is true exactly for tori that a search can cut into Hamiltonian cycles."""
     cycles, total = hamiltonian_cycles_of(sides)
     left = {tuple(total)}
     for _ in range(len(sides) - 1):
@@ -186,7 +186,9 @@ def test_misfits_have_no_hamiltonian_cycles_to_find(sides, exists):
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(st.lists(st.integers(2, 7), min_size=1, max_size=4))
 def test_each_colour_is_one_cycle(sides):
-    """Each colour of links is one Hamiltonian cycle."""
+    """Each colour of links is one Hamiltonian cycle; without a decomposition, at least the first
+    is.
+    """
     colours = colour_links(sides)
     torus, axes = Torus(sides), range(len(sides))
     one_cycle = axes if is_decomposable(sides) else [0]

@@ -199,9 +199,7 @@ def test_broadcast_and_reduce(axes, side, chunks):
 @pytest.mark.parametrize(("axes", "side"), CUBES + LARGER)
 @pytest.mark.parametrize("factor", [1, 2])
 def test_tables_meet_the_formulas(axes, side, factor):
-    """All-gather and all-to-all meet the formulas for one and two times the even
-    number of chunks.
-    """
+    """All-gather and all-to-all meet the formulas if the chunks load all ports evenly."""
     torus = cube(axes, side)
     necklaces = Necklaces(torus)
     chunks, ports = factor * necklaces.even_chunks, necklaces.n_ports_used

@@ -186,7 +186,7 @@ def test_best_packets_of_order_6():
 
 @pytest.mark.parametrize("beta", [0, -1, math.inf, math.nan])
 def test_best_packets_needs_a_start_up_time(beta):
-    """A start-up time of 0 is refused, because no number of packets would be best."""
+    """A start-up time of 0 or less is refused, because no number of packets would be best."""
     with pytest.raises(InputError, match=r"^Start-up time beta must be finite and more than 0, "):
         best_packet_count(3, Options(times=(beta, 1, 10)))
     with pytest.raises(InputError, match=r"^Length times tau must be finite and not negative, "):

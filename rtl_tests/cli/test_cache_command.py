@@ -43,7 +43,7 @@ def test_cache_is_cleared(cache, capsys):
 
 
 def test_limit_that_is_no_size(monkeypatch, capsys):
-    """A cache limit that is no size is refused by every command."""
+    """A cache limit that is no size is refused by the commands that use the cache."""
     tools.require("yosys")  # the limit is read even if the tool is ready in this process
     monkeypatch.setenv("TORUSFABRIC_CACHE_LIMIT", "a lot")
     for words in (["cache"], ["synth", "2x2", "allgather", "--target", "ice40-hx8k"]):

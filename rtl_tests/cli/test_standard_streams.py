@@ -134,7 +134,7 @@ def test_folder_is_no_standard_output(words, tmp_path, monkeypatch, capsys):
 
 @needs_full
 def test_results_of_a_sweep_on_a_full_device():
-    """A full device can be read endlessly, and the results file is not read from it."""
+    """A sweep into a full device is refused, and does not read from the endless device."""
 
     def add():
         with Results("/dev/full") as results:

@@ -33,15 +33,20 @@ class TestExchanges:
 
     @pytest.mark.parametrize("collective", ["scatter", "alltoall", "reduce-scatter"])
     def test_each_destination_has_a_packet(self, collective):
+        """A sending node has one packet for each destination."""
         for packets in self.exchange(collective).sent:
             assert sorted(number for number, _ in packets) in ([0, 1, 2], [])
 
     @pytest.mark.parametrize("collective", ["allgather", "alltoall", "gather"])
     def test_packets_come_by_ascending_origins(self, collective):
+        """A node receives its packets in the order of their origins."""
         for packets in self.exchange(collective).received:
             assert [number for number, _ in packets] in ([0, 1, 2], [])
 
     def test_words_of_an_alltoall(self):
+        """Each packet that a node receives in an all-to-all is one that its origin sent to this
+        node.
+        """
         sent, received = self.exchange("alltoall")
         for node, packets in enumerate(received):
             for origin, words in packets:

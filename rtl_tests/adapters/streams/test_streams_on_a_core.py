@@ -26,7 +26,7 @@ def test_words_and_cycles(topology, collective, flits, stall):
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("side", [4, pytest.param(8, marks=pytest.mark.long)])
 def test_runs_follow_one_another(side, collective):
-    """Runs follow one another at the rate of runs, or at that of ports with narrower beats."""
+    """Runs follow at the rate of runs, or of ports if a port moves fewer flits than the links."""
     nodes = side * side
     program = tf.compile(tf.plan(f"{side}x{side}", collective, flits=16), flits=16)
     fabric = tf.Fabric(program, width=8, top="stream")
