@@ -103,8 +103,9 @@ def test_total_exchanges_are_near_the_bound(name):
 
 @pytest.mark.parametrize("name", few(2, ["3x6!16", "7x3!8", "cube:3!0:0"], tuples=True))
 def test_chunks_come_near_the_least_message_times(name):
-    """Messages in several chunks take at most 3 % or 4 steps more than the bound; one flit is sent
-    whole.
+    """Messages in several chunks take at most 3 % or 4 steps more than the bound.
+
+    One flit is sent whole.
     """
     for kind in ("allgather", "reduce-scatter", "scatter", "gather"):
         schedule = plan(name, kind)
@@ -136,9 +137,7 @@ def test_total_exchanges_around_a_hub(leaves):
     ),
 )
 def test_total_exchanges_around_hubs(graph):
-    """An all-to-all on a graph with hubs takes at most 10 % more than the bound, in at most 4
-    chunks.
-    """
+    """An all-to-all around hubs takes at most 10 % more than the bound, in at most 4 chunks."""
     schedule = plan(Graph(graph), "alltoall")
     least = least_time(schedule.topology, schedule.collective)
     assert Fraction(schedule.round_count, schedule.chunks) <= Fraction(11, 10) * least
@@ -148,9 +147,7 @@ def test_total_exchanges_around_hubs(graph):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("links", few(2, [50, 200, 127, 128, 129, 1000]))
 def test_parallel_links(links):
-    """A thousand links between two nodes are planned without an overflow of weights or port
-    numbers.
-    """
+    """A thousand links between two nodes overflow neither weights nor port numbers."""
     topology = Graph(nx.MultiGraph([(0, 1)] * links))
     for kind in KINDS:
         schedule = plan(topology, kind)
@@ -168,9 +165,7 @@ def test_hub_of_many_ports(tmp_path):
 
 
 def test_total_exchange_on_a_large_graph():
-    """On a graph too large for a search of all cuts, the bound comes from the node with the fewest
-    links.
-    """
+    """The bound of a very large graph comes from the node with the fewest links."""
     graph = Graph(nx.star_graph(600))
     assert cut_of(graph, parse_collective("alltoall")).message_times == 600
 
@@ -187,9 +182,7 @@ def test_the_cut_between_cliques():
 
 @pytest.mark.parametrize("topology", ["4x4!0:+0", "mesh:3x3", "8x4~4", ONE_WAY], ids=str)
 def test_trees_share_no_arc(topology):
-    """The number of arc-disjoint trees equals the smallest cut, which is the largest possible
-    number.
-    """
+    """There are as many arc-disjoint trees as the smallest cut has arcs, which is the maximum."""
     network = topology if isinstance(topology, tf.Topology) else parse_topology(topology)
     count = cut_of(network, parse_collective("broadcast", root=1)).arcs
     trees = disjoint_trees_from(network, 1, count)
@@ -245,8 +238,9 @@ def test_planners_know_how_long_what_comes_waits():
 
 
 def test_short_sums_go_up_a_tree_and_down():
-    """A sum of one flit uses one tree in one chunk; long sums use trees that share
-    one-way links.
+    """A sum of one flit uses one tree in one chunk.
+
+    Long sums use trees that share one-way links.
     """
     assert tf.plan(ONE_WAY, "allreduce", flits=1).chunks == 1
     assert tf.plan(ONE_WAY, "allreduce", flits=512).chunks > 4
@@ -293,9 +287,7 @@ def test_trees_that_share_no_link_are_shallow():
 
 @pytest.mark.long
 def test_large_networks_are_not_searched_for_trees(monkeypatch):
-    """A torus of a thousand nodes is planned without a search for trees, which
-    would take too long.
-    """
+    """A torus of a thousand nodes is planned without a search for trees, to save time."""
     monkeypatch.setattr(
         network_plan, "shared_trees", lambda *_: pytest.fail("trees are searched for")
     )
@@ -320,9 +312,7 @@ def test_sums_of_shared_trees_in_hardware():
 
 @pytest.mark.parametrize("name", ["4x4!0:+0", "4x4!0:+0,5:-1", "3x5!7", "3x3x3!1:+2", "cube:4!0:0"])
 def test_sums_go_up_and_down_trees_that_share_no_link(name):
-    """Sums go along as many link-disjoint trees as the worst partition allows, and stream in
-    hardware.
-    """
+    """Sums use as many link-disjoint trees as the worst partition allows, and stream."""
     schedule = plan(name, "allreduce")
     topology, trees = schedule.topology, find_sum_trees(schedule)
     assert trees is not None

@@ -101,9 +101,7 @@ def test_entry_points_are_read_when_the_catalogue_is(monkeypatch):
 
 @pytest.mark.parametrize("value", ["NO_ALGORITHM", "NOTHING"])
 def test_an_entry_point_must_name_an_algorithm(monkeypatch, caplog, value):
-    """An entry point that names no algorithm is left out with a warning, so that
-    others still plan.
-    """
+    """An entry point that names no algorithm is left out with a warning."""
     monkeypatch.setattr("importlib.metadata.entry_points", entry(value))
     assert names(Catalogue([MINE], group="some.group")) == ["mine"]
     assert "Entry point mine of some.group must name an algorithm, not" in caplog.text

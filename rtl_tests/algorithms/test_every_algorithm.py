@@ -63,9 +63,7 @@ def selections(algorithm, kind):
     ids=[f"{algorithm.name}-{kind}" for algorithm, kind in CASES],
 )
 def test_every_algorithm(algorithm, kind, tmp_path):
-    """A schedule is correct, not below its bound, reproducible, and complete when
-    saved and loaded.
-    """
+    """A schedule is correct, within its bound, reproducible, and saved completely."""
     served = 0
     for topology, collective in selections(algorithm, kind):
         schedule = algorithm(topology, collective)

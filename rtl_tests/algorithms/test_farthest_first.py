@@ -61,8 +61,9 @@ def test_what_a_router_selects_never_changes(sides):
 @pytest.mark.parametrize("kind", ["scatter", "gather"])
 @pytest.mark.parametrize("sides", SIDES[::8], ids=str)
 def test_cycles(sides, kind):
-    """A program takes one cycle per step and flit, and five more; every word arrives, at any
-    length.
+    """A program takes one cycle per step and flit, and five more.
+
+    Every word arrives, at any length.
     """
     torus = Torus(sides)
     for chunks in sorted({1, 2, torus.ports}):
@@ -84,9 +85,7 @@ def test_cycles(sides, kind):
 @pytest.mark.parametrize("kind", ["scatter", "gather"])
 @pytest.mark.parametrize("flits", [1, 4, 16, 64, 256])
 def test_near_the_limit(name, kind, flits):
-    """Scatter and gather take 1.05 times the volume at the root, the diameter, and 12 cycles at
-    most.
-    """
+    """Cycles are at most 1.05 times the volume at the root, the diameter, and 12 more."""
     torus = tf.parse_topology(name)
     schedule = tf.plan(torus, kind, flits=flits)
     volume = float(least_time(torus, parse_collective(kind))) * flits

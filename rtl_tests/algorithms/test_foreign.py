@@ -73,9 +73,7 @@ def test_peers_that_are_no_neighbours(load):
 
 
 def test_all_pairs_by_circuits(load):
-    """An all-reduce between all pairs can be imported as circuits, and its sums in
-    scratch compile.
-    """
+    """An all-reduce between all pairs, with sums in scratch, can be imported as circuits."""
     schedule = load(generators.all_pairs_allreduce(8, 2), "2x4", switching="circuit")
     tf.check(schedule)
     assert tf.compile(schedule, flits=32).cycles() > 0
@@ -166,9 +164,7 @@ def test_parallel_links(load, channels, steps):
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from([(5,), (2, 3), (3, 3), (2, 2)]), st.integers(1, 3), st.integers(0, 2**16))
 def test_any_flood_is_scheduled(tmp_path_factory, sides, chunks, seed):
-    """A random broadcast from node to node is scheduled correctly, with no unneeded transfer or
-    empty step.
-    """
+    """A random broadcast gives a correct schedule without a needless transfer or an empty step."""
     torus, random = tf.Torus(sides), Random(seed)
     root = random.randrange(torus.nodes)
     program = generators.Program("flood", "broadcast", torus.nodes, chunks)

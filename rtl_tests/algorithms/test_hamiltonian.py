@@ -138,9 +138,7 @@ def test_sides_of_two_have_parallel_links(sides):
 
 
 def hamiltonian_cycles_of(sides):
-    """Return every Hamiltonian cycle of a torus as counts of links, and the counts of the whole
-    torus.
-    """
+    """Return all Hamiltonian cycles of a torus, and the torus itself, as counts of links."""
     torus = Torus(sides)
     links: dict[frozenset[int], int] = {}
     total: list[int] = []
@@ -186,8 +184,9 @@ def test_misfits_have_no_hamiltonian_cycles_to_find(sides, exists):
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(st.lists(st.integers(2, 7), min_size=1, max_size=4))
 def test_each_colour_is_one_cycle(sides):
-    """Each colour of links is one Hamiltonian cycle; without a decomposition, at least the first
-    is.
+    """Each colour of links is one Hamiltonian cycle.
+
+    On a torus without a decomposition, the first colour is.
     """
     colours = colour_links(sides)
     torus, axes = Torus(sides), range(len(sides))

@@ -139,9 +139,7 @@ def test_names():
     ),
 )
 def test_broken_links(name, kind, steps):
-    """With broken links, neighbours are those of the whole network, and messages
-    avoid the faults.
-    """
+    """With broken links, neighbours are those of the whole network."""
     schedule = tf.plan(name, kind, chunks=1)
     assert schedule.algorithm == "any-network"
     assert tf.bound(schedule) <= schedule.steps <= steps
@@ -167,9 +165,7 @@ def test_broken_links(name, kind, steps):
     ),
 )
 def test_missing_neighbours(name, kind, steps):
-    """A node without a neighbour at an offset neither sends nor receives a message
-    for this offset.
-    """
+    """A node without a neighbour at an offset has no message for this offset."""
     schedule = tf.plan(name, kind, chunks=1)
     assert tf.bound(schedule) <= schedule.steps <= steps
     program = tf.compile(schedule, flits=2)
@@ -218,9 +214,7 @@ def test_no_neighbours(network, kind, message):
             ("2x3!4", ["exchange"]), ("mesh:3", ["shift[+0]"])]),
 )  # fmt: skip
 def test_streams_of_the_neighbours_that_there_are(network, names):
-    """With streams, packets for missing neighbours are accepted, and other packets keep their
-    numbers.
-    """
+    """Packets for missing neighbours are accepted, and other packets keep their numbers."""
     program = tf.compile([tf.plan(network, name) for name in names], max_flits=2)
     fabric = tf.Fabric(program, width=8, top="stream")
     assert tf.simulate(fabric, engine="amaranth").passed

@@ -55,9 +55,7 @@ def test_rotations_of_the_paper():
 
 
 def test_rotated_arcs_of_the_paper():
-    """Rotated arcs are those of the example below Lemma 3: 01 -> 31, 30 -> 33, 03
-    -> 13, 10 -> 11.
-    """
+    """Rotated arcs are those below Lemma 3: 01 -> 31, 30 -> 33, 03 -> 13, 10 -> 11."""
     torus = cube(2, 4)
     heads, ports = Necklaces(torus).rotated_arcs(node(torus, "31"), torus.port("-0"))
     assert [label(torus, head) for head in heads] == ["31", "33", "13", "11"]

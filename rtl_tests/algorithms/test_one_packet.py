@@ -114,9 +114,7 @@ def test_three_by_three_by_six_in_the_best_order():
 
 @pytest.mark.parametrize("sides", [(6, 9, 5), (6, 15, 3), (12, 15, 4), (12, 18, 5), (15, 15, 4)])
 def test_relaxed_multiples_of_three(sides):
-    """Sides that are multiples of three in a relaxed sense take at most the steps of Theorem 4, and
-    laps.
-    """
+    """Relaxed multiples of three take at most the steps of Theorem 4 and of double receipts."""
     schedule = plan(*sides)
     n1, n2, n3 = sides
     # Theorem 4, and the steps of double receipts: half a cycle and two planes of laps.

@@ -72,9 +72,7 @@ def test_closed_formula(rows, columns):
 
 @pytest.mark.parametrize("sides", [*STEPS, (20, 3)])
 def test_the_table_of_the_module_and_that_hamiltonian_moves_less(sides):
-    """The table in the module is right, and Hamiltonian cycles move less data over the busiest
-    link.
-    """
+    """The table in the module is right, and Hamiltonian cycles move less over a link."""
     ours, other = plan(*sides), HAMILTONIAN(Torus(sides), ALLGATHER)
     moved = messages_over_a_link(ours), messages_over_a_link(other)
     rows, columns = sides

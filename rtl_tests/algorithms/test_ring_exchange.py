@@ -25,8 +25,9 @@ def exchange(sides, chunks=None, collective="allreduce"):
 
 @pytest.mark.parametrize("sides", TORI, ids=str)
 def test_steps(sides):
-    """One chunk takes as many steps as the diameter; chunks in rotated orders wait for the longest
-    side.
+    """One chunk takes as many steps as the diameter.
+
+    Chunks in rotated orders wait for the longest side.
     """
     nodes, axes = int(np.prod(sides)), len(sides)
     assert exchange(sides, 1).steps == Torus(*sides).diameter
@@ -40,8 +41,9 @@ def test_steps(sides):
 
 @pytest.mark.parametrize("sides", [(4, 4), (8, 8), (5, 7), (3, 3), (2, 3), (2, 2, 2), (6,), (2,)])
 def test_cycles(sides):
-    """One flit takes at most 2 * diameter + 12 cycles; on equal sides 2 * axes flits in chunks do,
-    too.
+    """One flit takes at most 2 * diameter + 12 cycles.
+
+    On equal sides 2 * axes flits in chunks do, too.
     """
     diameter, axes = Torus(*sides).diameter, len(sides)
     assert tf.compile(exchange(sides, 1), flits=1).cycles() <= 2 * diameter + 12
@@ -51,9 +53,7 @@ def test_cycles(sides):
 
 
 def test_usual_chunks():
-    """The default number of chunks suits messages of a few flits, unless it makes
-    one flit slower.
-    """
+    """The default chunks suit messages of a few flits, unless they make one flit slower."""
     usual = {"2": 2, "2x2": 4, "6": 2, "8x8": 4, "5x7": 4, "4x4x4": 6, "8x2": 1, "8x2x2": 1}
     for topology, chunks in usual.items():
         assert tf.plan(topology, "allreduce", algorithm="ring-exchange").chunks == chunks
@@ -151,9 +151,7 @@ def test_slow_hardware():
 
 
 def test_saved_and_loaded(tmp_path):
-    """A file grows with the number of transfers, not with the messages in a sum, and keeps the
-    schedule.
-    """
+    """A file keeps the schedule, and grows with its transfers, not with the terms of its sums."""
     for sides, collective in [
         ((4, 4), "allreduce"),
         ((2, 3), "allreduce"),

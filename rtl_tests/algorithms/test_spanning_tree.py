@@ -30,9 +30,7 @@ plan = planner(SPANNING_TREE, "broadcast")
 
 
 def test_tree_of_order_2():
-    """In the first tree of order 2, nodes 1 to 3 hang on the root, 4 on 1, and the
-    triad of 4 on 4.
-    """
+    """In the first tree of order 2, the root has children 1 to 3, node 1 has child 4, and so on."""
     topology = Arrowhead(2)
     port, depth = build_tree(topology)
     assert depth.tolist() == [0, 1, 1, 1, 2, 3, 3, 3, 2, 3, 3, 3, 2, 3, 3, 3]
@@ -43,9 +41,7 @@ def test_tree_of_order_2():
 @pytest.mark.parametrize("index", [0, 1])
 @pytest.mark.parametrize("order", range(6))
 def test_trees(order, index):
-    """Each tree spans all nodes with depth 2^n - 1, and each node is one deeper than its parent
-    (Lemma 6).
-    """
+    """A tree has depth 2^n - 1, and each node is one deeper than its parent (Lemma 6)."""
     topology = Arrowhead(order)
     port, depth = build_tree(topology, index)
     assert depth.max() == 2**order - 1
@@ -60,8 +56,9 @@ def test_trees(order, index):
 @pytest.mark.parametrize("trees", [1, 2])
 @pytest.mark.parametrize("order", range(7))
 def test_steps(order, trees, duplex):
-    """Proposition 5 and Corollary 7: a broadcast takes 2^n - 1 steps, in half duplex even with two
-    trees.
+    """A broadcast takes 2^n - 1 steps, in half duplex, too.
+
+    Source: Proposition 5 and Corollary 7.
     """
     schedule = plan(order, trees=trees, duplex=duplex)
     report = check(schedule)
@@ -74,9 +71,7 @@ def test_steps(order, trees, duplex):
 @pytest.mark.parametrize("packets", [1, 2, 3, 8])
 @pytest.mark.parametrize("order", range(1, 5))
 def test_pipelined_steps(order, packets):
-    """Corollary 8: P packets take P - 1 steps more in full duplex, and 2 (P - 1) more in half
-    duplex.
-    """
+    """P packets take P - 1 steps more in full duplex, and 2 (P - 1) in half (Corollary 8)."""
     assert check(plan(order, packets=packets)).rounds == 2**order - 1 + packets - 1
     half = plan(order, packets=packets, duplex="half")
     assert check(half).rounds == 2**order - 1 + 2 * (packets - 1)
@@ -86,9 +81,7 @@ def test_pipelined_steps(order, packets):
 
 
 def test_pipelining_every_step_needs_full_duplex():
-    """Remark of Corollary 8: two trees share links once packets follow each other, so half duplex
-    fails.
-    """
+    """Two trees with several packets share links, so half duplex fails (Corollary 8)."""
     schedule = plan(2, packets=2)
     object.__setattr__(schedule, "duplex", "half")
     with pytest.raises(ScheduleError):
@@ -111,9 +104,7 @@ def test_order_6_with_56_packets():
     latency=st.integers(1, 6),
 )
 def test_all_options_together(order, root, trees, packets, duplex, latency):
-    """With any options the steps are as counted, and a block leaves a node only
-    after the latency.
-    """
+    """With any options the steps are as counted, and each block waits for its latency."""
     options = {"trees": trees, "packets": packets, "duplex": duplex, "latency": latency}
     schedule = plan(order, root=root % 4**order, **options)
     check(schedule)
@@ -178,9 +169,7 @@ def test_best_packets(order, beta, tau, length, trees, duplex):
 
 
 def test_best_packets_of_order_6():
-    """A message that takes a hundred start-up times to send has 56 packets: sqrt(62 * 100 / 2) =
-    55.7.
-    """
+    """A message of a hundred start-up times has 56 packets: sqrt(62 * 100 / 2) = 55.7."""
     assert best_packet_count(6, Options(times=(1, 1, 100))) == 56
 
 

@@ -49,9 +49,7 @@ def test_trees_share_no_arc(sides):
 
 @pytest.mark.parametrize("sides", few(9, [s for s in SIDES if min(s) > 2], tuples=True), ids=str)
 def test_nearer_trees_share_no_arc(sides):
-    """Bounded trees are at most the diameter, half of the longest side and 1 deep, and share no
-    arc.
-    """
+    """Bounded trees share no arc, and are at most the diameter + longest side / 2 + 1 deep."""
     torus = Torus(sides)
     trees = bounded_disjoint_trees(torus)
     assert len(trees.entry) == torus.ports
@@ -68,9 +66,7 @@ def test_larger_tori_have_trees_of_at_most_half_a_side_more_than_the_diameter(si
 
 @pytest.mark.parametrize("sides", SIDES[::3], ids=str)
 def test_shallow_trees_share_no_arc(sides):
-    """Shallow trees are as many as ports, share no arc, and are at most as deep as
-    the plain trees.
-    """
+    """Shallow trees are as many as ports, share no arc, and are no deeper than plain trees."""
     torus = Torus(sides)
     trees = shallow_disjoint_trees(torus)
     assert len(trees.entry) == torus.ports
@@ -79,9 +75,7 @@ def test_shallow_trees_share_no_arc(sides):
 
 
 def check_link_trees(topology, trees):
-    """Check that trees span all nodes from one root each, have the stated depths, and share no
-    link.
-    """
+    """Check that trees span all nodes, have the stated depths and roots, and share no link."""
     nodes, links = np.arange(topology.nodes), []
     for entry, depth in zip(*trees, strict=True):
         (root,) = np.flatnonzero(depth == 0)
@@ -97,8 +91,9 @@ def check_link_trees(topology, trees):
 
 @pytest.mark.parametrize("sides", few(34, [*SIDES], tuples=True), ids=str)
 def test_trees_share_no_link(sides):
-    """A torus has as many link-disjoint trees as axes; the search for shallower trees keeps their
-    roots.
+    """A torus has as many link-disjoint trees as axes.
+
+    The search for shallower trees keeps their roots.
     """
     torus = Torus(sides)
     trees = link_disjoint_trees(torus)
@@ -124,8 +119,9 @@ def test_trees_share_no_link(sides):
     ],
 )
 def test_heights(name, arcs, links):
-    """Trees without common arcs are about as deep as the diameter plus one; trees without common
-    links, as the diameter.
+    """Trees without common arcs are about as deep as the diameter plus one.
+
+    Trees without common links, as the diameter.
     """
     torus = Torus(*map(int, name.split("x")))
     assert shallow_disjoint_trees(torus)[1].max() <= arcs

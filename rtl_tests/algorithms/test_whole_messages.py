@@ -79,9 +79,7 @@ def test_parallel_and_one_way_links():
 
 
 def test_slow_links():
-    """A block that arrives over a slow link is sent on later, and every word is
-    right in hardware.
-    """
+    """Scatter and gather over a slow link deliver every word in hardware."""
     for kind in ("scatter", "gather"):
         schedule = tf.plan("4x4!0:+0,0:+1=9", kind, algorithm="any-network", chunks=1)
         assert tf.simulate(tf.Fabric(tf.compile(schedule, flits=2), width=8)).passed

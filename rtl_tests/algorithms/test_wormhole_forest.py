@@ -12,9 +12,7 @@ plan = planner(WORMHOLE_FOREST, "broadcast")
 
 
 def test_lemma_1():
-    """In order 2, node 0 reaches the triad 4, 8, 12 over two hops, then each of these its own
-    triad.
-    """
+    """In order 2, node 0 reaches 4, 8 and 12 over two hops, then each of these its own triad."""
     first, second = plan(2, ports=3).rounds()
     topology = Arrowhead(2)
     assert first.walk(topology).tolist() == [[0, 1, 4], [0, 2, 8], [0, 3, 12]]
@@ -25,9 +23,7 @@ def test_lemma_1():
 @pytest.mark.parametrize("ports", [3, 6])
 @pytest.mark.parametrize("order", range(7))
 def test_rounds_and_lengths(order, ports):
-    """Proposition 2 and Corollary 4: n rounds and 2^n - 1 hops, in half duplex, with the counted
-    arcs.
-    """
+    """A forest takes n rounds and 2^n - 1 hops, in half duplex (Proposition 2, Corollary 4)."""
     report = check(plan(order, ports=ports, duplex="half"))
     assert report.rounds == order
     assert report.round_hops == tuple(2 ** (order - p) for p in range(1, order + 1))

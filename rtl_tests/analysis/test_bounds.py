@@ -114,8 +114,9 @@ def test_reversals_share_their_bound(kind, reversal, switching, sides, chunks):
 
 
 def optimum(topology, kind, chunks, ports):
-    """Return the fewest steps with one block per arc, found by trying all; further copies never
-    hurt.
+    """Return the fewest steps with one block per arc, found by trying all.
+
+    Further copies never hurt.
     """
     blocks = collective(kind).blocks(topology, chunks)
     ids = np.arange(blocks.n_blocks)
@@ -300,9 +301,7 @@ def test_no_rounds_around_broken_links_are_below_the_bound(kind, sides, ports, b
 @pytest.mark.parametrize("kind", ["broadcast", "reduce"])
 @pytest.mark.parametrize(("axes", "root"), [("", 0), ("", 5), ("@0+1", 0)])
 def test_a_root_with_one_link_left(kind, axes, root):
-    """A root with one working link reaches 2, then 7, then at most 35 nodes, so 16 nodes take 3
-    rounds.
-    """
+    """From a root with one link, 2, 7 and at most 35 nodes are reached, so 3 rounds are needed."""
     broken = [(root, 0), (root, 1), (root, 2)]
     schedule = tf.plan(
         "4x4", kind + axes, root=root, algorithm="max-flow", broken_links=tuple(broken)
@@ -364,9 +363,7 @@ def test_listed_messages_bound_by_their_longest():
 
 
 def test_two_hamiltonian_cycles_with_whole_packets():
-    """Whole packets along two Hamiltonian cycles take the steps of Theorem 2 of
-    Meyer and Sibeyn.
-    """
+    """Whole packets along two cycles take the steps of Theorem 2 of Meyer and Sibeyn."""
     assert whole_packet_steps(4096) == Fraction(11 * 4096, 40)
 
 
@@ -400,9 +397,7 @@ def test_one_packet_steps(n, d, steps):
 
 
 def test_one_packet_steps_may_be_too_many():
-    """For odd sides the formula is only an upper bound: 203 steps suffice for 9x9x9, and it gives
-    204.
-    """
+    """For odd sides the formula is an upper bound: 204 steps for 9x9x9, where 203 suffice."""
     assert one_packet_steps(9, 3) == 204
 
 
@@ -421,8 +416,6 @@ def test_exchange_in_which_all_nodes_do_the_same(sides, chunks, steps):
 
 @pytest.mark.parametrize(("sides", "steps"), [((6, 6), 10), ((4, 4, 4), 12), ((5, 5), 6)])
 def test_gossip_in_which_no_block_rests(sides, steps):
-    """A schedule in which no block waits has a bound of its own on bipartite tori, and the plan
-    meets it.
-    """
+    """On bipartite tori, schedules in which no block waits have a bound of their own."""
     schedule = BUFFERLESS(Torus(sides), collective("allgather"), Options())
     assert schedule.round_count == bound(schedule) == steps

@@ -85,9 +85,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("schedule", "message", "place"), FAULTS)
 def test_fault_is_named(schedule, message, place):
-    """A fault is named in one line with round, node, port and block, and in attributes of the
-    error.
-    """
+    """A fault is named with round, node, port and block, in its message and its attributes."""
     with pytest.raises(ScheduleError, match=f"^{message}") as info:
         check(schedule)
     error = info.value
@@ -145,9 +143,7 @@ def test_first_fault_wins():
 
 
 def test_partial_sums_may_change_places():
-    """Two nodes may exchange their partial sums in one round: both sums move, and no sum is
-    doubled.
-    """
+    """Two nodes may exchange their partial sums in one round, and no sum is doubled."""
     swap, fold = moves((0, [0]), (1, [1])), moves((1, [1]), (2, [0]))
     assert check(explicit((3,), "reduce", swap, fold)).round_blocks == (1, 1)
 
@@ -170,9 +166,7 @@ def test_progress_is_reported():
 
 
 def test_several_passes_find_the_same(monkeypatch):
-    """A check in many passes gives the same traffic and the same first fault as a check in one
-    pass.
-    """
+    """A check in many passes gives the traffic and the first fault of a check in one pass."""
     schedule = lee_code()
     whole = check(schedule)
     broken = replace(schedule, transfers=schedule.transfers[:3])

@@ -39,9 +39,7 @@ def fault(schedule, prove=check, **options):
 
 @pytest.mark.parametrize("sides", SIDES)
 def test_an_exchange_is_right(sides):
-    """Exchanges are accepted by the check of one node, by the check of all nodes and by the plain
-    model.
-    """
+    """The check of one node, the check of all nodes and the plain model accept exchanges."""
     table = exchange(sides)
     assert check(table) == check_rounds(table) == check(as_rounds(table))
     if np.prod(sides) < 40:
@@ -54,9 +52,7 @@ TABLES = [exchange(sides) for sides in [(4,), (5,), (2, 3), (3, 3)]] + [exchange
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(st.sampled_from(TABLES), st.data())
 def test_damaged_tables(table, data):
-    """A damaged table gets the same verdict from one node, from all nodes and from
-    the plain model.
-    """
+    """The check of one node, that of all nodes and the plain model agree on damaged tables."""
     chunk, passed = table.chunk.copy(), table.passed.copy()
     for _ in range(data.draw(st.integers(0, 3))):
         step = data.draw(st.integers(0, len(chunk) - 1))

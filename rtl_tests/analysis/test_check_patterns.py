@@ -18,8 +18,9 @@ from torusfabric.topology import Torus
 @pytest.mark.parametrize("sides", [(2, 2), (2, 6), (4, 4), (6, 4), (8, 8)])
 @pytest.mark.parametrize("prove", [check, check_rounds])
 def test_hamiltonian_cycles_take_half_the_nodes(sides, prove):
-    """Hamiltonian cycles take N / 2 steps; a pattern with one step fewer leaves a node without a
-    block.
+    """Hamiltonian cycles take N / 2 steps.
+
+    A pattern with one step fewer leaves a node without a block.
     """
     schedule = hamiltonian_pattern(*sides)
     nodes = schedule.topology.nodes
@@ -86,9 +87,7 @@ def test_rings(kind, nodes, extra):
 
 @pytest.mark.parametrize("prove", [check, check_rounds])
 def test_patterns_keep_ports_and_links(prove):
-    """A pattern with too many ports, or with both directions of a link in half
-    duplex, is refused.
-    """
+    """Too many ports, and both directions of a link in half duplex, are refused."""
     with pytest.raises(ScheduleError, match=r"^Round 1: node 0 .* sends message 2 of at most 1"):
         prove(replace(ring(5, 2), ports=1))
     with pytest.raises(ScheduleError, match=r"^Round 1: node \d .* carries two .* \(half duplex"):
@@ -181,8 +180,9 @@ def test_patterns_of_a_halo(prove):
 
 @pytest.mark.parametrize("prove", [check, check_rounds])
 def test_patterns_are_of_one_group(prove):
-    """A pattern of a collective in groups is refused; such a schedule must be lifted from one
-    group.
+    """A pattern of a collective in groups is refused.
+
+    Such a schedule must be lifted from one group.
     """
     torus = Torus(4, 4)
     pattern = Pattern(

@@ -44,9 +44,7 @@ def flooding(labelling):
 
 
 def random_step(random, labelling):
-    """Return a random round of single hops, or rarely of paths, with labels alike
-    modulo a divisor.
-    """
+    """Return a random round of single hops, or rarely of paths, alike modulo a divisor."""
     sides, _, modulus = labelling
     divisor = random.choice([d for d in range(1, modulus + 1) if modulus % d == 0])
     grouped = random.random() < 0.4
@@ -90,8 +88,9 @@ def test_most_of_the_random_schedules_are_correct():
 
 @pytest.mark.parametrize("labelling", LABELLINGS)
 def test_flooding_is_complete_one_round_less_is_not(labelling):
-    """Flooding is complete after as many rounds as the diameter; one round fewer lacks the farthest
-    block.
+    """Flooding is complete after as many rounds as the diameter.
+
+    One round fewer lacks the farthest block.
     """
     steps = flooding(labelling)
     assert check(schedule(labelling, steps)).rounds == len(steps)

@@ -15,9 +15,7 @@ from torusfabric.topology import Torus
 
 @st.composite
 def played(draw):
-    """Draw a random schedule whose faults are in the last round, or in missing
-    blocks at the end.
-    """
+    """Draw a random schedule whose faults are in its last round, or in missing blocks."""
     kind = draw(st.sampled_from(sorted(COLLECTIVES)))
     sides = draw(st.sampled_from(SMALL))
     topology = Torus(sides)
@@ -114,9 +112,7 @@ def summed(draw):
 
 
 def summing_round(random, model):
-    """Return transfers that move some sums one hop nearer to their goals, and
-    spread complete sums.
-    """
+    """Return transfers that move some sums nearer to their goals, and spread complete sums."""
     topology, kind = model.topology, model.schedule.collective.kind
     arcs = [(v, p) for v in range(topology.nodes) for p in range(topology.ports)]
     steps, arrived = [], set()

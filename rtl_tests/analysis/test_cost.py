@@ -24,9 +24,7 @@ from torusfabric.topology import Torus
 
 
 def doubling(order):
-    """Return an all-gather on a ring of 2^order nodes: partners at distance 2^i exchange all they
-    hold.
-    """
+    """Return an all-gather on a ring: in stage i, partners at distance 2^i swap all they hold."""
     nodes = 2**order
     rounds = []
     for i in range(order):
@@ -38,9 +36,7 @@ def doubling(order):
 
 
 def halves(here, i):
-    """Return rounds in which paths of 2^i hops share no arc: one round for each
-    start modulo 2^i.
-    """
+    """Return rounds in which paths of 2^i hops share no arc, by their start modulo 2^i."""
     return [np.flatnonzero(here % 2**i == j) for j in range(2**i)]
 
 
@@ -60,9 +56,7 @@ def table(nodes):
 
 
 def test_doubling_by_hand():
-    """On four nodes the cost is counted by hand: one round of exchanges, and two rounds of 2-hop
-    paths.
-    """
+    """On four nodes the costs are one round of exchanges and two rounds of 2-hop paths."""
     cost = schedule_cost(doubling(2))
     assert (cost.rounds, cost.delta, cost.tau) == (3, 1 + 2 + 2, 1 + 2 + 2)
     assert cost.transfers == 8
@@ -70,9 +64,7 @@ def test_doubling_by_hand():
 
 @pytest.mark.parametrize("order", range(1, 7))
 def test_doubling_closed_form(order):
-    """Stage i takes 2^i rounds of paths of 2^i hops and messages of 2^i blocks, so tau grows by
-    4^i.
-    """
+    """Stage i takes 2^i rounds of 2^i hops and 2^i blocks, so delta and tau grow by 4^i."""
     schedule = doubling(order)
     traffic = check(schedule)
     assert traffic.duplicates == 0
@@ -159,9 +151,7 @@ def test_groups_count_what_is_held():
 
 
 def test_time_of_both_switchings():
-    """Circuits pay alpha and delta, store-and-forward schedules pay beta, and both pay for the
-    length.
-    """
+    """Circuits pay alpha and delta, store-and-forward pays beta, and both pay for the length."""
     circuit = ScheduleCost(Switching.CIRCUIT, 4, 12, Fraction(400), 1176)
     assert circuit.time(alpha=7, delta=5, tau=Fraction(1, 8), length=16) == 28 + 60 + 800
     assert circuit.time(beta=99) == 0

@@ -34,9 +34,7 @@ def test_deserable_trees(order, trees, packets, tmp_path):
 
 
 def test_least_time_cuts_into_packets():
-    """`objective="time"` finds the number of packets of equation (14), and
-    `compare` finds it, too.
-    """
+    """`objective="time"` finds the packets of equation (14), in `plan` and in `compare`."""
     costs: Costs = {"alpha": 1, "beta": 1, "tau": 1}
     chosen = tf.plan("arrowhead:2", "broadcast", flits=1000, objective="time", costs=costs)
     assert (chosen.algorithm, chosen.chunks) == ("spanning-tree", 64)
@@ -54,9 +52,7 @@ def test_least_time_cuts_into_packets():
     ],
 )
 def test_fragopoulou_and_akl(collective, chunks, steps):
-    """On the torus of n = 2 and k = 4 each step costs a start-up and one of the M parts of the
-    message.
-    """
+    """On the torus of n = 2 and k = 4 each step costs a start-up and one M-th of the message."""
     planned = tf.plan("4x4", collective, algorithm="necklace", chunks=chunks)
     assert tf.time(planned, **STORED) == steps_time(steps, Fraction(120, chunks))
 
@@ -67,8 +63,9 @@ def test_fragopoulou_and_akl(collective, chunks, steps):
      ("mesh:3x3", "broadcast", None), ("arrowhead:2", "broadcast", 3)],
 )  # fmt: skip
 def test_trees_of_streams(network, collective, hops):
-    """The papers' model counts each step in full; the time of streams counts one start-up, and
-    hops.
+    """The papers' model counts each step in full.
+
+    The time of streams counts one start-up, and hops.
     """
     planned = tf.plan(network, collective)
     depth = planned.round_count

@@ -63,9 +63,7 @@ def test_empty_steps_have_no_length():
     ],
 )
 def test_least_time(topology, kind, options, time):
-    """The least time is that of the data through the ports, or along the links of
-    the longest axis.
-    """
+    """The least time is that of the data through the ports, or along the longest axis."""
     found = parse_topology(topology)
     assert least_time(found, parse_collective(kind, topology=found), **options) == time
 
@@ -125,8 +123,9 @@ def test_sums_are_no_longer_than_blocks():
     ],
 )
 def test_a_restricted_bound_says_for_what(topology, collective, algorithm, found):
-    """A bound for restricted schedules names the restriction; an oblivious pattern never lets a
-    block wait.
+    """A bound for restricted schedules names the restriction.
+
+    An oblivious pattern never lets a block wait.
     """
     assert find_bound(tf.plan(topology, collective, algorithm=algorithm)) == found
 

@@ -65,9 +65,7 @@ def test_parts_have_the_functions_of_the_protocol(adapter):
 
 @EACH
 def test_options_are_those_of_their_commands(adapter):
-    """Each option that an adapter declares, or excludes, is an option of the commands that it
-    names.
-    """
+    """Each declared or excluded option of an adapter is an option of the stated commands."""
     known, first = commands(), adapter.options[0]
     for options in adapter.options:
         assert {*options.commands} <= {*first.commands} <= {*known}

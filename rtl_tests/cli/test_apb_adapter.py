@@ -82,9 +82,7 @@ def test_help_shows_the_options(capsys):
     ("prove 2 allgather --apb", "prove has no option --apb; it is for verilog"),
 ])  # fmt: skip
 def test_what_the_adapter_cannot_do_is_said(tmp_path, monkeypatch, capsys, line, message):
-    """Options that the adapter does not support are refused in one line, before anything is
-    written.
-    """
+    """Unsupported options are refused in one line, before anything is written."""
     monkeypatch.chdir(tmp_path)
     assert message in check_refused(capsys, *line.split())
     assert not any(tmp_path.iterdir())

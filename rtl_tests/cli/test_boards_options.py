@@ -19,9 +19,7 @@ def test_cut_arcs_take_the_least_latency_that_serves(capsys):
 
 
 def test_verilog_of_boards(tmp_path, capsys):
-    """The Verilog of two boards has a manifest with boards, links, and the options
-    of the command.
-    """
+    """The Verilog of two boards has a manifest with their nodes, links and options."""
     options = ["--ppm", "50", "--start-timeout", "1000", "--phy", "lvds"]
     assert main(["verilog", *PAIR, *options, "-o", str(tmp_path / "out")]) == 0
     assert "elastic buffers" in capsys.readouterr().out

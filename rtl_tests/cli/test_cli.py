@@ -167,9 +167,7 @@ def test_several_operators(capsys):
 
 
 def test_no_trace_of_an_open_root(capsys, tmp_path):
-    """A trace of a run with any root is refused before the simulation, because its origin is
-    unknown.
-    """
+    """A trace of a run with any root is refused before the simulation."""
     words = ("3x3", "broadcast", "--root", "any", "--trace", str(tmp_path / "trace.jsonl"))
     said = check_refused(capsys, "simulate", *words)
     assert "--trace needs a root that is fixed" in said
@@ -239,8 +237,9 @@ def test_numbers_that_would_do(capsys, line, message):
 
 
 def test_a_seed_changes_no_algorithm(capsys):
-    """A seed is refused if the best algorithm searches nothing; no other algorithm is chosen for
-    it.
+    """A seed is refused if the best algorithm searches nothing.
+
+    No other algorithm is chosen for it.
     """
     assert main(["plan", "4x4", "allgather", "--seed", "5"]) == 1
     assert capsys.readouterr().err == (

@@ -117,9 +117,7 @@ def test_pictures_for_papers(tmp_path, words, name, begins):
     ],
 )
 def test_what_makes_other_pictures_may_be_missing(tmp_path, monkeypatch, capsys, missing, said):
-    """Without the converter, PDF is refused in one line before planning, and SVG is
-    still written.
-    """
+    """Without the converter, PDF is refused before planning, and SVG is still written."""
 
     class Finder:
         def find_spec(self, name, path=None, target=None):

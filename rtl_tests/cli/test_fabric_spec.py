@@ -156,9 +156,7 @@ def test_modes_are_planned_for_any_length():
 
 
 def test_choices_are_the_options_of_commands():
-    """The choices are the options of `verilog` that do not concern files, with the
-    same defaults.
-    """
+    """The choices are the options of `verilog` that do not concern files."""
     (commands,) = (action.choices for action in make_parser()._actions
                    if isinstance(action, argparse._SubParsersAction))  # fmt: skip
     known = {name: {action.dest: action.default for action in parser._actions}

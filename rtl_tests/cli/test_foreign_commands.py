@@ -32,9 +32,7 @@ QUICK = ("ring on a torus", "sums", "exchange")
     ),
 )
 def test_from_a_file_to_hardware(capsys, tmp_path, name):
-    """An imported file can be checked, simulated, emitted, animated, exported and
-    imported again.
-    """
+    """An imported file can be checked, simulated, emitted, animated, and exported again."""
     text, (topology, *options), steps, cycles = FILES[name]
     source, plan, again = (tmp_path / name for name in ("a.xml", "plan.json", "b.xml"))
     source.write_text(text)

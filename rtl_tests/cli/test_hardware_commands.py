@@ -45,9 +45,7 @@ def test_synth_reports_the_top_that_it_is_asked_for(capsys, designs, top):
 
 
 def test_synth_says_what_any_root_costs(capsys, designs):
-    """`synth --root any` shows its ROM and memory bits beside those of a fabric with root 0, if
-    planned.
-    """
+    """`synth --root any` shows its memory bits beside those of root 0, if that can be planned."""
     words = ("synth", "2x3", "gather", "--root", "any", "--target", "ice40-hx8k")
     assert main([*words, "--algorithm", "max-flow", "--json"]) == 0
     cost = json.loads(capsys.readouterr().out)["any_root"]

@@ -43,9 +43,7 @@ def listed(text):
 
 @pytest.mark.parametrize("name", LARGE)
 def test_first_a_dozen_options(name, capsys, options):
-    """Help first lists common and required options, at most 15, with three examples
-    and all groups.
-    """
+    """Help first lists at most 15 common and required options, examples and groups."""
     text, (known, required) = help_of(capsys, name, "--help"), options[name]
     first = {*required.values()} | {known[dest] for dest in known.keys() & COMMON}
     assert listed(text) == first
@@ -58,8 +56,9 @@ def test_first_a_dozen_options(name, capsys, options):
 
 @pytest.mark.parametrize("name", LARGE)
 def test_groups_have_all_options(name, capsys, options):
-    """The groups together have all options of `--help all`; a group without a line lists its
-    options.
+    """The groups together have all options of `--help all`.
+
+    A group without a line lists its options.
     """
     groups = re.findall(r"^  --help (\w+) +(.+)", help_of(capsys, name, "-h"), re.M)[:-1]
     parts = {word: listed(help_of(capsys, name, "-h", word)) for word, _ in groups}

@@ -173,9 +173,7 @@ def test_a_command_does_without_hardware(line, tmp_path):
 
 @pytest.mark.parametrize("collectives", ["allgather", "allgather,broadcast"])
 def test_compare_without_hardware(collectives, monkeypatch, capsys):
-    """`compare` without Amaranth reports cycles, counts no hardware, and names the extra that
-    would.
-    """
+    """`compare` without Amaranth reports cycles, and names the extra that counts hardware."""
     words = ["compare", "3x3", collectives, "--max-flits", "4"]
     rows = {}
     for without in (False, True):

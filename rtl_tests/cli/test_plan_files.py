@@ -145,9 +145,7 @@ def test_what_has_no_place_beside_a_file(capsys, saved, words, message):
     [("4x4!0:+0", (), "0:+0"), ("4x4", ("--algorithm", "diagonal"), "5:+0")],
 )
 def test_links_that_break_later(capsys, saved, topology, words, idle):
-    """A plan can be checked with links that broke later: unused links pass, used
-    links are a fault.
-    """
+    """A plan stays valid if unused links break later, and fails if used links do."""
     path = saved(topology, "broadcast", *words)
     assert run_json(capsys, "check", path, "--broken-link", idle)["topology"] == f"4x4!{idle}"
     said = check_refused(capsys, "check", path, "--broken-link", "0:+1", status=2)

@@ -29,8 +29,9 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", few(6, [*COMMANDS], tuples=True))
 def test_files_of_others_stay(command, tmp_path, monkeypatch, capsys):
-    """A file of another origin is kept, unless --force is given; own and empty
-    files are replaced.
+    """A file of another origin is kept, unless --force is given.
+
+    Own and empty files are replaced.
     """
     monkeypatch.chdir(tmp_path)
     path = tmp_path / COMMANDS[command]

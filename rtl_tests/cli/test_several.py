@@ -8,9 +8,7 @@ from torusfabric.cli import main
 
 
 def test_plans_to_files_and_back(capsys, tmp_path):
-    """Each collective is saved to a file, and the files can be checked together, with the same
-    facts.
-    """
+    """Each collective is saved to a file, and `check` of the files states the same facts."""
     files = [str(tmp_path / name) for name in ("a.json", "b.json.gz")]
     words = ("plan", "4x4", "allgather:matching,broadcast", "--root", "5", "-o", ",".join(files))
     facts = run_json(capsys, *words)

@@ -201,9 +201,7 @@ def fail_with(error, monkeypatch):
 )  # fmt: skip
 @pytest.mark.parametrize("as_json", [False, True])
 def test_errors_as_lines_and_as_objects(error, status, text, as_json, monkeypatch, capsys):
-    """An error is one line of text, or with --json an object with version, message, status and
-    page.
-    """
+    """An error is a line, or with --json an object with version, message, status and page."""
     fail_with(error, monkeypatch)
     assert main(["plan"] + ["--json"] * as_json) == status
     out, err = capsys.readouterr()
@@ -309,8 +307,9 @@ def test_a_pipe_without_a_writer(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 def test_a_pipe_without_a_reader(tmp_path, monkeypatch, capsys):
-    """A named pipe without a reader is refused after a wait; a pipe with a late
-    reader is written.
+    """A named pipe without a reader is refused after a wait.
+
+    A pipe with a late reader is written.
     """
     monkeypatch.setattr(destinations, "PATIENCE", 1)
     path = tmp_path / "plan.json"

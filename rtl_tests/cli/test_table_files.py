@@ -161,9 +161,7 @@ def test_simulation(capsys):
 
 
 def test_compare(capsys):
-    """`compare` shows steps of half and of whole messages in one table, with their
-    message times.
-    """
+    """`compare` shows steps of half and of whole messages in one table, with their times."""
     assert main(["compare", "6x6", "allgather", "--width", "4"]) == 0
     out = capsys.readouterr().out
     assert "no schedule takes less than 35/4 message times" in out

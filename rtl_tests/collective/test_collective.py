@@ -41,9 +41,7 @@ def test_eight_of_nine_combinations_of_content_and_target_and_two_local():
 
 
 def delivered(kind, sent, root, chunks):
-    """Return the words that each node must receive, message by message, or None if it receives
-    none.
-    """
+    """Return the words that each node must receive, or None for a node that receives none."""
     total = [sum(column) for column in zip(*sent, strict=True)]
     everything = [word for words in sent for word in words]
     share = len(sent[0]) // len(NODES)
@@ -133,9 +131,7 @@ def test_conditions(kind):
 
 
 def test_received_blocks_are_those_that_must_be_delivered():
-    """The received blocks of a node are the blocks whose destination is this node,
-    or every node.
-    """
+    """The received blocks of a node are those for this node or for every node."""
     for kind in ("broadcast", "allgather", "scatter", "alltoall"):
         layout = parse_collective(kind).layout(TORUS, 2)
         for node in NODES:

@@ -41,9 +41,7 @@ OTHERS = [
 
 
 def selections():
-    """Yield topology, collective and algorithm by name, for each selection that an algorithm
-    serves.
-    """
+    """Yield topology, collective and algorithm of each selection that an algorithm serves."""
     cases = [(name, kind) for name in TOPOLOGIES for kind in COLLECTIVES]
     cases += [(name, f"{kind}@{axes}") for name, axes in GROUPS for kind in COLLECTIVES]
     for name, kind in cases:
@@ -87,9 +85,7 @@ planned = cache(plan)
 
 @cache
 def compiled(names):
-    """Return the program of a selection: two flits per block, but one flit fewer for several
-    chunks.
-    """
+    """Return the program of a selection, for two flits a block, or one flit fewer in all."""
     schedule = planned(*names)
     return tf.compile(schedule, flits=max(2 * schedule.chunks - 1, 2))
 
@@ -103,9 +99,7 @@ def test_no_algorithm_is_left_out():
 
 @every_selection
 def test_schedule_is_valid(selection):
-    """Messages contain blocks that their senders hold, no arc is used twice, and
-    all is delivered.
-    """
+    """Senders hold the blocks that they send, no arc is used twice, and all is delivered."""
     schedule = planned(*selection)
     assert check(schedule).rounds == schedule.round_count
 
@@ -123,9 +117,7 @@ def test_executed_program(selection):
 
 @first_selections
 def test_executed_program_of_the_smallest_form(selection):
-    """The program of a schedule in its smallest form, as `tf.plan` returns it, delivers the same
-    words.
-    """
+    """The program of the smallest form of a schedule delivers the same words."""
     schedule = recognise(planned(*selection))
     program = tf.compile(schedule, flits=max(2 * schedule.chunks - 1, 2))
     size = program.topology.nodes, program.send_words
@@ -248,9 +240,7 @@ def of_plan(topology, collective, *, algorithm="matching", lengths, root=None, *
 
 
 def masked(topology, collective, algorithm="matching", **settings):
-    """Return a fabric of a reduction for any root, with a schedule that does not depend on the
-    root.
-    """
+    """Return a fabric of a reduction for any root, with one schedule for all roots."""
     schedule = mask_schedule(topology, collective, algorithm)
     program = tf.compile(schedule, root="any", max_flits=4, operators=["add", "max"])
     return tf.Fabric(program, **{"width": 9, **settings})
@@ -283,9 +273,7 @@ CHOICES = {
     ],
 )
 def test_engine_with_choices(name, choice):
-    """Every engine runs the default jobs of a fabric with choices, with correct
-    words and cycles.
-    """
+    """Every engine runs the default jobs of a fabric with correct words and cycles."""
     report = tf.simulate(CHOICES[choice](), engine=name)
     assert report.passed
     assert report.words_checked

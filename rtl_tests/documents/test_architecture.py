@@ -30,9 +30,7 @@ CIRCLES = [
 
 @cache
 def imports(path, *, types=True):
-    """Return the dotted names that a module imports from the package, with or without those for
-    types.
-    """
+    """Return the dotted names that a module imports from the package, with or without types."""
     here, found = path.relative_to(PACKAGE).parent.parts, set()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for_types = {
@@ -120,9 +118,7 @@ SIGNALS_OF_NODES, READERS = r"\b([sm]_axis|tvalid|tready|tlast)", {"litex.py"}
 
 
 def test_engines_and_writers_know_no_stream():
-    """Engines and writers name no signal of a stream: the adapter provides ports, drivers and
-    files.
-    """
+    """Engines and writers name no signal of a stream, since the adapter provides them."""
     named = {
         str(path.relative_to(ROOT))
         for room in ("simulation", "verilog")
@@ -154,9 +150,7 @@ def test_no_name_below_the_adapters_has_their_words():
 
 
 def test_no_command_names_an_option_of_an_adapter():
-    """No command names an option of an adapter, except one picture that shows the boards of a
-    torus.
-    """
+    """No command names an option of an adapter, except for the boards in a picture."""
     text = "".join(options.text for adapter in ADAPTERS for options in adapter.options)
     names = {name.strip("-").replace("-", "_") for name in option_names(text)}
     assert {"boards", "link_errors"} <= names

@@ -25,9 +25,7 @@ def recipe(name):
 
 
 def run(script):
-    """Run a script in a process of its own, because its registrations last as long
-    as the process.
-    """
+    """Run a script in a process of its own, so that its registrations end with it."""
     done = subprocess.run(
         [sys.executable, "-W", "error", script.name], cwd=script.parent, capture_output=True,
         text=True, env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -56,9 +54,7 @@ def test_an_algorithm(tmp_path):
 
 
 def apply(name, folder):
-    """Apply the changes of a recipe to the files in a folder, and return the names
-    of these files.
-    """
+    """Apply the changes of a recipe to the files in a folder, and return their names."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     changes = [found[1:] for found in PATCH.findall(text) if found[0] == name]
     for file, hunks in changes:

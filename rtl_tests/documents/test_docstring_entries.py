@@ -41,9 +41,7 @@ Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def documented(path: Path) -> Iterator[tuple[Documented, list[str], int]]:
-    """Yield each documented object with the lines of its docstring and the number of the first
-    line.
-    """
+    """Yield each documented object, the lines of its docstring and the number of the first."""
     lines = path.read_text("utf-8").splitlines()
     for node in ast.walk(ast.parse("\n".join(lines))):
         if isinstance(node, Documented) and ast.get_docstring(node):

@@ -34,9 +34,7 @@ DECIMAL = ("cycle", "cycles")
 
 
 def example(folder, fault=None):
-    """Return the fabric that a command writes into a folder, and the values in its diagrams by
-    cycle.
-    """
+    """Return the fabric of a command with a folder, and the values in its diagrams by cycle."""
     (command,) = re.findall(rf"torusfabric verilog (.*) -o {folder}/", TEXT)
     topology, collective, *options = shlex.split(command)
     given = dict(zip(options[::2], options[1::2], strict=True))
@@ -126,8 +124,9 @@ def test_every_protocol_is_explained():
 
 
 def test_a_list_has_each_signal_once(tmp_path):
-    """A list has the signals of node 0 in place of those of all nodes; an unknown pattern is an
-    error.
+    """A list has the signals of node 0 in place of those of all nodes.
+
+    An unknown pattern is an error.
     """
     shown = pytest.importorskip("shown", reason="no Sphinx: extra docs")
     path, ports = tmp_path / "manifest.json", {}

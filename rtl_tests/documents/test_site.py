@@ -254,8 +254,9 @@ def test_dark_pictures_keep_hues():
 
 
 def test_pictures_follow_the_page_alone():
-    """Pictures follow the colours of the page, not of the system; names of parts
-    are not changed.
+    """Pictures follow the colours of the page, not of the system.
+
+    Names of parts are not changed.
     """
     rule = "<style>@media(prefers-color-scheme:dark){:root{filter:invert(1)}}</style>"
     picture = f'<svg >{rule}<g id="000"/><use href="#000" fill="#000"/></svg>'

@@ -1,6 +1,4 @@
-"""A small site with the configuration of the documentation: sidebar, search,
-pictures and classes.
-"""
+"""A small site with the configuration of the documentation: sidebar, search and pictures."""
 
 import html
 import os
@@ -216,9 +214,7 @@ def test_members_of_a_class_are_tables(site):
 
 
 def test_a_property_keeps_its_first_sentence():
-    """A property keeps its first sentence, although Napoleon takes words before a
-    colon for a type.
-    """
+    """A property keeps a first sentence with a colon, which Napoleon takes for a type."""
     docstrings = pytest.importorskip("docstrings")
     lines = ["A number: it is 3.", "", "More."]
     docstrings.before(None, "property", "x.y", None, None, lines)
@@ -238,9 +234,7 @@ def test_the_favicon_is_for_light_and_dark(site):
 
 
 def test_a_picture_has_two_forms_and_describes_itself(site):
-    """A picture has a light and a dark form, each with a link to its file and an
-    alternative text.
-    """
+    """A picture has a light and a dark form, with links and alternative texts."""
     text = (site / "start/guide.html").read_text("utf-8")
     pictures = re.findall(
         r'<a class="only-(light|dark)[^"]*" href="([^"]+)"><img alt="([^"]+)"[^>]*src="([^"]+)"',

@@ -51,9 +51,7 @@ def test_a_replay_ends_with_all_that_is_to_be_received(topology, kind, algorithm
 
 
 def test_blocks_of_groups_are_those_of_their_nodes():
-    """Origins and destinations in a page are nodes of the network, and no block
-    leaves its group.
-    """
+    """Origins and destinations in a page are nodes, and no block leaves its group."""
     program = program_of("3x4", "alltoall@1", "matching")
     data = data_of(animation_page(program))
     assert len(data["blocks"]) == 3 * 4 * 4
@@ -118,9 +116,7 @@ def test_command(tmp_path, capsys):
     ),
 )
 def test_a_word_by_cycles(words, ends, tmp_path, capsys):
-    """With --cycles the page and the report contain the stages of a word, and the code of each
-    stage.
-    """
+    """With --cycles, page and report contain the stages of a word, and their code."""
     page = tmp_path / "word.html"
     assert main(["animate", *words, "--cycles", "-o", str(page), "--json"]) == 0
     facts, data = json.loads(capsys.readouterr().out), data_of(page.read_text())

@@ -68,8 +68,9 @@ def test_curves_differ_without_their_colours():
 
 
 def test_lengths_may_be_a_list(tmp_path, capsys):
-    """`--flits` accepts lists and ranges; a range means its ends and the powers of two between
-    them.
+    """`--flits` accepts lists and ranges.
+
+    A range means its ends and the powers of two between them.
     """
     path = tmp_path / "table.csv"
     words = ["compare", "3x3", "broadcast", "--flits", "100,1:5,7", "--table", str(path)]

@@ -124,8 +124,9 @@ def test_table_is_drawn_as_the_tree_of_node_0():
 
 @pytest.mark.parametrize("sides", [(5,), (2, 2), (3, 4), (3, 4, 5), (2, 3, 2, 3), (2,) * 5])
 def test_torus_layout(sides):
-    """Each node has a position of its own beside its neighbours; links across the
-    border are stubs.
+    """Each node has a position of its own beside its neighbours.
+
+    Links across the border are stubs.
     """
     torus = Torus(sides)
     layout = torus_layout(torus)
@@ -256,9 +257,7 @@ def test_arrowhead_layout_is_sierpinski_like(order):
 
 @pytest.mark.parametrize("order", range(6))
 def test_hexagon_has_no_holes(order):
-    """All nodes lie in a hexagon with sides 2^(n-1) hops from the middle, and few
-    links are stubs.
-    """
+    """All nodes lie in a hexagon with sides of 2^(n-1) hops, and few links are stubs."""
     layout = hexagon_layout(Arrowhead(order))
     assert len(np.unique(layout.positions.round(6), axis=1).T) == 4**order
     across = layout.steps.T @ layout.positions
@@ -308,9 +307,7 @@ def test_forest_on_three_ports():
 
 
 def test_hops_across_the_border_of_the_hexagon():
-    """A hop across the border of the hexagon leads to a second picture of its node,
-    not to a stub.
-    """
+    """A hop across the border of the hexagon leads to a second picture of its node."""
     schedule = trees(2)
     text = draw(schedule)
     discs = len(ElementTree.fromstring(text).findall(f".//{SPACE}circle"))

@@ -62,9 +62,7 @@ def test_grids_draw_what_passes_no_node():
 @pytest.mark.parametrize("topology", GRAPHS, ids=str)
 @pytest.mark.parametrize("collective", few(1, ["broadcast", "allgather", "alltoall"]))
 def test_any_topology_is_drawn(topology, collective):
-    """Any topology has a picture, a heat map, a moving picture and an animation, the same each
-    time.
-    """
+    """Any topology has a picture, a heat map, a moving picture and an animation."""
     schedule = tf.plan(topology, collective)
     text = draw(schedule)
     assert text == draw(tf.plan(topology, collective))

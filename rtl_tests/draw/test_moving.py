@@ -44,9 +44,7 @@ def shown(text):
     ],
 )
 def test_hops_are_those_of_the_schedule(selection, node):
-    """A moving picture has a line for each hop (two if the link is drawn as stubs), and each node
-    once.
-    """
+    """A moving picture has a line (or two stubs) for each hop, and each node once."""
     program = tf.compile(tf.plan(*selection.split()))
     blocks = program.blocks
     moves = [
@@ -110,9 +108,7 @@ def test_cycles_one_way():
 
 
 def test_cycles_with_copies():
-    """Copies to the sides have the colour of the cycle that feeds them, and the two cycles stay
-    apart.
-    """
+    """Copies to the sides have the colour of the cycle that feeds them."""
     pattern = rods_pattern(6, 8)
     number, on_cycle, count = number_cycles(pattern)
     assert count == 2

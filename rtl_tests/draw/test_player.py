@@ -146,8 +146,9 @@ def test_blocks_are_not_sums(opened):
 
 
 def test_stages_of_a_word(opened):
-    """Keys and clicks choose a stage of a word; the page shows its code, and the
-    picture its cycle.
+    """Keys and clicks choose a stage of a word.
+
+    The page shows its code, and the picture its cycle.
     """
     program = program_of("3x3", "allgather", "matching")
     stages = word_path(program, 0, 4)
@@ -264,8 +265,9 @@ def test_help_lists_every_key(opened):
 
 @pytest.mark.parametrize("system", ["light", "dark"])
 def test_an_embedding_page_chooses_light_or_dark(opened, system):
-    """A page that embeds the player chooses light or dark; otherwise the player
-    follows the system.
+    """A page that embeds the player chooses light or dark.
+
+    Otherwise the player follows the system.
     """
     page = opened(program_of("3x3", "allgather"))
     page.emulate_media(color_scheme=system)
@@ -327,9 +329,7 @@ def hostile_schedule(kind):
 @pytest.mark.parametrize("address", few(2, ["#0,,0", "#1.5,age,1,use", "#9,<img>,<b>,x,y", "#,,9"]))
 @pytest.mark.parametrize("kind", ["allgather", "reduce-scatter"])
 def test_names_in_a_schedule_file_are_text(browser, tmp_path, kind, address):
-    """A page shows hostile names of a schedule file as text, and runs no script and sends no
-    request.
-    """
+    """A page shows hostile names of a schedule file as text, and sends no request."""
     plan, path = tmp_path / "<b>' onload=alert(7) .json", tmp_path / "play.html"
     hostile_schedule(kind).save(plan)
     assert main(["animate", "--plan", str(plan), "--cycles", "-o", str(path), "--quiet"]) == 0

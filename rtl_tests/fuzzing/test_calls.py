@@ -131,8 +131,9 @@ def test_errors_of_the_user_stay():
 
 @pytest.mark.parametrize("part", ["plan", "misfit", "variants"])
 def test_an_algorithm_that_raises(part, monkeypatch, caplog):
-    """An algorithm that fails is logged and left out of the choice; one chosen by
-    name is an error.
+    """An algorithm that fails is logged and left out of the choice.
+
+    The choice of such an algorithm by name is an error.
     """
 
     def fail(*_):

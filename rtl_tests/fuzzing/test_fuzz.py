@@ -1,6 +1,4 @@
-"""The fuzzers: a few cases of each, faults that they found, and planted faults
-that they must see.
-"""
+"""The fuzzers: a few cases of each, former faults, and planted faults that they must see."""
 
 import itertools
 import os
@@ -108,9 +106,7 @@ def test_faults_are_seen(tmp_path, monkeypatch):
     ],
 )
 def test_faults_of_commands_are_seen(run, message, tmp_path, monkeypatch):
-    """Wrong exit statuses, missing errors, left files and missing JSON objects of commands are
-    faults.
-    """
+    """Wrong statuses, missing errors, left files and missing JSON objects are faults."""
     monkeypatch.setattr("torusfabric.cli.installation.run_cache", run)
     monkeypatch.setattr(oracle, "_parser", cli.make_parser)
     words = ["cache", "--json"] if message == "no object" else ["cache"]

@@ -95,8 +95,9 @@ def test_what_is_changed(tree):
 
 
 def test_samples_stay_what_they_are(tree):
-    """A seed always gives the same sample, spread over the operators; another seed
-    gives another.
+    """A seed always gives the same sample, spread over the operators.
+
+    Another seed gives another.
     """
     mutants = mutants_of("torusfabric/room/module.py", tree)
     chosen = sample(mutants, 6, seed=1)
@@ -107,8 +108,9 @@ def test_samples_stay_what_they_are(tree):
 
 @pytest.mark.long
 def test_verdicts(tree, tmp_path, monkeypatch):
-    """A mutant is killed by a test, times out, survives or is unreached; the source tree is
-    unchanged.
+    """A mutant is killed by a test, times out, survives or is unreached.
+
+    The source tree is unchanged.
     """
     monkeypatch.setattr("mutation.trial.PATIENCE", 1.0)
     mutants = {m.change: m for m in mutants_of("torusfabric/room/module.py", tree)}
@@ -157,9 +159,7 @@ def test_what_a_test_leaves_behind_kills_nothing():
 
 
 def test_order_of_tests(tree):
-    """Tests run in this order: the examples of the module, one case of each function, those of the
-    room first.
-    """
+    """The examples of the module run first, then one case of each function, own package first."""
     mutant = next(m for m in mutants_of("torusfabric/room/module.py", tree) if 10 in m.lines)
     order = {
         "rtl_tests/documents/test_docstrings.py::test_examples[torusfabric.room.module]": 3.0,

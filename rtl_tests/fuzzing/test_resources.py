@@ -1,6 +1,4 @@
-"""Input that asks for excessive resources is refused in one line, in ten
-seconds and two gigabytes.
-"""
+"""Excessive input is refused in one line, within ten seconds and two gigabytes."""
 
 import gzip
 import json
@@ -269,9 +267,7 @@ def test_schedule_files(name, tmp_path):
     ]),
 )  # fmt: skip
 def test_idle_rounds_take_seconds(topology, collective, at, tmp_path):
-    """A schedule file with 100,000 idle rounds, at its beginning or between others, is checked in
-    time.
-    """
+    """A schedule file with 100,000 idle rounds, at any place, is checked in time."""
     tf.plan(topology, collective).save(tmp_path / "plan.json")
     data = json.loads((tmp_path / "plan.json").read_text("utf-8"))
     data["rounds"][at:at] = [[]] * 10**5

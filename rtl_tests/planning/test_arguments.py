@@ -1,6 +1,4 @@
-"""Public functions accept the notations of the commands, and refuse wrong values with the same
-line.
-"""
+"""Public functions accept the notations of commands, and refuse values as commands do."""
 
 import re
 from pathlib import Path
@@ -252,8 +250,9 @@ WRONG = [
 
 @pytest.mark.parametrize("number", few(35, [*range(len(WRONG))], tuples=True))
 def test_what_is_wrong(number, capsys, monkeypatch, tmp_path):
-    """A wrong argument raises an InputError of one line; the command with this mistake prints the
-    line.
+    """A wrong argument raises an InputError of one line.
+
+    The command with this mistake prints the line.
     """
     call, command, message = WRONG[number]
     monkeypatch.chdir(tmp_path)

@@ -23,9 +23,7 @@ KINDS = ("broadcast", "reduce", "scatter", "gather", "allgather", "reduce-scatte
 @pytest.mark.parametrize("collective", KINDS)
 @pytest.mark.parametrize("topology", few(2, ["3x3", "2x4", "4x4"]))
 def test_nothing_takes_fewer_cycles(topology, collective, flits):
-    """The chosen schedule takes at most 3 % more cycles than the fastest candidate of the
-    comparison.
-    """
+    """The chosen schedule takes at most 3 % more cycles than the fastest candidate."""
     schedule = tf.plan(topology, collective, flits=flits)
     cycles = tf.compile(schedule, flits=flits).cycles()
     rows = tf.compare(topology, collective, flits=flits)
@@ -49,9 +47,7 @@ def test_long_and_short_messages_are_near_the_limit(topology, collective, factor
 
 
 def chosen_and_faster(collective):
-    """Return the programs of the chosen schedule and of a schedule that takes 4 cycles fewer of
-    261.
-    """
+    """Return the programs of the chosen schedule, and of one that saves 4 of 261 cycles."""
     chosen = tf.plan("8x8", collective, flits=16)
     faster = tf.plan("8x8", collective, algorithm="farthest-first", chunks=4)
     return [tf.compile(schedule, flits=16) for schedule in (chosen, faster)]
@@ -135,9 +131,7 @@ def test_reasons_name_the_chunks_of_short_messages():
 
 
 def test_time_is_that_of_the_model():
-    """Model time adds the given costs: start, hop and unit for circuits, step and
-    unit for steps.
-    """
+    """Model time adds start, hop and unit for circuits, step and unit for steps."""
     circuits = tf.plan("5x5", "broadcast", algorithm="lee-code")
     cost = schedule_cost(circuits)
     found = tf.time(circuits, alpha=7, beta=1000, delta=Fraction(1, 3), tau=2, length=5)

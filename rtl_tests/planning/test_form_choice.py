@@ -26,9 +26,7 @@ def chosen(network, collective, most, root=None):
 
 
 def test_a_form_pays_for_its_tables():
-    """A further form is built if each percent of saved cycles costs at most 20
-    percent more tables.
-    """
+    """A form is built if each percent of saved cycles costs at most 20 percent more tables."""
 
     def forms(saved, more):
         cycles = {(0,): 1.0, (1,): 2.0, (0, 1): 1 - saved}
@@ -87,9 +85,7 @@ def test_forms_share_memories_and_pay_for_their_choice():
 
 
 def test_the_choice_is_said(capsys, tmp_path):
-    """The report names the forms that are built, their gain, the forms left out,
-    and `--forms all`.
-    """
+    """The report names the chosen forms, their gain, the forms left out, and `--forms all`."""
     for collective, words in {
         "allgather": ["bufferless in 1 chunk and matching in 4 chunks", "saves", "% more LUTs"],
         "reduce-scatter": ["without necklace", "of the cycles for", "--forms all builds more"],
@@ -123,9 +119,7 @@ def form(schedule):
 )
 @pytest.mark.parametrize("topology", ["2x3", "4x4"])
 def test_the_quicker_is_chosen(topology, collective, flits):
-    """A plan for any root takes no more cycles than the plan for one root, nor more LUTs if equally
-    fast.
-    """
+    """A plan for any root is no slower than the plan for one root, and no larger at equal speed."""
 
     def price(schedule):
         program = tf.compile(schedule, flits=flits, root="any")

@@ -1,6 +1,4 @@
-"""Plans in the cache: an equal request reads the plan from a file, and any other request plans
-anew.
-"""
+"""Plans in the cache: an equal request reads the plan, and any other request plans anew."""
 
 import pytest
 
@@ -42,8 +40,9 @@ def test_kept(folder, monkeypatch, kind):
 
 
 def test_others_are_planned(folder, monkeypatch):
-    """Other options and other faults have entries of their own; plans that are too
-    large have none.
+    """Other options and other faults have entries of their own.
+
+    Plans that are too large have none.
     """
     written = []
     monkeypatch.setattr(Cache, "put", lambda self, key, *_: written.append(key))

@@ -105,9 +105,7 @@ def test_large_fabrics_fit(topology: str, runs: int) -> None:
 
 
 def test_memory_of_a_power() -> None:
-    """If memory grows with the square of a number, the message names the largest
-    number that fits.
-    """
+    """If memory grows with the square of a number, the message names the largest that fits."""
     with pytest.raises(tf.InputError, match=r"at least 1.6 TB .*; choose at most 990 nodes$"):
         require_memory("Work", {"nodes": 10_000}, lambda nodes: 16_000 * nodes**2)
 

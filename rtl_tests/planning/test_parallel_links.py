@@ -52,9 +52,7 @@ def test_no_number_of_chunks_is_much_quicker(network, collective):
 
 @pytest.mark.parametrize("network", few(3, ["4x2x9", "4x4", "2x8", "2x3x4x3", "3x3x3x3"]))
 def test_short_sums_are_cut_by_flits(network):
-    """A reduce-scatter of L flits takes at most as long as one of L + 1 flits, for
-    L from 1 to 3.
-    """
+    """A reduce-scatter of L flits takes no longer than one of L + 1 flits, for L up to 3."""
     cycles = [cycles_of(network, "reduce-scatter", flits) for flits in (1, 2, 3, 4)]
     assert cycles == sorted(cycles)
 
@@ -69,9 +67,7 @@ def test_one_flit_is_not_cut():
 
 @pytest.mark.parametrize("collective", ["alltoall", "reduce-scatter", "allreduce", "allgather"])
 def test_messages_of_any_length_use_both_links(collective):
-    """An engine for up to L flits takes at most 10 % more cycles for L flits than a fabric for L
-    alone.
-    """
+    """At its longest message an engine is at most 10 % slower than a fabric for one length."""
     forms = tf.plan_forms("2x2", collective, max_flits=100, check=False)
     program = tf.compile([forms], max_flits=100)
     assert program.cycles(100) <= 1.1 * cycles_of("2x2", collective, 100)

@@ -55,9 +55,7 @@ def test_the_latency_of_what_knows_none():
 
 
 def test_what_is_planned_has_its_smallest_form():
-    """A plan has the smallest form that it can have: a table that is oblivious
-    becomes a pattern.
-    """
+    """A plan has its smallest form: a table that is oblivious becomes a pattern."""
     assert plan("5", "allgather", algorithm="matching").form == "pattern"
 
 

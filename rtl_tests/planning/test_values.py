@@ -87,9 +87,7 @@ def test_a_plan_from_a_file_is_equal(tmp_path):
 @pytest.mark.parametrize("copied", [lambda value: value, again])
 @pytest.mark.parametrize("network", NETWORKS)
 def test_arrays_of_networks(network, copied):
-    """Writing to any array of a network cannot change its table of neighbours, on
-    which plans rely.
-    """
+    """Writing to any array of a network cannot change its table of neighbours."""
     topology = tf.parse_topology(network)
     assert topology.neighbours.shape == topology.linked.shape
     found = arrays(copied(topology))

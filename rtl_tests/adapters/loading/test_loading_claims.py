@@ -121,9 +121,7 @@ def test_faults_of_boards_are_refuted(what):
 
 
 def refuted_wires(port, change):
-    """Return the message of the refutation, once the wires of one pin of node 1's table are
-    changed.
-    """
+    """Return the message of the refutation after a change of one pin of node 1's table."""
     fabric, _ = loaded()
     still = with_constant_tables(fabric)
     design = tf.emit(still)

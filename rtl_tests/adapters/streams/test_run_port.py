@@ -6,9 +6,7 @@ from torusfabric.adapters.streams.run_port import CommandPort
 
 
 def test_a_start_while_a_command_is_under_way_sends_none():
-    """A start during a command is ignored: it sends no command, and changes no word of the current
-    one.
-    """
+    """A start during a command sends no other command, and changes no word of the current one."""
     port, words = CommandPort({"mode": 2, "length": 4}), []
 
     async def bench(ctx):

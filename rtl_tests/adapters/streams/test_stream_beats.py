@@ -79,9 +79,7 @@ def test_the_least_beat_that_does_not_limit_runs(collective, flits, beat):
     ],
 )
 def test_ports_do_not_limit_what_is_planned_for_beats(topology, collective, flits):
-    """With a plan for beats, ports move all packets within 1.05 N / (N - 1) times the cycles of a
-    run.
-    """
+    """With a plan for beats, ports need at most 1.05 N / (N - 1) times the cycles of a run."""
     torus = tf.parse_topology(topology)
     beat = volume.least_beat(torus, parse_collective(collective), flits)
     forms = tf.plan_forms(torus, collective, max_flits=flits, beat=beat)

@@ -44,9 +44,7 @@ class TestExchanges:
             assert [number for number, _ in packets] in ([0, 1, 2], [])
 
     def test_words_of_an_alltoall(self):
-        """Each packet that a node receives in an all-to-all is one that its origin sent to this
-        node.
-        """
+        """In an all-to-all each received packet is one that its origin sent to this node."""
         sent, received = self.exchange("alltoall")
         for node, packets in enumerate(received):
             for origin, words in packets:

@@ -29,9 +29,7 @@ def rom_bits(fabric):
 
 @pytest.mark.parametrize(("topology", "most"), few(2, [("4x4", 16), ("4x4", 12), ("3x5", 16)]))
 def test_modes_together_have_tables_as_large_as_alone(topology, most):
-    """A fabric for several collectives has at most 1.3 times the ROM bits of
-    fabrics for each one.
-    """
+    """A fabric with three modes has at most 1.3 times the ROM bits of one fabric per mode."""
     alone = sum(rom_bits(fabric_of(topology, each, most=most)) for each in COLLECTIVES)
     together = rom_bits(fabric_of(topology, *COLLECTIVES, most=most))
     assert 0 < together <= MOST * alone

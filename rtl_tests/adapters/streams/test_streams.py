@@ -43,9 +43,7 @@ STREAMS = [
 
 
 def streams_of(buffers, topology, collectives, **options):
-    """Return a fabric with `buffers` messages in each direction of a node, or with
-    its own choice.
-    """
+    """Return a fabric whose nodes hold `buffers` messages each way, or as many as they need."""
     with forced(buffers=buffers) if buffers else nullcontext():
         return streams(topology, collectives, **options)
 

@@ -39,9 +39,7 @@ def test_runs_follow_one_another(side, collective):
 
 
 def test_the_core_knows_no_streams():
-    """The core has one memory port per node and a run port, and no memory for a
-    node's own block.
-    """
+    """The core has a memory port per node and a run port, and no memory for own blocks."""
     fabric = streams("3x3", "allgather", flits=4)
     core = StreamFront(fabric.program, fabric.width, fabric.beat).core
     names = {name.rpartition("_")[0] for name in core.netlist.node_ports}

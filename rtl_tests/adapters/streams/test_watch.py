@@ -196,8 +196,9 @@ def test_who_has_nothing_to_send_is_not_named(collective):
 
 
 def test_a_command_asks_for_its_run():
-    """Without a command no sender is named; with a command, the root that does not
-    send is named.
+    """Without a command no sender is named.
+
+    With a command, the root that does not send is named.
     """
     program = tf.compile(tf.plan("3", "broadcast"), max_flits=2, root="any")
     fabric = tf.Fabric(program, width=8, top="stream", beat=1, timeout=20)
