@@ -52,7 +52,7 @@ def plan(topology, kind, **options):
     return schedule
 
 
-# Message times of all-gathers on faulty networks, as in section 7.3 of the paper on ForestColl.
+# Message times of all-gathers on faulty networks that ForestColl reaches, in its section 7.3.
 @pytest.mark.parametrize(
     ("name", "chunks", "steps"),
     few(

@@ -126,7 +126,8 @@ def test_even_snakes_leave_a_cross():
 
 def test_parity_bound():
     """The bound counts odd and even offsets separately."""
-    # An odd step reaches half of the offsets. On 6x6 there are 18 of these, which need 5 odd steps.
+    # Half of the offsets are reached in odd steps only, four a step. The 18 of 6x6 need 5 odd
+    # steps.
     assert bufferless_steps(Torus((6, 6))) == 10
     assert bufferless_steps(Torus((6, 7))) == 11
     assert bufferless_steps(Torus((6, 4, 2))) == 9

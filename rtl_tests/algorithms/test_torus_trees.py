@@ -121,7 +121,7 @@ def test_trees_share_no_link(sides):
 def test_heights(name, arcs, links):
     """Trees without common arcs are about as deep as the diameter plus one.
 
-    Trees without common links, as the diameter.
+    Trees without common links are about as deep as the diameter.
     """
     torus = Torus(*map(int, name.split("x")))
     assert shallow_disjoint_trees(torus)[1].max() <= arcs

@@ -70,7 +70,7 @@ def test_paragraphs_begin_with_a_subject(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_needs_are_named(page: Path) -> None:
-    """A page that runs commands says near its top which extras and tools it needs."""
+    """Each page for users has a line "You need:" with the extras and tools of its commands."""
     text = page.read_text("utf-8")
     if page.parent.name in {"start", "how-to", "tutorials", "understanding"}:
         assert re.search(r"^You need: ", text, re.MULTILINE)

@@ -133,7 +133,7 @@ def test_errors_of_the_user_stay():
 def test_an_algorithm_that_raises(part, monkeypatch, caplog):
     """An algorithm that fails is logged and left out of the choice.
 
-    The choice of such an algorithm by name is an error.
+    A plan by the name of this algorithm is refused.
     """
 
     def fail(*_):
