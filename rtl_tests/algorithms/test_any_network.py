@@ -1,4 +1,4 @@
-"""Collectives on any network: at the bounds of their cuts, and right in hardware."""
+"""Collectives on any network: steps at the bound of the worst cut, and correct hardware."""
 
 from collections import Counter
 from dataclasses import replace
@@ -27,23 +27,24 @@ from torusfabric.program.timing import round_pause_cycles
 from torusfabric.schedule.sum_trees import find_sum_trees
 from torusfabric.topology import Graph, parse_topology
 
-#: Exchanges and halos need offsets, which tori with broken links have, too.
+#: Collectives without offsets. Exchange and halo have tests in `test_local`.
 KINDS = [kind for kind in ANY_NETWORK.collectives if kind not in ("exchange", "halo")]
 
-#: One way round a ring, and back from one node alone; two cliques that one link joins.
+#: A ring of one-way links with a second arc from node 2 to node 0, and two cliques that one link
+#: joins.
 ONE_WAY = Graph([(0, 1), (1, 2), (2, 3), (3, 0), (2, 0)])
 CLIQUES = Graph(nx.barbell_graph(4, 0))
 
 
 def cut_of(topology, collective):
-    """The cut of the bound; there is one."""
+    """Return the cut that gives the bound, which must exist."""
     cut = worst_cut(topology, collective)
     assert cut is not None
     return cut
 
 
 def plan(topology, kind, **options):
-    """A checked schedule."""
+    """Return a checked schedule."""
     network = topology if isinstance(topology, tf.Topology) else parse_topology(topology)
     collective = parse_collective(kind, topology=network)
     schedule = ANY_NETWORK(network, collective, Options(**options))
@@ -51,7 +52,7 @@ def plan(topology, kind, **options):
     return schedule
 
 
-# Sections 7.3 of what ForestColl reaches: message times of an all-gather, by faults.
+# Message times of all-gathers on faulty networks that ForestColl reaches, in its section 7.3.
 @pytest.mark.parametrize(
     ("name", "chunks", "steps"),
     few(
@@ -73,7 +74,7 @@ def plan(topology, kind, **options):
     ),
 )
 def test_all_gathers_meet_the_cut(name, chunks, steps):
-    """And reduce-scatters, which are the same backwards."""
+    """All-gathers and reduce-scatters take as many steps as the worst cut demands."""
     for kind in ("allgather", "reduce-scatter"):
         schedule = plan(name, kind, chunks=chunks)
         assert schedule.round_count == steps == tf.bound(schedule)
@@ -83,7 +84,7 @@ def test_all_gathers_meet_the_cut(name, chunks, steps):
 
 @pytest.mark.parametrize("topology", ["4x4!5:-1,10", "mesh:3x4", ONE_WAY, CLIQUES], ids=str)
 def test_scatters_meet_the_cut_but_for_a_step(topology):
-    """So do gathers, backwards."""
+    """Scatters and gathers take at most one step more than the bound."""
     for kind in ("scatter", "gather"):
         schedule = plan(topology, kind, chunks=1)
         least = ceil(least_time(schedule.topology, schedule.collective))
@@ -94,7 +95,7 @@ def test_scatters_meet_the_cut_but_for_a_step(topology):
     "name", few(3, ["4x4!0:+0", "mesh:4x6", "6x6!14", "3x6!16", "cube:3!3"], tuples=True)
 )
 def test_total_exchanges_are_near_the_bound(name):
-    """Within a tenth of the linear program."""
+    """An all-to-all takes at most 10 % more steps than the bound of the linear program."""
     schedule = plan(name, "alltoall")
     least = least_time(schedule.topology, schedule.collective) * schedule.chunks
     assert least <= schedule.round_count <= 1.1 * least
@@ -102,7 +103,10 @@ def test_total_exchanges_are_near_the_bound(name):
 
 @pytest.mark.parametrize("name", few(2, ["3x6!16", "7x3!8", "cube:3!0:0"], tuples=True))
 def test_chunks_come_near_the_least_message_times(name):
-    """Within 3 %, where whole messages do not; short ones are sent whole."""
+    """Messages in several chunks take at most 3 % or 4 steps more than the bound.
+
+    One flit is sent whole.
+    """
     for kind in ("allgather", "reduce-scatter", "scatter", "gather"):
         schedule = plan(name, kind)
         least = least_time(schedule.topology, schedule.collective) * schedule.chunks
@@ -112,7 +116,7 @@ def test_chunks_come_near_the_least_message_times(name):
 
 @pytest.mark.parametrize("leaves", few(3, [3, 8, 16, 4, 5, 32]))
 def test_total_exchanges_around_a_hub(leaves):
-    """Arcs into the hub and out of it are busy in every step, wherever nodes begin to count."""
+    """An all-to-all on a star of L leaves takes L steps, whichever node is the hub."""
     for hub in (0, leaves // 2, leaves):
         star = Graph([edge for k in range(leaves + 1) for edge in ((hub, k), (k, hub)) if k != hub])
         assert plan(star, "alltoall", chunks=1).round_count == leaves
@@ -133,7 +137,7 @@ def test_total_exchanges_around_a_hub(leaves):
     ),
 )
 def test_total_exchanges_around_hubs(graph):
-    """Within a tenth of the bound, in few chunks."""
+    """An all-to-all around hubs takes at most 10 % more than the bound, in at most 4 chunks."""
     schedule = plan(Graph(graph), "alltoall")
     least = least_time(schedule.topology, schedule.collective)
     assert Fraction(schedule.round_count, schedule.chunks) <= Fraction(11, 10) * least
@@ -143,7 +147,7 @@ def test_total_exchanges_around_hubs(graph):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("links", few(2, [50, 200, 127, 128, 129, 1000]))
 def test_parallel_links(links):
-    """As many links between two nodes as anybody draws: no weight and no port number overflows."""
+    """A thousand links between two nodes overflow neither weights nor port numbers."""
     topology = Graph(nx.MultiGraph([(0, 1)] * links))
     for kind in KINDS:
         schedule = plan(topology, kind)
@@ -161,24 +165,24 @@ def test_hub_of_many_ports(tmp_path):
 
 
 def test_total_exchange_on_a_large_graph():
-    """Of more nodes than have their cuts searched, the bound is that of the least joined node."""
+    """The bound of a very large graph comes from the node with the fewest links."""
     graph = Graph(nx.star_graph(600))
     assert cut_of(graph, parse_collective("alltoall")).message_times == 600
 
 
 def test_the_cut_between_cliques():
-    """A link between two cliques carries each block once, and all the time."""
+    """The link between two cliques is the worst cut, and is busy in all steps but the last."""
     cut = cut_of(CLIQUES, parse_collective("allgather"))
     assert (cut.messages, cut.arcs, len(cut.inside)) == (4, 1, 4)
     schedule = plan(CLIQUES, "allgather", chunks=1)
-    assert schedule.round_count == 5  # what crosses last has yet to go on
+    assert schedule.round_count == 5  # the last block goes on inside
     facts = schedule_facts(schedule)
     assert facts["cut"].startswith("4 messages over 1 link into nodes ")
 
 
 @pytest.mark.parametrize("topology", ["4x4!0:+0", "mesh:3x3", "8x4~4", ONE_WAY], ids=str)
 def test_trees_share_no_arc(topology):
-    """As many as the least cut: one more there cannot be."""
+    """There are as many arc-disjoint trees as the smallest cut has arcs, which is the maximum."""
     network = topology if isinstance(topology, tf.Topology) else parse_topology(topology)
     count = cut_of(network, parse_collective("broadcast", root=1)).arcs
     trees = disjoint_trees_from(network, 1, count)
@@ -197,7 +201,7 @@ def test_trees_share_no_arc(topology):
 @pytest.mark.parametrize("kind", few(5, [*KINDS][::-1]))
 @pytest.mark.parametrize("topology", few(1, ["3x3!1:+1:out,4", "mesh:2x3", ONE_WAY]), ids=str)
 def test_hardware(topology, kind):
-    """Every word is right, after as many cycles as the program says."""
+    """On any network every word arrives, in the cycles that the program predicts."""
     schedule = plan(topology, kind)
     program = tf.compile(schedule, flits=schedule.chunks)
     report = tf.simulate(tf.Fabric(program, width=8))
@@ -206,7 +210,10 @@ def test_hardware(topology, kind):
 
 @pytest.mark.parametrize("kind", few(1, ["allgather", "reduce-scatter"]))
 def test_rounds_follow_one_another_without_a_pause(kind):
-    """As long as their flits, or as it takes to send on what has come; on slow links, too."""
+    """Rounds follow one another without a pause, also over slow links.
+
+    A round takes as long as its flits, or as a received word needs until it can be sent on.
+    """
     schedule = plan("3x3!0:+0,4:+1=4", kind, chunks=1)
     program = tf.compile(schedule, max_flits=12)
     least, steps = program.loop.least, schedule.round_count
@@ -222,13 +229,19 @@ def test_rounds_follow_one_another_without_a_pause(kind):
 
 
 def test_planners_know_how_long_what_comes_waits():
-    """They may not ask the rooms that compile; a word that has come over a link is stored first."""
+    """The planners' delay of a received word equals the delay that the compiler uses.
+
+    Planners may not import the packages that compile, so they have a constant of their own.
+    """
     links = np.array([1, 4])
     assert (MEMORY_CYCLES + links == 1 + round_pause_cycles(links)).all()
 
 
 def test_short_sums_go_up_a_tree_and_down():
-    """Long messages share arcs, where links go one way."""
+    """A sum of one flit uses one tree in one chunk.
+
+    Long sums use trees that share one-way links.
+    """
     assert tf.plan(ONE_WAY, "allreduce", flits=1).chunks == 1
     assert tf.plan(ONE_WAY, "allreduce", flits=512).chunks > 4
 
@@ -242,7 +255,10 @@ def test_short_sums_go_up_a_tree_and_down():
     ),
 )
 def test_sums_go_along_trees_that_share_arcs(name):
-    """As often as the worst partition asks for, but for the first and last steps."""
+    """Trees that share arcs load the busiest arc within 3 % of the worst partition.
+
+    The schedule takes only the way there and back, and four steps, in addition.
+    """
     topology = parse_topology(name)
     least = least_time(topology, parse_collective("allreduce"))
     trees = shared_trees(topology, least)
@@ -255,19 +271,23 @@ def test_sums_go_along_trees_that_share_arcs(name):
 
 
 def most_on_an_arc(trees):
-    """In how many trees the busiest arc is."""
+    """Return the number of trees that use the busiest arc."""
     return Counter(arc for tree in (*trees.up, *trees.down) for arc in tree).most_common(1)[0][1]
 
 
 def test_trees_that_share_no_link_are_shallow():
-    """Other starts are searched where the first leaves them 11 deep, with no link to spare."""
+    """An all-reduce along trees without a common link takes at most 5 steps more than it must.
+
+    No link is to spare here, and the first start of the search gives trees 11 deep. Therefore the
+    planner searches from other starts.
+    """
     schedule = plan("8x8!9", "allreduce")
     assert schedule.round_count <= least_path_length(schedule.topology, schedule.collective) + 5
 
 
 @pytest.mark.long
 def test_large_networks_are_not_searched_for_trees(monkeypatch):
-    """On a torus of a thousand nodes a search takes longer than anybody waits."""
+    """A torus of a thousand nodes is planned without a search for trees, to save time."""
     monkeypatch.setattr(
         network_plan, "shared_trees", lambda *_: pytest.fail("trees are searched for")
     )
@@ -277,7 +297,10 @@ def test_large_networks_are_not_searched_for_trees(monkeypatch):
 
 
 def test_sums_of_shared_trees_in_hardware():
-    """Right, at once, kept in one piece as they are sent; a mesh takes 677 cycles, a tree 1,036."""
+    """Sums along trees that share arcs are right in hardware, and faster than along one tree.
+
+    On a 4x4 mesh they take 677 cycles, and 1,036 along one tree.
+    """
     for topology, trees, chunks in (("mesh:2x3", 5, 10), (ONE_WAY, 8, 8)):
         schedule = plan(topology, "allreduce", trees=trees, chunks=chunks)
         program = tf.compile(schedule, max_flits=3 * chunks)
@@ -289,7 +312,7 @@ def test_sums_of_shared_trees_in_hardware():
 
 @pytest.mark.parametrize("name", ["4x4!0:+0", "4x4!0:+0,5:-1", "3x5!7", "3x3x3!1:+2", "cube:4!0:0"])
 def test_sums_go_up_and_down_trees_that_share_no_link(name):
-    """As many as links allow, within 5 % of what no all-reduce can beat; as hardware it streams."""
+    """Sums use as many link-disjoint trees as the worst partition allows, and stream."""
     schedule = plan(name, "allreduce")
     topology, trees = schedule.topology, find_sum_trees(schedule)
     assert trees is not None
@@ -302,7 +325,7 @@ def test_sums_go_up_and_down_trees_that_share_no_link(name):
 
 
 def test_partitions_are_the_worst():
-    """Against all partitions of small graphs."""
+    """The worst partition is the worst of all partitions of small graphs."""
     for seed in range(12):
         graph = nx.gnp_random_graph(5, 0.5, seed=seed)
         if not nx.is_connected(graph):
@@ -317,7 +340,7 @@ def test_partitions_are_the_worst():
 
 
 def test_saved_and_loaded(tmp_path):
-    """A file holds the network, with its faults; a schedule that uses a broken link is refused."""
+    """A file keeps the network with its faults; a schedule over a broken link is refused."""
     for topology in ("4x4!5:-1,10", "mesh:2x3", ONE_WAY):
         schedule = plan(topology, "allgather")
         schedule.save(tmp_path / "plan.json", force=True)
@@ -334,7 +357,7 @@ def test_saved_and_loaded(tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
 def test_faults_at_random(seed):
-    """Up to three faults of tori: within 3 % of the cut, or a step."""
+    """On tori with random faults an all-gather takes at most 3 % or one step more than the cut."""
     random = np.random.default_rng(seed)
     sides = random.integers(3, 9, 2)
     faults = [f"{node}:{port}" for node, port in random.integers(0, (sides.prod(), 4), (2, 2))]
@@ -347,7 +370,10 @@ def test_faults_at_random(seed):
 
 @pytest.mark.parametrize("topology", ["mesh:2x3", "3x3!0:+0", ONE_WAY])
 def test_an_algorithm_of_a_user_says_that_it_plans_on_any_network(topology):
-    """Without `any_network=True` it is not asked, and the error names the argument."""
+    """An algorithm of a user is used on any network only if it has `any_network=True`.
+
+    The reason for a refusal names this argument.
+    """
 
     def plan(topology, collective, options):
         return replace(network_plan.plan(topology, collective, options), algorithm="mine")

@@ -1,4 +1,4 @@
-"""Circuit-switched broadcast by diagonals and by ever finer levels."""
+"""Circuit-switched broadcast by diagonals, on grids that are refined level by level."""
 
 from itertools import combinations_with_replacement, product
 from math import prod
@@ -33,7 +33,7 @@ SMALL = settings(derandomize=True, deadline=None, max_examples=60)
 
 
 def checked(topology, circuits, ports):
-    """The number of rounds of circuits from node 0, which must be a broadcast."""
+    """Check that circuits from node 0 are a broadcast, and return their number of rounds."""
     schedule = Rounds(
         topology=topology,
         collective=Collective("broadcast", 0),
@@ -49,6 +49,7 @@ def checked(topology, circuits, ports):
 
 @pytest.mark.parametrize(("dimensions", "top"), [(1, 40), (2, 20), (3, 9), (4, 5)])
 def test_equal_sides_take_k_clog_n_rounds(dimensions, top):
+    """On k equal sides of n nodes a broadcast takes k times the rounded-up logarithm of n."""
     for side in range(2, top):
         topology = Torus([side] * dimensions)
         for alpha in range(1, 2 * dimensions + 1):
@@ -60,6 +61,7 @@ def test_equal_sides_take_k_clog_n_rounds(dimensions, top):
 @pytest.mark.parametrize("sides", [(3, 4), (7, 2, 5), (9, 10, 3), (2, 3, 2, 5)])
 @pytest.mark.parametrize("alpha", [1, 2])
 def test_axes_one_after_another(sides, alpha):
+    """A broadcast along one axis after another takes the sum of the rounds of all axes."""
     circuits = CircuitRounds(Torus(sides))
     inform_axis_by_axis(circuits, LevelGrid(sides), alpha)
     assert checked(Torus(sides), circuits, alpha) == sum(ceil_log(side, alpha) for side in sides)
@@ -73,7 +75,7 @@ def test_axes_one_after_another(sides, alpha):
      ((6, 8), 3, (3, 5, 4)), ((20, 100), 3, (6, 8, 7))],
 )  # fmt: skip
 def test_examples_in_two_dimensions(sides, ports, counts):
-    """Lower bound, theorem, and what is reached."""
+    """Examples in two dimensions: the lower bound, the theorem, and the rounds of the plan."""
     report = check(plan(sides, ports=ports))
     assert (ceil_log(prod(sides), ports), theorem_rounds(sides, ports), report.rounds) == counts
 
@@ -84,12 +86,14 @@ def test_examples_in_two_dimensions(sides, ports, counts):
      ((10, 20, 30), (8, 7, 7, 7))],
 )  # fmt: skip
 def test_examples_in_three_dimensions(sides, counts):
+    """Examples in three dimensions take the expected rounds."""
     for ports, count in zip((3, 4, 5, 6), counts, strict=True):
         assert check(plan(sides, ports=ports)).rounds == count
 
 
 @pytest.mark.parametrize(("dimensions", "top"), [(2, 100), (3, 20)])
 def test_never_more_rounds_than_the_theorems(dimensions, top):
+    """A plan takes at most the rounds of the theorems."""
     for sides in combinations_with_replacement(range(3, top), dimensions):
         for ports in range(1, 2 * dimensions + 1):
             most = theorem_rounds(sides, ports)
@@ -98,7 +102,7 @@ def test_never_more_rounds_than_the_theorems(dimensions, top):
 
 
 def every_way(sides):
-    """Check each way to broadcast, not the best alone."""
+    """Check each candidate for a broadcast, not only the best."""
     topology = Torus(sides)
     for ports in range(1, topology.ports + 1):
         for count, build in candidate_builds(sides, ports):
@@ -121,6 +125,7 @@ def every_way(sides):
     ],
 )  # fmt: skip
 def test_every_way(sides):
+    """Every candidate is a broadcast, in the rounds that it announces."""
     every_way(sides)
 
 
@@ -129,6 +134,7 @@ def test_every_way(sides):
     ("dimensions", "top", "nodes"), [(2, 24, 600), (3, 10, 500), (4, 6, 300), (5, 4, 110)]
 )
 def test_every_way_on_all_small_tori(dimensions, top, nodes):
+    """Every candidate on small tori is a broadcast."""
     for sides in product(range(2, top), repeat=dimensions):
         if prod(sides) <= nodes:
             every_way(sides)
@@ -139,12 +145,14 @@ def test_every_way_on_all_small_tori(dimensions, top, nodes):
     [((500, 500), 8), ((101, 203), 8), ((64, 64, 66), 8), ((33, 35, 37), 9), ((1000, 17), 8)],
 )
 def test_large_tori(sides, rounds):
+    """Large tori take the expected number of rounds."""
     assert check(plan(sides)).rounds == rounds
 
 
 @SMALL
 @given(st.lists(st.integers(2, 9), min_size=1, max_size=3), st.data())
 def test_any_root_ports_and_collective(sides, data):
+    """Broadcast, gather and reduce work for any root and any number of ports."""
     root = data.draw(st.integers(0, prod(sides) - 1))
     ports = data.draw(st.integers(1, 2 * len(sides)))
     kind = data.draw(st.sampled_from(["broadcast", "gather", "reduce"]))
@@ -156,6 +164,7 @@ def test_any_root_ports_and_collective(sides, data):
 
 
 def test_all_ports_by_default():
+    """By default a plan uses all ports."""
     assert plan((5, 7)).ports == 4
 
 
@@ -166,4 +175,5 @@ def test_all_ports_by_default():
      ((5, 5), 5, None)],
 )  # fmt: skip
 def test_claims_of_the_theorems(sides, ports, count):
+    """The theorems give the expected rounds, or none where no theorem holds."""
     assert theorem_rounds(sides, ports) == count

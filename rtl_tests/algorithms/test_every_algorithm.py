@@ -1,4 +1,4 @@
-"""What every algorithm of the catalogue does alike, for each of its collectives."""
+"""Common requirements of all algorithms in the catalogue, for each of their collectives."""
 
 import pytest
 from helpers import few
@@ -12,14 +12,14 @@ from torusfabric.errors import InputError
 from torusfabric.schedule.file import load, save
 from torusfabric.topology import parse_topology
 
-#: Small topologies: each algorithm serves one at least.
+#: Small topologies. Each algorithm serves at least one.
 TOPOLOGIES = ["2", "5", "2x3", "4x4", "3x5", "5x5", "6x6", "7x7x7", "3x3x3", "arrowhead:0",
               "arrowhead:2", "mesh:3x4", "3x3!0:+0", "4x4!5:-1,10", "3x3!0:+0=3"]  # fmt: skip
 
-#: 7x7x7 takes long for all but the algorithm made for it.
+#: Large topologies and the algorithms that run on them; other algorithms would take too long.
 LARGE = {"7x7x7": ("lee-code",)}
 
-#: The first collective of each, then the second of each, and so on.
+#: Cases by turns: the first collective of each algorithm, then the second of each, and so on.
 CASES = sorted(
     ((algorithm, kind) for algorithm in BUILT_IN for kind in algorithm.collectives),
     key=lambda case: case[0].collectives.index(case[1]),
@@ -30,6 +30,7 @@ CASES = sorted(
     "options", [{"ports": 0}, {"chunks": 0}, {"latency": 0}, {"trees": 0}, {"packets": 0}]
 )
 def test_numbers_of_nothing_are_refused_before_an_algorithm_is_asked(options):
+    """Options of 0 are refused before an algorithm sees them."""
     (name,) = options
     message = rf"^{name.capitalize()} must be a positive integer, not 0$"
     with pytest.raises(InputError, match=message):
@@ -37,17 +38,17 @@ def test_numbers_of_nothing_are_refused_before_an_algorithm_is_asked(options):
 
 
 def collective_on(kind, topology):
-    """A collective from the last node, where one is special."""
+    """Return a collective whose root, if it has one, is the last node."""
     collective = parse_collective(kind)
     return parse_collective(kind, root=topology.nodes - 1) if collective.rooted else collective
 
 
 def selections(algorithm, kind):
-    """The topologies that an algorithm serves, with the collective on each."""
+    """Yield the topologies that an algorithm serves, with the collective on each."""
     for name in TOPOLOGIES:
         topology = parse_topology(name)
         collective = collective_on(kind, topology)
-        # Files of sums around cycles list each contribution.
+        # a file of sums around cycles lists each contribution, and would be long
         if name == "6x6" and algorithm.name == "hamiltonian" and collective.reducing:
             continue
         if algorithm.name in LARGE.get(name, (algorithm.name,)) and (
@@ -62,7 +63,7 @@ def selections(algorithm, kind):
     ids=[f"{algorithm.name}-{kind}" for algorithm, kind in CASES],
 )
 def test_every_algorithm(algorithm, kind, tmp_path):
-    """It is right, not below the bound, made of what it says, the same again, and saved whole."""
+    """A schedule is correct, within its bound, reproducible, and saved completely."""
     served = 0
     for topology, collective in selections(algorithm, kind):
         schedule = algorithm(topology, collective)
@@ -84,7 +85,7 @@ def test_every_algorithm(algorithm, kind, tmp_path):
      ("matching", "16x2x2", "allgather"), ("matching", "4x4x4", "alltoall")],
 )  # fmt: skip
 def test_another_seed_is_another_plan(name, topology, kind):
-    """Where a search decides; the same seed gives the same."""
+    """The same seed gives the same plan, and another seed can give another."""
     network = parse_topology(topology)
     collective = collective_on(kind, network)
     digests = [
@@ -96,7 +97,7 @@ def test_another_seed_is_another_plan(name, topology, kind):
 
 @pytest.mark.parametrize("algorithm", [*CATALOGUE], ids=lambda algorithm: algorithm.name)
 def test_options_that_an_algorithm_does_not_know_are_refused(algorithm):
-    """In words that name the option and the selection."""
+    """An unknown option is refused in words that name the option."""
     topology = parse_topology("4x4")
     collective = collective_on(algorithm.collectives[0], topology)
     for options in (Options(trees=1), Options(packets=2), Options(large=True)):

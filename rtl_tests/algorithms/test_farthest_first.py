@@ -1,4 +1,4 @@
-"""Scatter and gather, the farthest first: steps, trees, and cycles of programs by flits."""
+"""Scatter and gather that serve the farthest node first: steps, trees and cycles."""
 
 from dataclasses import replace
 from itertools import product
@@ -22,7 +22,7 @@ SIDES = [
     *product((2, 3), repeat=4),
 ]
 
-#: Here no choice of trees lets all blocks arrive in time.
+#: On these tori no choice of trees lets all blocks arrive in time.
 A_STEP_MORE = {(3, 3), (2, 3, 3), (3, 2, 3), (3, 3, 2)}
 
 
@@ -34,7 +34,10 @@ def planned(sides, kind="scatter", chunks=None, root=0):
 
 @pytest.mark.parametrize("sides", few(38, [*SIDES], tuples=True), ids=str)
 def test_steps(sides):
-    """As few as the root's ports, or the diameter, allow; and right from any root."""
+    """A schedule takes the steps that the root's ports and the diameter demand, for any root.
+
+    On the tori in `A_STEP_MORE`, one chunk takes one step more.
+    """
     torus = Torus(sides)
     for chunks in sorted({1, 2, torus.ports}):
         schedule = planned(sides, chunks=chunks, root=torus.nodes - 1)
@@ -49,7 +52,7 @@ def test_steps(sides):
 
 @pytest.mark.parametrize("sides", SIDES[::3], ids=str)
 def test_what_a_router_selects_never_changes(sides):
-    """Of a scatter every out-port but the root's is fed by one in-port."""
+    """In a scatter each out-port outside the root always selects the same in-port."""
     program = tf.compile(planned(sides))
     others = program.loop.selected_sources[:, np.delete(program.variant_of, 0)]
     assert ((others < 0) | (others == others.max(axis=0))).all()
@@ -58,7 +61,10 @@ def test_what_a_router_selects_never_changes(sides):
 @pytest.mark.parametrize("kind", ["scatter", "gather"])
 @pytest.mark.parametrize("sides", SIDES[::8], ids=str)
 def test_cycles(sides, kind):
-    """A cycle a step and flit, and five; every node gets its words, of any length."""
+    """A program takes one cycle per step and flit, and five more.
+
+    Every word arrives, at any length.
+    """
     torus = Torus(sides)
     for chunks in sorted({1, 2, torus.ports}):
         schedule = planned(sides, kind, chunks)
@@ -79,7 +85,7 @@ def test_cycles(sides, kind):
 @pytest.mark.parametrize("kind", ["scatter", "gather"])
 @pytest.mark.parametrize("flits", [1, 4, 16, 64, 256])
 def test_near_the_limit(name, kind, flits):
-    """Within a twentieth of what the root's links carry, a cycle a hop, and twelve."""
+    """Cycles are at most 1.05 times the volume at the root, the diameter, and 12 more."""
     torus = tf.parse_topology(name)
     schedule = tf.plan(torus, kind, flits=flits)
     volume = float(least_time(torus, parse_collective(kind))) * flits
@@ -101,7 +107,7 @@ def test_near_the_limit(name, kind, flits):
 @pytest.mark.parametrize("kind", ["scatter", "gather"])
 @pytest.mark.parametrize("parts", [1, None])
 def test_hardware(name, kind, parts):
-    """The hardware does the same to the word and to the cycle: of a fixed length, any, any root."""
+    """The hardware agrees with the program for fixed lengths, for any length and for any root."""
     ports = tf.parse_topology(name).ports
     schedule = plan(name, kind, "farthest-first", chunks=parts or ports)
     assert tf.simulate(tf.Fabric(tf.compile(schedule, flits=3), width=8)).passed
@@ -114,7 +120,7 @@ def test_hardware(name, kind, parts):
 
 @pytest.mark.long
 def test_among_others():
-    """In an engine, between modes by rows: each stores where, and when, it does alone."""
+    """In an engine with other modes each scatter and gather still delivers every word."""
     names = ("scatter", "alltoall", "gather", "reduce", "broadcast")
     schedules = [
         plan("3x3", name, "farthest-first" if name in ("scatter", "gather") else None)
@@ -126,7 +132,7 @@ def test_among_others():
 
 
 def test_what_rests_is_passed_row_by_row():
-    """A step in which a block waits, and messages of two blocks, are left to rounds with pauses."""
+    """A schedule in which blocks wait, or messages have several blocks, runs row by row."""
     schedule = planned((2, 4))
     assert tf.compile(schedule).loop.order is Order.FLIT
     first, *others = schedule.transfers

@@ -1,4 +1,4 @@
-"""Schedules from elsewhere: which node each rank is, and in which step each block moves."""
+"""Imported schedules: the node of each rank, and the step of each transfer."""
 
 from random import Random
 
@@ -16,7 +16,7 @@ RING, DOUBLING = generators.ring_allgather, generators.recursive_doubling_allgat
 ROWS, HALVING = generators.hierarchical_allgather, generators.halving_reduce_scatter
 BOTH = generators.halving_doubling_allreduce
 
-#: Text, topology, map, form and steps: those that the algorithm is known to take.
+#: File, topology, map, expected form and expected steps of known algorithms.
 CASES = {
     "ring": (RING(8), "8", "identity", "pattern", 7),
     "ring, two chunks": (RING(5, 2), "5", "identity", "table", 8),
@@ -41,7 +41,7 @@ CASES = {
 
 @pytest.fixture
 def load(tmp_path):
-    """A function that imports a text."""
+    """A function that imports the text of a file."""
 
     def load(text, topology, placement="identity", **options):
         path = tmp_path / "file.xml"
@@ -53,7 +53,7 @@ def load(tmp_path):
 
 @pytest.mark.parametrize("name", CASES)
 def test_published_algorithms(load, name):
-    """Each is proved right, in the number of steps it is known to take."""
+    """Each published algorithm is correct, and takes its known number of steps."""
     text, topology, placement, form, steps = CASES[name]
     schedule = load(text, topology, placement)
     tf.check(schedule)
@@ -61,7 +61,7 @@ def test_published_algorithms(load, name):
 
 
 def test_peers_that_are_no_neighbours(load):
-    """The first missing link is named; circuits need none."""
+    """Ranks that exchange messages must be neighbours; circuits remove this requirement."""
     text = generators.all_pairs_alltoall(8)
     missing = "Rank 0 sends to rank 2, .* are 2 hops apart on 8 .gpu 0, thread block 3, step 0"
     with pytest.raises(tf.InputError, match=missing):
@@ -73,14 +73,14 @@ def test_peers_that_are_no_neighbours(load):
 
 
 def test_all_pairs_by_circuits(load):
-    """Shares by way of scratch, added up by other thread blocks, one for each chunk."""
+    """An all-reduce between all pairs, with sums in scratch, can be imported as circuits."""
     schedule = load(generators.all_pairs_allreduce(8, 2), "2x4", switching="circuit")
     tf.check(schedule)
     assert tf.compile(schedule, flits=32).cycles() > 0
 
 
 def test_there_is_no_such_map(load):
-    """A map that does not exist, or that is not found in time."""
+    """A map that does not exist, or is not found in time, is refused."""
     with pytest.raises(
         tf.InputError, match=r"^No map places all peers side by side on 3x3; choose"
     ):
@@ -98,7 +98,7 @@ def test_there_is_no_such_map(load):
 
 
 def test_map_onto_nodes_that_differ(load):
-    """Rank 0 of a star may be any node of a graph: here its hub is node 1."""
+    """On nodes that differ, the search for a map finds the hub of a star."""
     program = generators.Program("star", "broadcast", 4, 1)
     for target in (1, 2, 3):
         program.move(0, target, 0, 1)
@@ -109,7 +109,7 @@ def test_map_onto_nodes_that_differ(load):
 
 
 def test_map_from_a_file(load, tmp_path):
-    """A node a line; faults are named."""
+    """A file can give the map, one node a line; faults in the file are named."""
     path = tmp_path / "map.txt"
     path.write_text("# ring around 2x3\n0\n1\n2\n\n5\n4  # back\n3\n")
     schedule = load(RING(6), "2x3", path)
@@ -125,7 +125,10 @@ def test_map_from_a_file(load, tmp_path):
 
 @pytest.mark.parametrize("sides", [(4,), (2, 4), (4, 4), (8, 2), (2, 2, 4)])
 def test_gray(tmp_path, sides):
-    """Ranks that differ in a bit are neighbours on sides of 2 and 4; neighbours differ in a bit."""
+    """The gray map puts ranks that differ in one bit on neighbours, for sides of 2 and 4.
+
+    On all sides the ranks of neighbours differ in at most one bit.
+    """
     torus = tf.Torus(sides)
     path = tmp_path / "file.xml"
     path.write_text(RING(torus.nodes))
@@ -143,7 +146,7 @@ def test_gray(tmp_path, sides):
     ("channels", "steps"), [([0, 1], 1), ([0, 0], 1), ([1], 1), ([0, 1, 0], 2)]
 )
 def test_parallel_links(load, channels, steps):
-    """A side of 2 has two links: a chunk each a step, that of the channel if it is free."""
+    """On a side of 2, chunks use the link of their channel, or the other link if it is busy."""
     program = generators.Program("pair", "allgather", 2, 2 * len(channels))
     for rank in range(2):
         for chunk, channel in enumerate(channels):
@@ -161,7 +164,7 @@ def test_parallel_links(load, channels, steps):
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from([(5,), (2, 3), (3, 3), (2, 2)]), st.integers(1, 3), st.integers(0, 2**16))
 def test_any_flood_is_scheduled(tmp_path_factory, sides, chunks, seed):
-    """Messages at random that spread a broadcast: the schedule is right, and no link is wasted."""
+    """A random broadcast gives a correct schedule without a needless transfer or an empty step."""
     torus, random = tf.Torus(sides), Random(seed)
     root = random.randrange(torus.nodes)
     program = generators.Program("flood", "broadcast", torus.nodes, chunks)
@@ -183,7 +186,7 @@ def test_any_flood_is_scheduled(tmp_path_factory, sides, chunks, seed):
 
 @pytest.mark.parametrize("name", ["ring", "rows and columns", "sums around a ring"])
 def test_hardware(load, name):
-    """What is imported runs in hardware as the program says, to the cycle."""
+    """An imported schedule runs correctly in hardware, in the predicted cycles."""
     text, topology, placement, _, _ = CASES[name]
     program = tf.compile(load(text, topology, placement))
     result = tf.simulate(tf.Fabric(program, width=8))

@@ -26,7 +26,7 @@ def plan(*sides):
 
 
 def assert_hamiltonian_cycles(pattern):
-    """Follow every arc: d cycles through all nodes both ways, with no arc in common."""
+    """Check that d cycles, followed in both directions, visit all nodes and use each arc once."""
     torus, nodes = pattern.topology, pattern.topology.nodes
     seen = np.zeros((nodes, torus.ports), int)
     for chunk in range(pattern.chunks):
@@ -44,7 +44,7 @@ def assert_hamiltonian_cycles(pattern):
 
 
 def assert_step_optimal(pattern):
-    """No node can receive d (N - 1) blocks on 2 d ports in fewer steps."""
+    """Check that d (N - 1) blocks arrive through 2 d ports in the fewest possible steps."""
     received = pattern.chunks * (pattern.topology.nodes - 1)
     assert pattern.steps == -(-received // pattern.topology.ports)
     assert pattern.chunks == len(pattern.topology.sides)
@@ -52,6 +52,7 @@ def assert_step_optimal(pattern):
 
 @pytest.mark.parametrize("sides", [(6, 8), (2, 2), (2, 4), (4, 2), (4, 4), (10, 6)])
 def test_two_even_sides_take_two_node_classes(sides):
+    """Two even sides take N / 2 steps, with at most two node classes."""
     schedule = plan(*sides)
     assert schedule.steps == sides[0] * sides[1] // 2
     assert steps_until_complete(schedule) == schedule.steps
@@ -60,7 +61,8 @@ def test_two_even_sides_take_two_node_classes(sides):
 
 
 def test_figure_1_of_the_paper():
-    # Columns j even and the last one: top to right, bottom to left; others: top to left.
+    """The cycles on 6x8 are those of figure 1 of the paper."""
+    # In even columns and the last, top feeds right and bottom feeds left; in others top feeds left.
     bottom, top, right, left = range(4)
     feed = plan(6, 8).feed.reshape(6, 8, 4)
     for column in range(8):
@@ -72,6 +74,7 @@ def test_figure_1_of_the_paper():
 
 @pytest.mark.parametrize("sides", [*product(range(3, 14), repeat=2)])
 def test_every_torus_of_two_axes(sides):
+    """Every torus of two axes takes the fewest possible steps, with at most 3 node classes."""
     schedule = plan(*sides)
     assert_step_optimal(schedule)
     assert node_classes(schedule) <= 3
@@ -95,6 +98,7 @@ def test_every_torus_of_two_axes(sides):
     ],
 )
 def test_steps_on_more_axes(sides, steps):
+    """Tori of three to five axes take the expected, fewest possible steps."""
     schedule = plan(*sides)
     assert schedule.steps == steps
     assert_step_optimal(schedule)
@@ -104,6 +108,7 @@ def test_steps_on_more_axes(sides, steps):
 
 @pytest.mark.parametrize("sides", [*combinations_with_replacement(range(3, 7), 3)])
 def test_small_tori_of_three_axes(sides):
+    """Small tori of three axes have at most 15 node classes."""
     schedule = plan(*sides)
     assert_step_optimal(schedule)
     check(schedule)
@@ -112,6 +117,7 @@ def test_small_tori_of_three_axes(sides):
 
 @pytest.mark.parametrize("nodes", [2, 3, 4, 5, 8, 17])
 def test_a_ring_is_its_own_cycle(nodes):
+    """A ring of N nodes takes N / 2 steps, rounded down, with one node class."""
     schedule = plan(nodes)
     assert schedule.chunks == 1
     assert steps_until_complete(schedule) == schedule.steps == nodes // 2
@@ -124,6 +130,7 @@ def test_a_ring_is_its_own_cycle(nodes):
      (2, 2, 2, 3), (2, 3, 3, 3), (2, 2, 5, 3), (2, 2, 2, 2, 2), (2, 2, 2, 2, 3)],
 )  # fmt: skip
 def test_sides_of_two_have_parallel_links(sides):
+    """Tori with sides of 2 use both parallel links, and take the fewest possible steps."""
     schedule = plan(*sides)
     assert_step_optimal(schedule)
     assert_hamiltonian_cycles(schedule)
@@ -131,7 +138,7 @@ def test_sides_of_two_have_parallel_links(sides):
 
 
 def hamiltonian_cycles_of(sides):
-    """Every Hamiltonian cycle of a torus as link multiplicities, and those of the torus."""
+    """Return all Hamiltonian cycles of a torus, and the torus itself, as counts of links."""
     torus = Torus(sides)
     links: dict[frozenset[int], int] = {}
     total: list[int] = []
@@ -161,6 +168,7 @@ def hamiltonian_cycles_of(sides):
     [((2, 3), False), ((2, 5), False), ((2, 4), True), ((2, 2, 2), False), ((2, 2, 3), False)],
 )
 def test_misfits_have_no_hamiltonian_cycles_to_find(sides, exists):
+    """`is_decomposable` is true exactly for tori that a search can cut into Hamiltonian cycles."""
     cycles, total = hamiltonian_cycles_of(sides)
     left = {tuple(total)}
     for _ in range(len(sides) - 1):
@@ -176,6 +184,10 @@ def test_misfits_have_no_hamiltonian_cycles_to_find(sides, exists):
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(st.lists(st.integers(2, 7), min_size=1, max_size=4))
 def test_each_colour_is_one_cycle(sides):
+    """Each colour of links is one Hamiltonian cycle.
+
+    On a torus without a decomposition, the first colour is.
+    """
     colours = colour_links(sides)
     torus, axes = Torus(sides), range(len(sides))
     one_cycle = axes if is_decomposable(sides) else [0]
@@ -205,6 +217,7 @@ def test_each_colour_is_one_cycle(sides):
     ],
 )  # fmt: skip
 def test_tori_of_many_sides_and_axes(sides):
+    """Tori of many sides and axes take the fewest possible steps."""
     schedule = plan(*sides)
     assert_step_optimal(schedule)
     check(schedule)
@@ -212,6 +225,7 @@ def test_tori_of_many_sides_and_axes(sides):
 
 @pytest.mark.long
 def test_a_large_torus():
+    """A torus of 32x32x32 takes 16,384 steps, with at most 15 node classes."""
     schedule = plan(32, 32, 32)
     assert schedule.steps == 16384
     assert node_classes(schedule) <= 15

@@ -1,4 +1,4 @@
-"""Circuit-switched collectives by perfect Lee codes, and the proof of a quotient schedule."""
+"""Circuit-switched collectives by perfect Lee codes, and the check of a quotient schedule."""
 
 from dataclasses import replace
 
@@ -22,14 +22,14 @@ from torusfabric.topology import Torus
 
 plan = planner(LEE_CODE)
 
-#: i = 1, each round: transfers, arcs, longest path, longest message.
+#: Each round for i = 1: transfers, arcs, longest path, longest message.
 CONCENTRATE, SPREAD_A, SPREAD_B = (294, 294, 1, 1), (294, 1176, 5, 7), (294, 1372, 5, 49)
 PAPER = {
     False: [CONCENTRATE, SPREAD_A, SPREAD_B, (294, 294, 1, 343)],
     True: [CONCENTRATE, SPREAD_A, SPREAD_B, (294, 294, 1, 49), (2058, 2058, 1, 49)],
 }
 
-#: i = 2, short messages: the same.
+#: Each round for i = 2 and short messages: transfers, arcs, longest path, longest message.
 PAPER_2 = [
     (100842, 100842, 1, 1), (14406, 100842, 7, 7), (14406, 403368, 35, 49),
     (14406, 470596, 35, 343), (14406, 100842, 7, 2401), (100842, 403368, 5, 2401),
@@ -52,7 +52,7 @@ def quotient(i=1, large=False):
 
 
 def figures(schedule):
-    """Transfers, arcs, longest path and longest message of each round."""
+    """Return transfers, arcs, longest path and longest message of each round."""
     report = check(schedule)
     counts = [(len(t), int(t.lengths.sum())) for t in schedule.rounds()]
     return [
@@ -63,18 +63,21 @@ def figures(schedule):
 
 @pytest.mark.parametrize("large", [False, True])
 def test_allgather_on_7x7x7_is_as_in_the_paper(large):
+    """The all-gather on 7x7x7 has the rounds of the paper."""
     schedule = plan((7, 7, 7), "allgather", large=large)
     assert isinstance(schedule, Rounds)
     assert figures(schedule) == PAPER[large]
 
 
 def test_allgather_on_49x49x49_is_as_in_the_paper():
+    """The all-gather on 49x49x49 has the rounds of the paper."""
     assert figures(plan((49, 49, 49), "allgather")) == PAPER_2
 
 
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("i", [1, 2, pytest.param(3, marks=pytest.mark.long)])
 def test_costs_are_those_of_the_propositions(i, large):
+    """Rounds, delta and tau are those of the propositions."""
     schedule = plan([7**i] * 3, "allgather", large=large)
     cost = schedule_cost(schedule)
     assert (cost.rounds, cost.delta) == ((5 if large else 4) * i, DELTA[large][i - 1])
@@ -84,6 +87,7 @@ def test_costs_are_those_of_the_propositions(i, large):
 
 @pytest.mark.parametrize(("closed", "large"), [(tau_short, False), (tau_large, True)])
 def test_closed_forms_solve_the_recurrences(closed, large):
+    """The closed forms of tau solve the recurrences."""
     tau = 0
     for i in range(1, 9):
         nodes = 7 ** (3 * i)
@@ -95,6 +99,7 @@ def test_closed_forms_solve_the_recurrences(closed, large):
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("i", [1, 2, 3])
 def test_nodes_of_a_label_have_one_program(i, large):
+    """The nodes of each label have one program, and different labels have different programs."""
     feeds = quotient(i, large).port_feeds()
     programs = np.unique(feeds.transpose(1, 0, 2).reshape(7**i, -1), axis=0)
     assert len(programs) == 7**i
@@ -102,6 +107,7 @@ def test_nodes_of_a_label_have_one_program(i, large):
 
 @pytest.mark.parametrize("large", [False, True])
 def test_feeds_are_those_of_the_listed_paths(large):
+    """The feeds of a quotient are those of the listed paths."""
     schedule = quotient(1, large)
     topology, feeds = schedule.topology, schedule.port_feeds()
     for feed, transfers in zip(feeds, schedule.rounds(), strict=True):
@@ -116,6 +122,7 @@ def test_feeds_are_those_of_the_listed_paths(large):
 
 @pytest.mark.parametrize("large", [False, True])
 def test_proof_by_labels_finds_what_the_plain_check_finds(large):
+    """The check by labels gives the same report as the check block by block."""
     schedule = quotient(1, large)
     assert isinstance(schedule, Quotient)
     assert (
@@ -128,11 +135,13 @@ def test_proof_by_labels_finds_what_the_plain_check_finds(large):
 @pytest.mark.long
 @pytest.mark.parametrize("large", [False, True])
 def test_proof_by_labels_finds_what_the_plain_check_finds_on_49x49x49(large):
+    """The check by labels gives the same report as the check block by block on 49x49x49."""
     schedule = quotient(2, large)
     assert check(schedule) == check_rounds(schedule)
 
 
 def test_faults_of_labels_are_found():
+    """Faults in the labels, the ports and the duplex mode are found."""
     schedule = quotient(1)
     with pytest.raises(ScheduleError, match=r"^Labels must change by multiples of 7 around"):
         check(replace(schedule, topology=Torus((7, 7, 8))))
@@ -149,6 +158,7 @@ def test_faults_of_labels_are_found():
 
 
 def test_schedules_have_different_digests():
+    """Different schedules have different digests."""
     digests = {quotient(i, large).digest for i in (1, 2) for large in (False, True)}
     assert len(digests) == 4
     assert quotient(1).digest == quotient(1).digest
@@ -160,6 +170,7 @@ def test_schedules_have_different_digests():
      ((250, 250), 7), ((7, 7, 7), 3), ((49, 49, 49), 6)],
 )  # fmt: skip
 def test_broadcast_meets_the_lower_bound(sides, rounds):
+    """A broadcast takes the fewest possible rounds."""
     nodes = int(np.prod(sides))
     schedule = plan(sides, "broadcast", root=nodes * 2 // 3)
     report = check(schedule)
@@ -170,6 +181,7 @@ def test_broadcast_meets_the_lower_bound(sides, rounds):
 @pytest.mark.parametrize("sides", [(5, 5), (10, 10), (2, 2), (7, 7, 7), (25, 25)])
 @pytest.mark.parametrize("kind", ["gather", "reduce"])
 def test_gather_and_reduce_take_as_many_rounds(sides, kind):
+    """Gather and reduce take as many rounds as the broadcast."""
     report = check(plan(sides, kind, root=3))
     assert report.rounds == plan(sides, "broadcast").round_count
     assert report.duplicates == 0

@@ -1,4 +1,4 @@
-"""Exchange and halo: messages to the nodes at some offsets, from lists of them to hardware."""
+"""Exchange and halo, messages to nodes at some offsets: from the notation to hardware."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ CORNERS = "(1,1),(1,-1),(-1,1),(-1,-1),+0,-0,+1,-1"
 @pytest.mark.parametrize("kind", ["exchange", "halo"])
 @pytest.mark.parametrize("name", ["2", "3", "2x2", "2x5", "4x4", "2x3x4", "8x4~4", "arrowhead:2"])
 def test_neighbours_take_one_step(name, kind):
-    """One row: a hop for all flits, whatever the length."""
+    """Messages to neighbours take one step, and L + 5 cycles for L flits."""
     schedule = tf.plan(name, kind)
     assert schedule.steps == tf.bound(schedule) == 1
     traffic = check_rounds(schedule)
@@ -45,6 +45,7 @@ def test_neighbours_take_one_step(name, kind):
     ],
 )
 def test_offsets(name, steps, bound, tmp_path):
+    """Messages to listed offsets take the expected steps, and a file keeps the offsets."""
     schedule = tf.plan("8x8", name)
     assert (schedule.steps, tf.bound(schedule)) == (steps, bound)
     check_rounds(schedule)
@@ -57,7 +58,7 @@ def test_offsets(name, steps, bound, tmp_path):
 
 @pytest.mark.parametrize("kind", ["exchange", "halo"])
 def test_two_ports_to_one_neighbour(kind):
-    """Where both ports of a side of 2 lead to the same node, each has a message of its own."""
+    """On a side of 2 both ports lead to the same node, and each port has a message of its own."""
     program = tf.compile(tf.plan("2", kind), flits=1)
     words = np.array([[10, 11], [20, 21]])[:, : program.send_words]
     found = program.execute(words, width=8).tolist()
@@ -66,7 +67,7 @@ def test_two_ports_to_one_neighbour(kind):
 
 @pytest.mark.parametrize(("kind", "column"), [("halo", "offset"), ("exchange", "destination")])
 def test_planted_faults(kind, column):
-    """A neighbour that is left out, and a message to the wrong one, are found by both checks."""
+    """Both checks find a neighbour without its message."""
     schedule = tf.plan("4x4", kind)
     values = getattr(schedule, column).copy()
     values[0, 1] = -1 if kind == "halo" else values[0, 0]
@@ -79,7 +80,7 @@ def test_planted_faults(kind, column):
 
 
 def test_an_engine_of_both():
-    """Modes of one fabric, one in groups, and an all-gather beside them."""
+    """An engine can combine exchange, halo in groups and all-gather."""
     names = ["exchange", "halo[+1,-1]@1", "allgather:matching"]
     program = tf.compile([tf.plan("2x2", name) for name in names], max_flits=2)
     jobs = [tf.Job(mode=mode, length=2) for mode in range(3)]
@@ -88,7 +89,7 @@ def test_an_engine_of_both():
 
 @pytest.mark.parametrize("name", ["exchange[(1,1),+1]", "halo"])
 def test_streams(name):
-    """Packets carry the number of the offset."""
+    """With streams, the number of a packet is the number of its offset."""
     program = tf.compile(tf.plan("2x2", name), flits=2)
     fabric = tf.Fabric(program, width=8, top="stream")
     assert tf.simulate(fabric, engine="amaranth").passed
@@ -107,11 +108,13 @@ def test_streams(name):
     ],
 )
 def test_bad_offsets(name, message):
+    """Invalid offsets are refused."""
     with pytest.raises(tf.InputError, match=message):
         tf.plan("4x4", name)
 
 
 def test_names():
+    """Offsets may contain commas, and have a short notation along axes."""
     assert split_names("exchange[+0,(1,2)]@0+1:matching,halo") == [
         "exchange[+0,(1,2)]@0+1:matching",
         "halo",
@@ -136,7 +139,7 @@ def test_names():
     ),
 )
 def test_broken_links(name, kind, steps):
-    """Neighbours are those of the whole network; messages go around what is broken."""
+    """With broken links, neighbours are those of the whole network."""
     schedule = tf.plan(name, kind, chunks=1)
     assert schedule.algorithm == "any-network"
     assert tf.bound(schedule) <= schedule.steps <= steps
@@ -162,7 +165,7 @@ def test_broken_links(name, kind, steps):
     ),
 )
 def test_missing_neighbours(name, kind, steps):
-    """Where a node has no neighbour at an offset, nothing is sent or received by it."""
+    """A node without a neighbour at an offset has no message for this offset."""
     schedule = tf.plan(name, kind, chunks=1)
     assert tf.bound(schedule) <= schedule.steps <= steps
     program = tf.compile(schedule, flits=2)
@@ -176,7 +179,7 @@ def test_missing_neighbours(name, kind, steps):
 
 
 def test_words_on_a_mesh():
-    """By the coordinates of nodes, which do not wrap."""
+    """On a mesh the offsets are coordinates that do not wrap around."""
     schedule = tf.plan("mesh:2x3", "exchange[(1,-1),+1]")
     program = tf.compile(schedule, flits=1)
     words = np.arange(12, dtype=np.uint64).reshape(6, 2)
@@ -200,6 +203,7 @@ def test_words_on_a_mesh():
     ],
 )
 def test_no_neighbours(network, kind, message):
+    """Offsets without any neighbour, a single node, and a shift without an offset are refused."""
     with pytest.raises(tf.InputError, match=message):
         tf.plan(network, kind)
 
@@ -210,7 +214,7 @@ def test_no_neighbours(network, kind, message):
             ("2x3!4", ["exchange"]), ("mesh:3", ["shift[+0]"])]),
 )  # fmt: skip
 def test_streams_of_the_neighbours_that_there_are(network, names):
-    """Packets for nobody are taken; those from nobody never come, and others keep their numbers."""
+    """Packets for missing neighbours are accepted, and other packets keep their numbers."""
     program = tf.compile([tf.plan(network, name) for name in names], max_flits=2)
     fabric = tf.Fabric(program, width=8, top="stream")
     assert tf.simulate(fabric, engine="amaranth").passed

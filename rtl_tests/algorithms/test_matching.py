@@ -24,20 +24,20 @@ SMALL = settings(derandomize=True, deadline=None, max_examples=25)
 
 
 def all_sides(limit, longest=None, prefix=()):
-    """The sides of all tori with at most so many nodes, longest side first."""
+    """Yield the sides of all tori with at most `limit` nodes, longest side first."""
     for side in range(2, min(limit // prod(prefix), longest or limit) + 1):
         yield (*prefix, side)
         yield from all_sides(limit, side, (*prefix, side))
 
 
 def volume_bound(sides, chunks=1):
-    """max(ceil(M (N - 1) / ports), diameter)."""
+    """Return max(ceil(M (N - 1) / ports), diameter)."""
     torus = Torus(sides)
     return max(-(-chunks * (torus.nodes - 1) // torus.ports), torus.diameter)
 
 
 def exchange_bound(sides, chunks=1):
-    """The largest port load in closed form, or the diameter."""
+    """Return the largest port load in closed form, or the diameter if it is larger."""
     loads = []
     for side in sides:
         blocks, half = chunks * prod(sides) // side, (side + 1) // 2
@@ -54,6 +54,7 @@ def exchange_bound(sides, chunks=1):
      ((7, 7, 7), 57), ((3, 4, 5), 10), ((9,), 4), ((2, 9), 5)]),
 )  # fmt: skip
 def test_allgather_examples(sides, steps):
+    """All-gathers take the expected steps."""
     schedule = plan(sides, "allgather")
     assert schedule.round_count == steps
     assert check(schedule).duplicates == 0
@@ -66,6 +67,7 @@ def test_allgather_examples(sides, steps):
      pytest.param(500, (1,), marks=pytest.mark.long)],
 )  # fmt: skip
 def test_allgather_meets_the_bound_on_all_tori(nodes, chunks):
+    """All-gathers meet the bound on all tori of up to 20 nodes, or 500 in the long test."""
     for sides, count in product(all_sides(nodes), chunks):
         schedule = plan(sides, "allgather", chunks=count)
         assert schedule.round_count == delivery_steps(schedule.topology, count), (sides, count)
@@ -73,6 +75,7 @@ def test_allgather_meets_the_bound_on_all_tori(nodes, chunks):
 
 
 def test_bound_is_the_volume_bound_but_for_sides_of_two():
+    """The bound is that of the volume, or one step more on sides of two."""
     for sides in all_sides(100):
         for chunks in (1, 2, 3):
             above = delivery_steps(Torus(sides), chunks) - volume_bound(sides, chunks)
@@ -80,7 +83,8 @@ def test_bound_is_the_volume_bound_but_for_sides_of_two():
 
 
 def test_parallel_links_cannot_both_serve_the_first_step():
-    # 35 blocks on 6 ports fit 6 steps, but the first delivers only 4: (9,2,2) needs 7.
+    """Two parallel links bring the same block in the first step, which costs one step on 9x2x2."""
+    # 35 blocks through 6 ports fit into 6 steps, but the first step delivers only 4. 9x2x2 needs 7.
     assert volume_bound((9, 2, 2)) == 6
     assert plan((9, 2, 2), "allgather").round_count == 7
     assert plan((9, 2, 2), "scatter").round_count == 7
@@ -92,6 +96,7 @@ def test_parallel_links_cannot_both_serve_the_first_step():
      pytest.param("scatter", 300, 1, marks=pytest.mark.long)],
 )  # fmt: skip
 def test_scatter_meets_the_bound_on_all_tori(kind, nodes, most):
+    """Scatters and gathers meet the bound on all small tori."""
     for sides in all_sides(nodes):
         for chunks in range(1, most + 1):
             schedule = plan(sides, kind, chunks=chunks, root=1)
@@ -104,6 +109,7 @@ def test_scatter_meets_the_bound_on_all_tori(kind, nodes, most):
 
 
 def test_scatter_trees_share_no_arc():
+    """The trees of a scatter share no arc, and their paths are shortest."""
     for name in ("4x4", "2x2x3", "5x6", "arrowhead:3"):
         topology = require_cayley_graph(parse_topology(name))
         last = port_trees(topology).entry.T
@@ -122,6 +128,7 @@ def test_scatter_trees_share_no_arc():
      ((2, 2, 2, 2), 4), ((4,), 3)]),
 )  # fmt: skip
 def test_alltoall_examples(sides, steps):
+    """All-to-alls take the expected steps."""
     schedule = plan(sides, "alltoall")
     assert schedule.round_count == steps == exchange_bound(sides)
     check(schedule)
@@ -129,6 +136,7 @@ def test_alltoall_examples(sides, steps):
 
 @pytest.mark.parametrize(("nodes", "most"), [(16, 2), pytest.param(300, 1, marks=pytest.mark.long)])
 def test_alltoall_meets_the_bound_on_all_tori(nodes, most):
+    """All-to-alls meet the bound on all small tori, over shortest paths."""
     for sides in all_sides(nodes):
         for chunks in range(1, most + 1):
             schedule = plan(sides, "alltoall", chunks=chunks)
@@ -139,6 +147,7 @@ def test_alltoall_meets_the_bound_on_all_tori(nodes, most):
 
 
 def test_routes_are_shortest():
+    """Balanced routes are shortest paths to the destination."""
     for name in ("4x6", "2x3x4", "arrowhead:3"):
         topology = require_cayley_graph(parse_topology(name))
         routes = balanced_routes(topology, 2)
@@ -154,6 +163,7 @@ def test_routes_are_shortest():
                                   "arrowhead:2"])  # fmt: skip
 @pytest.mark.parametrize("kind", ["reduce-scatter", "allreduce"])
 def test_reductions_add_every_contribution_once(name, kind):
+    """Reductions add each contribution exactly once."""
     topology = require_cayley_graph(parse_topology(name))
     schedule = plan(topology, kind)
     halves = 2 if kind == "allreduce" else 1
@@ -164,7 +174,8 @@ def test_reductions_add_every_contribution_once(name, kind):
 
 
 def test_sums_of_a_table_list_the_subtree():
-    # A ring of 3: both neighbours send their contribution to the owner at once.
+    """A partial sum lists the contributions of its subtree."""
+    # On a ring of 3, both neighbours send their contribution to the owner in the same step.
     schedule = plan((3,), "reduce-scatter")
     (transfers,) = schedule.rounds()
     blocks = schedule.blocks
@@ -178,7 +189,7 @@ def test_sums_of_a_table_list_the_subtree():
 @pytest.mark.parametrize("kind", [k for k in MATCHING.collectives if not COLLECTIVES[k].local])
 @pytest.mark.parametrize("latency", few(1, [1, 2, 4], tuples=True))
 def test_latency_is_waited_for(kind, latency):
-    """But where nothing is sent on, between neighbours."""
+    """A received block is sent on only after the latency."""
     for name in ("7", "4x4", "2x3x4", "arrowhead:2"):
         topology = parse_topology(name)
         schedule = plan(topology, kind, latency=latency)
@@ -188,6 +199,7 @@ def test_latency_is_waited_for(kind, latency):
 
 @pytest.mark.long
 def test_latency_costs_little():
+    """A latency of up to 4 costs at most a few steps."""
     for latency, excess in [(2, 1), (3, 2), (4, 2)]:
         for sides in all_sides(16):
             torus = Torus(sides)
@@ -207,6 +219,7 @@ def test_latency_costs_little():
     st.data(),
 )
 def test_any_torus(sides, chunks, kind, data):
+    """Random tori, chunks and roots give correct schedules."""
     torus = Torus(sides)
     root = None
     if kind in ("scatter", "gather"):
@@ -218,8 +231,9 @@ def test_any_torus(sides, chunks, kind, data):
     ("order", "gather", "exchange"), [(0, 0, 0), (1, 1, 1), (2, 3, 5), (3, 11, 35), (4, 43, 271)]
 )
 def test_arrowhead(order, gather, exchange):
-    # The exchange is within 7/6 of a sixth of all hops, which ties between routes cannot share
-    # evenly: 4, 33 and 265 for orders 2 to 4.
+    """Arrowhead tori take the expected steps, or fewer in an all-to-all."""
+    # Ties between routes cannot be shared evenly: all hops over six ports are 4, 33 and 265 steps
+    # for orders 2 to 4. The all-to-all stays within 7/6 of them, plus rounding.
     topology = require_cayley_graph(parse_topology(f"arrowhead:{order}"))
     for kind in ("allgather", "scatter", "gather"):
         schedule = plan(topology, kind)

@@ -25,7 +25,7 @@ SMALL = settings(derandomize=True, deadline=None, max_examples=40)
 
 
 def meets_bound(topology, **options):
-    """Check broadcasts with any number of ports."""
+    """Check that broadcasts take the fewest rounds for each number of ports."""
     for ports in range(1, topology.ports + 1):
         report = check(plan(topology, ports=ports, **options))
         assert report.rounds == ceil_log(topology.nodes, ports), (topology, ports)
@@ -43,7 +43,7 @@ def meets_bound(topology, **options):
     ],
 )  # fmt: skip
 def test_tori_and_arrowheads(what):
-    """Of two and three axes, with sides of two, rings, and arrowheads by their order."""
+    """Broadcasts take the fewest rounds on tori of one to four axes and on arrowheads."""
     meets_bound(as_topology(what))
 
 
@@ -51,22 +51,26 @@ def test_tori_and_arrowheads(what):
     ("sides", "ports"), [((3, 40), 4), ((3, 85), 3), ((3, 85), 4), ((3, 100), 4), ((5, 51), 3)]
 )
 def test_thin_tori_that_take_a_few_tries(sides, ports):
+    """Thin tori, for which the planner needs several tries, take the fewest rounds."""
     assert check(plan(sides, ports=ports)).rounds == ceil_log(prod(sides), ports)
 
 
 def test_a_thousand_nodes():
+    """A torus of 1,000 nodes takes 4 rounds."""
     assert check(plan((10, 10, 10))).rounds == 4
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("dimensions", "top", "nodes"), [(2, 13, 144), (3, 23, 200)])
 def test_all_tori(dimensions, top, nodes):
+    """All small tori take the fewest rounds."""
     for sides in combinations_with_replacement(range(3, top), dimensions):
         if prod(sides) <= nodes:
             meets_bound(Torus(sides))
 
 
 def test_root_makes_no_difference():
+    """A broadcast from another root is a translation of the broadcast from node 0."""
     base, moved = plan((5, 6)), plan((5, 6), root=17)
     for one, other in zip(base.rounds(), moved.rounds(), strict=True):
         assert np.array_equal(one.hops, other.hops)
@@ -76,7 +80,7 @@ def test_root_makes_no_difference():
 @SMALL
 @given(st.sampled_from([(4, 5), (3, 3, 3), (8, 8), (9,), (2, 5), (4, 2)]), st.data())
 def test_broken_links_are_avoided(sides, data):
-    """The check refuses what goes over a link that does not exist."""
+    """A schedule uses no broken link; the checker would refuse it."""
     topology = Torus(sides)
     links = st.tuples(st.integers(0, topology.nodes - 1), st.integers(0, topology.ports - 1))
     broken = data.draw(st.lists(links, min_size=1, max_size=4))
@@ -94,6 +98,7 @@ def test_broken_links_are_avoided(sides, data):
 
 @pytest.mark.parametrize("share", [0.02, 0.05])
 def test_some_broken_links_cost_one_round_at_most(share):
+    """With up to 5 % of the links broken, a broadcast takes at most one round more."""
     topology, random = Torus((12, 12)), np.random.default_rng(7)
     for ports in range(1, 5):
         arcs = random.choice(topology.nodes * 4, round(share * topology.nodes * 2), replace=False)

@@ -1,4 +1,4 @@
-"""What an algorithm does not serve is refused in one line, which names what it needs."""
+"""Selections that an algorithm does not serve are refused in one line that names a requirement."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ THREE = "two sides that are multiples of 3 and a third of at least 3"
 FOUR = "two sides that are multiples of 4, an even one and a fourth of at least 4, on which"
 ODD_SIDE = "a torus of two axes with one even and one odd side"
 
-#: Of each algorithm: topologies, collectives and options, and the beginning of what it needs.
+#: Topology, collective, options and beginning of the requirement, by algorithm.
 REFUSED: dict[str, list[tuple[str, str, dict[str, Any], str]]] = {
     "any-network": [
         ("8x8", "allgather", {}, "a network that is no torus, of few nodes if they are alike"),
@@ -135,6 +135,7 @@ REFUSED: dict[str, list[tuple[str, str, dict[str, Any], str]]] = {
     [(name, *case) for name, cases in REFUSED.items() for case in cases],
 )
 def test_misfits(name, topology, kind, options, needs):
+    """Each selection is refused in one line that names the algorithm and its requirement."""
     network, collective = parse_topology(topology), parse_collective(kind)
     with pytest.raises(InputError) as error:
         find_algorithm(name)(network, collective, Options(**options))

@@ -1,4 +1,4 @@
-"""Collectives from necklaces: the paper's examples, its formulas, and what it leaves open."""
+"""Collectives from necklaces: examples and formulas of the paper, and cases that it leaves open."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ from torusfabric.topology import Torus
 
 plan = planner(NECKLACE)
 
-#: n, k of all cubes that are planned with each collective, and larger ones for tables only.
+#: Axes and side of the cubes that are planned with each collective, and larger cubes for tables.
 CUBES = [(1, 2), (1, 3), (1, 4), (1, 7), (2, 2), (2, 3), (2, 4), (2, 5), (2, 6), (3, 2), (3, 3),
          (3, 4), (4, 2), (4, 3), (5, 2)]  # fmt: skip
 LARGER = [(2, 8), (2, 9), (3, 5), (3, 6), (4, 4), (5, 3), (6, 2), (7, 2)]
@@ -39,12 +39,12 @@ def node(topology, text):
 
 
 def hops(axes, side):
-    """The sum of the distances of all nodes from one (Lemma 8)."""
+    """Return the sum of the distances of all nodes from one node (Lemma 8)."""
     return axes * side ** (axes - 1) * (side * side // 4)
 
 
 def test_rotations_of_the_paper():
-    """The examples of Definition 2 and section 2."""
+    """Rotations and periods are those of the examples in section 2, with Definition 2."""
     torus = cube(3, 4)
     necklaces = Necklaces(torus)
     for before, after in [("321", "332"), ("012", "201")]:
@@ -55,7 +55,7 @@ def test_rotations_of_the_paper():
 
 
 def test_rotated_arcs_of_the_paper():
-    """The example below Lemma 3: 01 -> 31, 30 -> 33, 03 -> 13, 10 -> 11."""
+    """Rotated arcs are those below Lemma 3: 01 -> 31, 30 -> 33, 03 -> 13, 10 -> 11."""
     torus = cube(2, 4)
     heads, ports = Necklaces(torus).rotated_arcs(node(torus, "31"), torus.port("-0"))
     assert [label(torus, head) for head in heads] == ["31", "33", "13", "11"]
@@ -65,6 +65,7 @@ def test_rotated_arcs_of_the_paper():
 
 
 def test_necklaces_of_table_2():
+    """The necklaces of two cubes are those of table 2."""
     torus = cube(3, 3)
     necklaces = Necklaces(torus)
     written = {
@@ -92,6 +93,7 @@ def test_necklaces_of_table_2():
      (5, 7, 7, 1684, 1680, 1683), (9, 3, 27, 1098, 1092, 1097)],
 )  # fmt: skip
 def test_table_4(axes, side, nonfull, count, least, most):
+    """The counts of necklaces and subtrees are those of table 4."""
     necklaces = Necklaces(cube(axes, side))
     assert (necklaces.necklace_period < 2 * axes).sum() == nonfull
     assert len(necklaces.generators) + 1 == count
@@ -100,6 +102,7 @@ def test_table_4(axes, side, nonfull, count, least, most):
 
 
 def test_tables_of_the_paper_are_recomputed():
+    """The script recomputes the paper's tables and marks the entries that differ."""
     script = Path(__file__).parents[2] / "sim" / "necklace_tables.py"
     run = subprocess.run(
         [sys.executable, script, "--limit", "1000", "--largest", "30"],
@@ -116,6 +119,7 @@ def test_tables_of_the_paper_are_recomputed():
 
 @pytest.mark.parametrize(("axes", "side"), CUBES + LARGER)
 def test_trees(axes, side):
+    """Each tree spans its nodes by shortest paths, and its rotations cover the other ports."""
     torus = cube(axes, side)
     necklaces = Necklaces(torus)
     parent, port = necklaces.tree_parents
@@ -141,7 +145,8 @@ def test_trees(axes, side):
 
 @pytest.mark.parametrize(("axes", "side"), [(2, 4), (3, 4), (2, 6), (4, 4)])
 def test_printed_parent_rule_leaves_the_subtree(axes, side):
-    # Definition 8 moves the lowest digit that is not 0; here that leads out of subtree 0.
+    """The parent rule as printed in the paper leads out of the subtree on some cubes."""
+    # Definition 8 changes the lowest digit that is not 0. Here this step leaves subtree 0.
     torus = cube(axes, side)
     necklaces = Necklaces(torus)
     broken = 0
@@ -155,6 +160,7 @@ def test_printed_parent_rule_leaves_the_subtree(axes, side):
 
 
 def test_even_chunks():
+    """The smallest number of chunks that loads all ports evenly follows the formula."""
     for side in range(2, 9):
         for axes in range(1, 8):
             if side**axes <= 5000:
@@ -169,6 +175,7 @@ def test_even_chunks():
      (3, 4, 6, 63, 192), (3, 5, 3, 62, 225), (4, 3, 1, 10, 27), (4, 4, 8, 255, 1024)],
 )  # fmt: skip
 def test_table_1_examples(axes, side, chunks, gather, exchange):
+    """The examples of table 1 take the stated chunks and steps."""
     torus = cube(axes, side)
     for kind, steps in [("allgather", gather), ("scatter", gather), ("alltoall", exchange)]:
         schedule = plan(torus, kind)
@@ -179,6 +186,7 @@ def test_table_1_examples(axes, side, chunks, gather, exchange):
 @pytest.mark.parametrize(("axes", "side"), CUBES)
 @pytest.mark.parametrize("chunks", [1, 2, 7])
 def test_broadcast_and_reduce(axes, side, chunks):
+    """Broadcast and reduce of M chunks take M - 1 steps more than the diameter."""
     torus = cube(axes, side)
     for kind in ("broadcast", "reduce"):
         schedule = plan(torus, kind, root=torus.nodes - 1, chunks=chunks)
@@ -189,6 +197,7 @@ def test_broadcast_and_reduce(axes, side, chunks):
 @pytest.mark.parametrize(("axes", "side"), CUBES + LARGER)
 @pytest.mark.parametrize("factor", [1, 2])
 def test_tables_meet_the_formulas(axes, side, factor):
+    """All-gather and all-to-all meet the formulas if the chunks load all ports evenly."""
     torus = cube(axes, side)
     necklaces = Necklaces(torus)
     chunks, ports = factor * necklaces.even_chunks, necklaces.n_ports_used
@@ -203,6 +212,7 @@ def test_tables_meet_the_formulas(axes, side, factor):
 @pytest.mark.parametrize(("axes", "side"), CUBES)
 @pytest.mark.parametrize("kind", ["scatter", "gather"])
 def test_scatter_and_gather(axes, side, kind):
+    """Scatter and gather meet the formula for steps, over shortest paths."""
     torus = cube(axes, side)
     necklaces = Necklaces(torus)
     chunks, ports = necklaces.even_chunks, necklaces.n_ports_used
@@ -214,6 +224,7 @@ def test_scatter_and_gather(axes, side, kind):
 @pytest.mark.parametrize(("axes", "side"), CUBES)
 @pytest.mark.parametrize("kind", ["reduce-scatter", "allreduce"])
 def test_reductions_add_every_contribution_once(axes, side, kind):
+    """Reductions add each contribution exactly once."""
     torus = cube(axes, side)
     schedule = plan(torus, kind)
     chunks, halves = Necklaces(torus).even_chunks, 2 if kind == "allreduce" else 1
@@ -224,6 +235,7 @@ def test_reductions_add_every_contribution_once(axes, side, kind):
 
 
 def test_only_plus_ports_on_a_hypercube():
+    """On a hypercube a plan uses only the plus ports."""
     schedule = plan(cube(3, 2), "allgather")
     assert schedule.ports == 3
     assert (schedule.offset[:, 1::2] == -1).all()
@@ -237,7 +249,7 @@ def test_only_plus_ports_on_a_hypercube():
     st.sampled_from([kind for kind in NECKLACE.collectives if kind != "allreduce"]),
 )
 def test_any_number_of_chunks(dims, chunks, kind):
-    """Uneven shares cost an idle slot for each necklace at most."""
+    """With any number of chunks, uneven shares cost at most one idle slot per necklace."""
     torus = cube(*dims)
     necklaces = Necklaces(torus)
     root = 1 if kind in ("broadcast", "scatter", "gather", "reduce") else None
@@ -254,6 +266,7 @@ def test_any_number_of_chunks(dims, chunks, kind):
 @pytest.mark.parametrize("kind", NECKLACE.collectives)
 @pytest.mark.parametrize("latency", [1, 2, 5])
 def test_latency_is_waited_for(kind, latency):
+    """A received block is sent on only after the latency."""
     for dims in [(1, 5), (2, 4), (3, 2), (3, 3)]:
         schedule = plan(cube(*dims), kind, latency=latency)
         check(schedule)

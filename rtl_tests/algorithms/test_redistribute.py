@@ -1,4 +1,4 @@
-"""All-gather with a first step that evens out the packets."""
+"""All-gather whose first step makes all packets equally large."""
 
 import math
 
@@ -23,7 +23,7 @@ def plan(*sides):
 
 
 def messages_over_a_link(schedule):
-    """What the busiest link carries in each round, summed, in messages."""
+    """Return the messages on the busiest link, summed over all rounds."""
     return sum(
         np.diff(transfers.payload.indptr).max() / schedule.chunks for transfers in schedule.rounds()
     )
@@ -31,6 +31,7 @@ def messages_over_a_link(schedule):
 
 @pytest.mark.parametrize("sides", STEPS)
 def test_steps(sides):
+    """Plans take the expected steps."""
     schedule = plan(*sides)
     assert schedule.round_count == STEPS[sides]
     assert check(schedule).rounds == STEPS[sides]
@@ -40,15 +41,18 @@ def test_steps(sides):
     "sides", [(4, 3), (3, 4), (4, 5), (5, 4), (6, 3), (12, 3), (6, 5), (6, 7), (2, 3), (7, 2)]
 )
 def test_no_step_is_idle(sides):
+    """The plan is complete in its last step, and not before."""
     schedule = plan(*sides)
     assert steps_until_complete(schedule) == schedule.round_count
 
 
 def test_packets_are_of_one_size_after_the_first_step():
+    """After the first step all packets have the same size."""
     schedule = plan(6, 7)
     first, *others = schedule.rounds()
     assert schedule.chunks == 13
-    # Columns 1 to 5 send 1 to 5 blocks to the left; column 5, the special one, one to the right.
+    # Columns 1 to 5 send 1 to 5 blocks to the left. Column 5, the special column, sends one to the
+    # right.
     assert sorted(np.diff(first.payload.indptr)) == sorted([1, 2, 3, 4, 5, 1] * 6)
     assert all((np.diff(transfers.payload.indptr) == 7).all() for transfers in others)
     assert all(len(transfers) == 4 * 42 for transfers in others)
@@ -57,6 +61,7 @@ def test_packets_are_of_one_size_after_the_first_step():
 @pytest.mark.parametrize("columns", [3, 5, 7, 9])
 @pytest.mark.parametrize("rows", [2, 4, 6, 10, 14, 20])
 def test_closed_formula(rows, columns):
+    """The steps follow the closed formula, in both orders of the sides."""
     schedule = plan(rows, columns)
     size = rows * columns - rows // 2
     expected = 1 + math.ceil((size + 2 * columns) / 2) if rows > 2 else columns + 1
@@ -67,6 +72,7 @@ def test_closed_formula(rows, columns):
 
 @pytest.mark.parametrize("sides", [*STEPS, (20, 3)])
 def test_the_table_of_the_module_and_that_hamiltonian_moves_less(sides):
+    """The table in the module is right, and Hamiltonian cycles move less over a link."""
     ours, other = plan(*sides), HAMILTONIAN(Torus(sides), ALLGATHER)
     moved = messages_over_a_link(ours), messages_over_a_link(other)
     rows, columns = sides
@@ -81,6 +87,7 @@ def test_the_table_of_the_module_and_that_hamiltonian_moves_less(sides):
 
 
 def test_only_tall_tori_take_fewer_steps_than_hamiltonian_cycles():
+    """Only tori with many rows take fewer steps than Hamiltonian cycles."""
     for columns in (3, 5):
         for rows in range(4, 40, 2):
             fewer = plan(rows, columns).round_count < rows * columns // 2
@@ -90,4 +97,5 @@ def test_only_tall_tori_take_fewer_steps_than_hamiltonian_cycles():
 @pytest.mark.long
 @pytest.mark.parametrize("sides", [(24, 25), (200, 3), (23, 26), (12, 11)])
 def test_large_tori(sides):
+    """Plans of large tori are correct."""
     check_rounds(plan(*sides))

@@ -1,4 +1,4 @@
-"""Gather and reduce by running a broadcast, or a scatter, backwards."""
+"""Gather and reduce as a broadcast, or a scatter, that runs backwards."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ def forward(topology, kind, algorithm, **options):
 
 
 def ring_broadcast(payloads, chunks):
-    """A broadcast from node 0 of a ring of three, by one transfer a round."""
+    """Return a broadcast from node 0 of a ring of three nodes, with one transfer in each round."""
     hops = [(0, 0), (0, 1), (1, 0), (0, 0)]
     rounds = [
         Transfers(np.array([node]), np.array([[port]], np.int8), payload)
@@ -45,6 +45,7 @@ def ring_broadcast(payloads, chunks):
      ("arrowhead:2", "spanning-tree", {"packets": 3})],
 )  # fmt: skip
 def test_broadcasts_run_backwards(topology, algorithm, options, kind):
+    """A reversed broadcast has the same rounds, hops and arcs in reverse order."""
     schedule = forward(topology, "broadcast", algorithm, **options)
     report, back = check(schedule), check(reverse_schedule(schedule, kind))
     assert (back.rounds, back.round_hops) == (report.rounds, report.round_hops[::-1])
@@ -52,11 +53,13 @@ def test_broadcasts_run_backwards(topology, algorithm, options, kind):
 
 
 def test_gather_brings_whole_subtrees():
+    """A reversed broadcast gathers whole subtrees: 1, 7 and 49 messages at once."""
     schedule = reverse_schedule(forward("7x7x7", "broadcast", "lee-code"), "gather")
     assert check(schedule).round_blocks == (1, 7, 49)
 
 
 def test_paths_go_back_over_opposite_arcs():
+    """Reversed paths use the opposite arcs."""
     schedule = forward("5x5", "broadcast", "lee-code")
     there, back = list(schedule.rounds()), list(reverse_schedule(schedule, "reduce").rounds())
     for one, other in zip(there, back[::-1], strict=True):
@@ -67,7 +70,7 @@ def test_paths_go_back_over_opposite_arcs():
 
 @pytest.mark.parametrize("kind", ["gather", "reduce"])
 def test_what_arrives_twice_is_left_out(kind):
-    """Node 1 hears three times, node 2 twice: only their first receipts count."""
+    """Repeated arrivals are left out: only the first arrival at each node is reversed."""
     back = reverse_schedule(ring_broadcast([ALL, ALL, ALL, ALL], 1), kind)
     assert [len(transfers) for transfers in back.rounds()] == [0, 0, 1, 1]
     assert check(back).duplicates == 0
@@ -75,7 +78,7 @@ def test_what_arrives_twice_is_left_out(kind):
 
 @pytest.mark.parametrize("kind", ["gather", "reduce"])
 def test_what_arrives_twice_at_once_is_left_out(kind):
-    """Nodes 1 and 3 of a ring of four send to node 2 in the same round."""
+    """If two arrivals happen in the same round, only one of them is reversed."""
     both = np.array([[0], [1]], np.int8)
     rounds = Transfers(np.array([0, 0]), both), Transfers(np.array([1, 3]), both)
     schedule = replace(ring_broadcast([ALL] * 4, 1), topology=Torus([4]), transfers=rounds)
@@ -87,6 +90,7 @@ def test_what_arrives_twice_at_once_is_left_out(kind):
 
 @pytest.mark.parametrize("kind", ["gather", "reduce"])
 def test_each_chunk_has_its_own_tree(kind):
+    """Each chunk is gathered along a tree of its own."""
     groups = [Grouped(np.array([0, 1]), np.array([group])) for group in (0, 1)]
     chunks = [Listed.single(np.array([chunk])) for chunk in (0, 1)]
     for payloads in (
@@ -102,6 +106,7 @@ def test_each_chunk_has_its_own_tree(kind):
 
 
 def test_scatter_runs_backwards():
+    """A reversed scatter is a gather of as many rounds."""
     schedule = forward("4x5", "scatter", "matching")
     back = reverse_schedule(schedule, "gather")
     report = check(back)

@@ -1,4 +1,4 @@
-"""The exchange along rings: an all-reduce in about diameter cycles."""
+"""The exchange along rings: an all-reduce whose cycles grow with the diameter."""
 
 import itertools
 
@@ -10,7 +10,7 @@ import torusfabric as tf
 from torusfabric.analysis.check import check
 from torusfabric.topology import Torus
 
-#: Tori of 1 to 4 axes.
+#: Tori of one to four axes.
 TORI = [
     *((side,) for side in range(2, 9)),
     *itertools.product((2, 3, 4, 5, 8), repeat=2),
@@ -25,7 +25,10 @@ def exchange(sides, chunks=None, collective="allreduce"):
 
 @pytest.mark.parametrize("sides", TORI, ids=str)
 def test_steps(sides):
-    """One chunk takes the diameter; chunks in rotated orders wait for the longest side."""
+    """One chunk takes as many steps as the diameter.
+
+    Chunks in rotated orders wait for the longest side.
+    """
     nodes, axes = int(np.prod(sides)), len(sides)
     assert exchange(sides, 1).steps == Torus(*sides).diameter
     for chunks, turns in ((axes, 1), (2 * axes, 2), (5 * axes, 5)):
@@ -38,7 +41,10 @@ def test_steps(sides):
 
 @pytest.mark.parametrize("sides", [(4, 4), (8, 8), (5, 7), (3, 3), (2, 3), (2, 2, 2), (6,), (2,)])
 def test_cycles(sides):
-    """One flit takes two cycles a hop, and twelve; so do several in the chunks for them."""
+    """One flit takes at most 2 * diameter + 12 cycles.
+
+    On equal sides 2 * axes flits in chunks do, too.
+    """
     diameter, axes = Torus(*sides).diameter, len(sides)
     assert tf.compile(exchange(sides, 1), flits=1).cycles() <= 2 * diameter + 12
     if len(set(sides)) == 1:
@@ -47,7 +53,7 @@ def test_cycles(sides):
 
 
 def test_usual_chunks():
-    """As many as serve messages of a few flits, unless that costs those of one."""
+    """The default chunks suit messages of a few flits, unless they make one flit slower."""
     usual = {"2": 2, "2x2": 4, "6": 2, "8x8": 4, "5x7": 4, "4x4x4": 6, "8x2": 1, "8x2x2": 1}
     for topology, chunks in usual.items():
         assert tf.plan(topology, "allreduce", algorithm="ring-exchange").chunks == chunks
@@ -61,7 +67,7 @@ def test_usual_chunks():
     "sides", few(4, [(2,), (5,), (6,), (2, 2), (2, 3), (4, 4), (5, 3), (2, 3, 4)], tuples=True)
 )
 def test_execution(sides, operator):
-    """Programs of every number of chunks, for one length and for any, deliver the sum."""
+    """Programs with any number of chunks deliver the sum, for one length and for any."""
     nodes, axes = int(np.prod(sides)), len(sides)
     for chunks in {1, axes, 2 * axes, 3 * axes}:
         if chunks > 1 and chunks % nodes == 0:
@@ -82,7 +88,7 @@ def test_execution(sides, operator):
 @pytest.mark.parametrize("latency", [1, 2, 3])
 @pytest.mark.parametrize("chunks", [1, 2, 4])
 def test_slow_operators(latency, chunks):
-    """What is passed on waits for sums, in memories where that takes long."""
+    """Operators with a latency deliver the sum; partial sums wait in memories if needed."""
     mask = lambda width: np.uint64((1 << width) - 1)
     slow = tf.Operator("slow", lambda a, b, width: a + b & mask(width), lambda width: 0,
                        lambda m, a, b: a + b, latency=latency)  # fmt: skip
@@ -93,7 +99,7 @@ def test_slow_operators(latency, chunks):
 
 @pytest.mark.parametrize("collective", few(1, ["allreduce@0+2", "allreduce@0", "allreduce@1"]))
 def test_in_groups(collective):
-    """Along some of the axes."""
+    """An all-reduce in groups, along some of the axes, is right in hardware."""
     schedule = exchange((3, 4, 2), collective=collective)
     check(schedule)
     program = tf.compile(schedule, max_flits=3)
@@ -107,7 +113,7 @@ def test_in_groups(collective):
     few(2, [((2,), 1, 1), ((4, 2), 2, 2), ((3, 3), 4, 5), ((2, 2, 3), 1, 2)]),
 )
 def test_hardware(sides, chunks, flits):
-    """Words and cycles are those of the program."""
+    """The hardware delivers the words, in the cycles of the program."""
     schedule = exchange(sides, chunks)
     for lengths in ({"flits": flits}, {"max_flits": flits}):
         fabric = tf.Fabric(tf.compile(schedule, operators="add,max", **lengths), width=8)
@@ -115,7 +121,7 @@ def test_hardware(sides, chunks, flits):
 
 
 def test_beside_others():
-    """A fabric of several collectives, one of which passes on what comes as it comes."""
+    """The exchange runs in a fabric with other collectives."""
     schedules = [
         exchange((2, 3), 4),
         tf.plan("2x3", "allgather"),
@@ -126,7 +132,7 @@ def test_beside_others():
 
 
 def test_slow_hardware():
-    """An operator with a register of its own, whose sums let what is passed on wait."""
+    """Hardware with a register in the operator delivers the sum."""
 
     def hardware(m, a, b):
         from amaranth.hdl import Signal
@@ -145,7 +151,7 @@ def test_slow_hardware():
 
 
 def test_saved_and_loaded(tmp_path):
-    """A file is as long as its transfers, whatever they combine, and the same schedule again."""
+    """A file keeps the schedule, and grows with its transfers, not with the terms of its sums."""
     for sides, collective in [
         ((4, 4), "allreduce"),
         ((2, 3), "allreduce"),

@@ -1,4 +1,4 @@
-"""Store-and-forward broadcast on the arrowhead torus, and what it costs."""
+"""Store-and-forward broadcast on the arrowhead torus, and its cost."""
 
 import math
 import runpy
@@ -30,7 +30,7 @@ plan = planner(SPANNING_TREE, "broadcast")
 
 
 def test_tree_of_order_2():
-    """Depths and parents in the first tree: 1, 2, 3 hang on the root, 4 on 1, its triad on 4."""
+    """In the first tree of order 2, the root has children 1 to 3, node 1 has child 4, and so on."""
     topology = Arrowhead(2)
     port, depth = build_tree(topology)
     assert depth.tolist() == [0, 1, 1, 1, 2, 3, 3, 3, 2, 3, 3, 3, 2, 3, 3, 3]
@@ -41,7 +41,7 @@ def test_tree_of_order_2():
 @pytest.mark.parametrize("index", [0, 1])
 @pytest.mark.parametrize("order", range(6))
 def test_trees(order, index):
-    """Each is a spanning tree of depth 2^n - 1, each node one deeper than its parent (Lemma 6)."""
+    """A tree has depth 2^n - 1, and each node is one deeper than its parent (Lemma 6)."""
     topology = Arrowhead(order)
     port, depth = build_tree(topology, index)
     assert depth.max() == 2**order - 1
@@ -56,7 +56,10 @@ def test_trees(order, index):
 @pytest.mark.parametrize("trees", [1, 2])
 @pytest.mark.parametrize("order", range(7))
 def test_steps(order, trees, duplex):
-    """Proposition 5, Corollary 7: 2^n - 1 steps, with two trees even in half duplex."""
+    """A broadcast takes 2^n - 1 steps, in half duplex, too.
+
+    Source: Proposition 5 and Corollary 7.
+    """
     schedule = plan(order, trees=trees, duplex=duplex)
     report = check(schedule)
     assert report.rounds == 2**order - 1
@@ -68,7 +71,7 @@ def test_steps(order, trees, duplex):
 @pytest.mark.parametrize("packets", [1, 2, 3, 8])
 @pytest.mark.parametrize("order", range(1, 5))
 def test_pipelined_steps(order, packets):
-    """Corollary 8: P - 1 steps more in full duplex, twice as many in half duplex."""
+    """P packets take P - 1 steps more in full duplex, and 2 (P - 1) in half (Corollary 8)."""
     assert check(plan(order, packets=packets)).rounds == 2**order - 1 + packets - 1
     half = plan(order, packets=packets, duplex="half")
     assert check(half).rounds == 2**order - 1 + 2 * (packets - 1)
@@ -78,7 +81,7 @@ def test_pipelined_steps(order, packets):
 
 
 def test_pipelining_every_step_needs_full_duplex():
-    """The paper's remark in Corollary 8: the trees share links once packets follow each other."""
+    """Two trees with several packets share links, so half duplex fails (Corollary 8)."""
     schedule = plan(2, packets=2)
     object.__setattr__(schedule, "duplex", "half")
     with pytest.raises(ScheduleError):
@@ -86,7 +89,7 @@ def test_pipelining_every_step_needs_full_duplex():
 
 
 def test_order_6_with_56_packets():
-    """4096 nodes and 458640 transfers."""
+    """The broadcast of 56 packets to 4,096 nodes takes 118 steps and 458,640 transfers."""
     report = check(plan(6, packets=56))
     assert (report.rounds, report.transfers) == (63 + 55, 4095 * 112)
 
@@ -101,7 +104,7 @@ def test_order_6_with_56_packets():
     latency=st.integers(1, 6),
 )
 def test_all_options_together(order, root, trees, packets, duplex, latency):
-    """Whatever is asked: the steps as counted, and nothing leaves before its latency is over."""
+    """With any options the steps are as counted, and each block waits for its latency."""
     options = {"trees": trees, "packets": packets, "duplex": duplex, "latency": latency}
     schedule = plan(order, root=root % 4**order, **options)
     check(schedule)
@@ -118,7 +121,7 @@ def test_all_options_together(order, root, trees, packets, duplex, latency):
     ("order", "one", "two"), [(1, 4, 4), (2, 10, 13), (3, 25, 37), (4, 55, 100), (5, 115, 265)]
 )
 def test_program_count(order, one, two):
-    """How many different routers the fabric has."""
+    """The number of different routers in a fabric is as expected."""
     assert program_count(plan(order, trees=1)) == one
     assert program_count(plan(order, trees=2)) == two
 
@@ -135,7 +138,7 @@ def test_program_count(order, one, two):
     ],
 )
 def test_options_imply_each_other(options, trees, packets):
-    """Ports say how many trees, chunks how many packets."""
+    """The number of ports implies the number of trees, and the number of chunks that of packets."""
     schedule = plan(2, **options)
     assert (schedule.ports, schedule.chunks) == (3 * trees, trees * packets)
     assert schedule.round_count == 3 + packets - 1
@@ -151,7 +154,7 @@ def test_options_imply_each_other(options, trees, packets):
     duplex=st.sampled_from(["full", "half"]),
 )
 def test_best_packets(order, beta, tau, length, trees, duplex):
-    """No number of packets is cheaper, and none that costs the same is smaller."""
+    """The best number of packets has the least cost, and never less than the closed optimum."""
     model = {"beta": beta, "tau": tau, "length": length}
     options = Options(trees=trees, duplex=duplex, times=(beta, tau, length))
     best = best_packet_count(order, options)
@@ -166,13 +169,13 @@ def test_best_packets(order, beta, tau, length, trees, duplex):
 
 
 def test_best_packets_of_order_6():
-    """Where the message takes a hundred start-ups to send: sqrt(62 * 100 / 2) = 55.7."""
+    """A message of a hundred start-up times has 56 packets: sqrt(62 * 100 / 2) = 55.7."""
     assert best_packet_count(6, Options(times=(1, 1, 100))) == 56
 
 
 @pytest.mark.parametrize("beta", [0, -1, math.inf, math.nan])
 def test_best_packets_needs_a_start_up_time(beta):
-    """Without one there is no best number."""
+    """A start-up time of 0 or less is refused, because no number of packets would be best."""
     with pytest.raises(InputError, match=r"^Start-up time beta must be finite and more than 0, "):
         best_packet_count(3, Options(times=(beta, 1, 10)))
     with pytest.raises(InputError, match=r"^Length times tau must be finite and not negative, "):
@@ -185,7 +188,7 @@ STORED: dict[str, Any] = {"beta": 5, "tau": 3, "length": 120}
 
 @pytest.mark.parametrize("order", range(6))
 def test_claimed_costs_are_those_of_the_schedules(order):
-    """(8), (9), (12), (13) and the integer form of (14), measured on the schedules."""
+    """The costs of the schedules are those of (8), (9), (12), (13), and of (14) in integers."""
     topology, collective = Arrowhead(order), Collective("broadcast", 0)
     for ports in (3, 6):
         cost = schedule_cost(WORMHOLE_FOREST(topology, collective, Options(ports=ports)))
@@ -198,7 +201,7 @@ def test_claimed_costs_are_those_of_the_schedules(order):
 
 @pytest.mark.parametrize("order", range(7))
 def test_bounds_hold(order):
-    """(10) and (15) with the exact diameter are below every cost."""
+    """The bounds (10) and (15), with the exact diameter, are below every cost."""
     for ports in (3, 6):
         for model in (MODEL, {**MODEL, "length": 6}, {**MODEL, "alpha": 1000}):
             bound = costs.circuit_bound(order, ports=ports, **model)
@@ -219,13 +222,13 @@ def test_circuit_bound_counts_rounds():
 
 
 def test_two_thirds_of_the_side_exceed_the_diameter():
-    """Why (11) and (16) are no bounds."""
+    """Formulas (11) and (16) are no bounds, because two thirds of the side exceed the diameter."""
     assert all(2 / 3 * 2**order > Arrowhead(order).diameter for order in range(9))
 
 
 @pytest.mark.long
 def test_table_of_costs():
-    """The script prints, for each order and protocol, the claim, the bound and the plan."""
+    """The script prints claim, bound and plan for each order and protocol."""
     script = runpy.run_path(str(Path(__file__).parents[2] / "sim" / "arrowhead_costs.py"))
     model = script["Model"](alpha=10, beta=10, delta=1, tau=1, length=1000)
     rows = list(script["rows"]([1, 2, 4], model, largest=16))
@@ -244,7 +247,7 @@ def test_table_of_costs():
 )
 @pytest.mark.parametrize("trees", [1, 2])
 def test_packets_for_given_times(order, times, trees):
-    """Given the times of the cost model, the best number of packets is taken."""
+    """For given times of the cost model, a plan has the best number of packets."""
     options = Options(trees=trees, times=times)
     schedule = SPANNING_TREE(Arrowhead(order), parse_collective("broadcast"), options)
     assert schedule.chunks == trees * best_packet_count(order, options)

@@ -1,4 +1,4 @@
-"""Arc-disjoint spanning trees of tori, and broadcasts over them."""
+"""Arc-disjoint and link-disjoint spanning trees of tori, and the collectives that use them."""
 
 from itertools import product
 
@@ -26,7 +26,7 @@ SIDES = [
 
 
 def check_trees(topology, trees):
-    """Trees span all nodes from node 0, are as deep as they say, and share no arc."""
+    """Check that trees span all nodes from node 0, have the stated depths, and share no arc."""
     nodes, arcs, port = np.arange(topology.nodes), [], topology.opposite[trees.entry]
     for ports, depths in zip(port, trees.depth, strict=True):
         parent = topology.subtract(nodes, topology.generators[ports])
@@ -39,7 +39,7 @@ def check_trees(topology, trees):
 
 @pytest.mark.parametrize("sides", SIDES, ids=str)
 def test_trees_share_no_arc(sides):
-    """As many trees as ports, each of all nodes."""
+    """A torus has as many arc-disjoint spanning trees as ports."""
     torus = Torus(sides)
     trees = disjoint_trees(torus)
     assert len(trees.entry) == torus.ports
@@ -49,7 +49,7 @@ def test_trees_share_no_arc(sides):
 
 @pytest.mark.parametrize("sides", few(9, [s for s in SIDES if min(s) > 2], tuples=True), ids=str)
 def test_nearer_trees_share_no_arc(sides):
-    """They go no farther than half way around all axes, and on around one of them."""
+    """Bounded trees share no arc, and are at most the diameter + longest side / 2 + 1 deep."""
     torus = Torus(sides)
     trees = bounded_disjoint_trees(torus)
     assert len(trees.entry) == torus.ports
@@ -59,14 +59,14 @@ def test_nearer_trees_share_no_arc(sides):
 
 @pytest.mark.parametrize("sides", [(7, 7, 7), (16, 16), (16, 16, 16)], ids=str)
 def test_larger_tori_have_trees_of_at_most_half_a_side_more_than_the_diameter(sides):
-    """Those are searched from, where that finds shallower ones than the others."""
+    """On larger tori, a search that starts from these bounded trees finds shallower ones."""
     torus = Torus(sides)
     assert shallow_disjoint_trees(torus).height < torus.diameter + sides[0] // 2
 
 
 @pytest.mark.parametrize("sides", SIDES[::3], ids=str)
 def test_shallow_trees_share_no_arc(sides):
-    """As many trees, none deeper than before."""
+    """Shallow trees are as many as ports, share no arc, and are no deeper than plain trees."""
     torus = Torus(sides)
     trees = shallow_disjoint_trees(torus)
     assert len(trees.entry) == torus.ports
@@ -75,7 +75,7 @@ def test_shallow_trees_share_no_arc(sides):
 
 
 def check_link_trees(topology, trees):
-    """Trees span all nodes from a root each, are as deep as they say, and share no link."""
+    """Check that trees span all nodes, have the stated depths and roots, and share no link."""
     nodes, links = np.arange(topology.nodes), []
     for entry, depth in zip(*trees, strict=True):
         (root,) = np.flatnonzero(depth == 0)
@@ -91,7 +91,10 @@ def check_link_trees(topology, trees):
 
 @pytest.mark.parametrize("sides", few(34, [*SIDES], tuples=True), ids=str)
 def test_trees_share_no_link(sides):
-    """As many trees as axes, each of all nodes, and none deeper afterwards."""
+    """A torus has as many link-disjoint trees as axes.
+
+    The search for shallower trees keeps their roots.
+    """
     torus = Torus(sides)
     trees = link_disjoint_trees(torus)
     assert len(trees.entry) == len(sides)
@@ -112,11 +115,14 @@ def test_trees_share_no_link(sides):
         ("5x7", 7, 6),
         ("4x4x4", 7, 6),
         ("2x2x2x2", 5, 4),
-        ("12x12", 16, 14),  # by other starts of the search: 16 by the first
+        ("12x12", 16, 14),  # the first start of the search gives 16; other starts give 14
     ],
 )
 def test_heights(name, arcs, links):
-    """The diameter and one where arcs are shared, and mostly the diameter where links are."""
+    """Trees without common arcs are about as deep as the diameter plus one.
+
+    Trees without common links are about as deep as the diameter.
+    """
     torus = Torus(*map(int, name.split("x")))
     assert shallow_disjoint_trees(torus)[1].max() <= arcs
     trees = link_disjoint_trees(torus)
@@ -125,7 +131,7 @@ def test_heights(name, arcs, links):
 
 @pytest.mark.parametrize("sides", SIDES[::4], ids=str)
 def test_allreduce_streams(sides):
-    """All nodes get the sum of all, of any length, in as many cycles as promised."""
+    """A streamed all-reduce delivers the sum at each length, within the promised cycles."""
     torus = Torus(sides)
     schedule = tf.plan(torus, "allreduce", algorithm="spanning-tree")
     assert schedule.chunks == len(sides)
@@ -134,7 +140,7 @@ def test_allreduce_streams(sides):
         program = tf.compile(schedule, flits=flits)
         words = np.random.default_rng(flits).integers(0, 2**60, (torus.nodes, flits), np.uint64)
         assert (program.execute(words) == words.sum(axis=0)).all()
-        # A hop up takes two cycles, and one more for a child that waits for another.
+        # A hop upwards takes two cycles, and one more if a child waits for another child.
         height = schedule.steps // 2
         assert program.cycles() <= 3 * height + -(-flits // len(sides)) + 6 + height // 2
 
@@ -143,7 +149,7 @@ def test_allreduce_streams(sides):
     ("name", "flits"), [("8x8", 16), ("8x8", 64), ("7x7x7", 16), ("7x7x7", 64)]
 )
 def test_allreduce_is_near_the_limit(name, flits):
-    """1.05 times the volume, four diameters and twelve cycles."""
+    """An all-reduce takes at most 1.05 times the volume, four diameters and twelve cycles."""
     schedule = tf.plan(name, "allreduce", algorithm="spanning-tree")
     nodes, ports = schedule.topology.nodes, schedule.topology.ports
     volume = 2 * flits * (nodes - 1) / (nodes * ports)
@@ -153,7 +159,7 @@ def test_allreduce_is_near_the_limit(name, flits):
 
 @pytest.mark.parametrize("name", ["2", "7", "4x4", "3x5", "2x3x4", "3x3x3x3", "arrowhead:2"])
 def test_shortest_tree(name):
-    """A tree of shortest paths."""
+    """The shortest-path tree has the distance of each node as its depth."""
     topology = require_cayley_graph(parse_topology(name))
     trees = shortest_path_tree(topology)
     check_trees(topology, trees)
@@ -163,7 +169,7 @@ def test_shortest_tree(name):
 @pytest.mark.parametrize("sides", SIDES[::5], ids=str)
 @pytest.mark.parametrize("trees", [None, 1])
 def test_broadcast_streams(sides, trees):
-    """What is planned is right, and every node gets every word, of any length, from any root."""
+    """A streamed broadcast delivers every word, at each length, within the predicted cycles."""
     torus = Torus(sides)
     root = torus.nodes - 1
     schedule = tf.plan(torus, "broadcast", algorithm="spanning-tree", root=root, trees=trees)
@@ -179,7 +185,7 @@ def test_broadcast_streams(sides, trees):
 
 @pytest.mark.parametrize("trees", [None, 1])
 def test_any_root(trees):
-    """A run may choose the root, and the length."""
+    """A run can choose root and length."""
     schedule = tf.plan("3x4", "broadcast", algorithm="spanning-tree", trees=trees)
     program = tf.compile(schedule, max_flits=9, root="any")
     words = np.random.default_rng(0).integers(0, 2**31, (12, 9))

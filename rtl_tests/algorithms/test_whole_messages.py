@@ -1,4 +1,4 @@
-"""Messages that are not cut: as few steps as any order allows."""
+"""Scatter and gather of whole messages take the fewest possible steps."""
 
 from math import ceil
 
@@ -13,12 +13,12 @@ from torusfabric.analysis.volume import least_time
 from torusfabric.collective import parse_collective
 from torusfabric.topology import Graph, parse_topology
 
-#: A graph on which a scatter took five steps, and a gather, the same backwards, three.
+#: A graph on which a scatter once took five steps, and the reverse gather three.
 UNEVEN = Graph(nx.Graph([(0, 4), (0, 2), (1, 5), (2, 3), (2, 5), (3, 4)]))
 
 
 def steps_of(topology, kind, root):
-    """The steps of a checked schedule of whole messages."""
+    """Return the steps of a checked schedule of whole messages."""
     collective = parse_collective(kind, topology=topology, root=root)
     schedule = ANY_NETWORK(topology, collective, Options(chunks=1))
     tf.check(schedule)
@@ -26,13 +26,13 @@ def steps_of(topology, kind, root):
 
 
 def bound_of(topology, root):
-    """Steps that no scatter can do without, by cuts and by distances."""
+    """Return the steps that every scatter needs, by cuts and by distances."""
     collective = parse_collective("scatter", topology=topology, root=root)
     return max(ceil(least_time(topology, collective)), int(topology.all_distances[root].max()))
 
 
 def is_enough(graph, root, steps):
-    """True if a scatter of whole messages can be done in so many steps, by a flow over time."""
+    """Return True if a flow over time shows that a scatter can be done in `steps` steps."""
     timed = nx.DiGraph()
     for step in range(steps):
         for node in graph:
@@ -50,14 +50,14 @@ def is_enough(graph, root, steps):
     [(parse_topology("mesh:3x3"), 4), (parse_topology("mesh:3x4"), 5), (UNEVEN, 0), (UNEVEN, 3)],
 )
 def test_scatters_and_gathers_meet_the_bound(topology, root):
-    """On meshes from the middle, and on an uneven graph."""
+    """Scatter and gather meet the bound from the middle of a mesh, and on an uneven graph."""
     for kind in ("scatter", "gather"):
         assert steps_of(topology, kind, root) == bound_of(topology, root)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_graphs(seed):
-    """A step fewer than planned is too few, in both directions and for any root."""
+    """On random graphs, one step fewer would be too few, for scatter and gather."""
     random = np.random.default_rng(seed)
     graph = nx.gnp_random_graph(int(random.integers(3, 9)), 0.5, seed=seed)
     if not nx.is_connected(graph):
@@ -70,7 +70,7 @@ def test_random_graphs(seed):
 
 
 def test_parallel_and_one_way_links():
-    """Parallel links carry a block each; a ring of one direction carries all blocks one way."""
+    """Parallel links carry a block each; a one-way ring carries all blocks in one direction."""
     twice = Graph(nx.MultiGraph([(0, 1), (0, 1), (1, 2), (1, 2), (2, 3)]))
     ring = Graph([(0, 1), (1, 2), (2, 3), (3, 0)])
     for topology, steps in ((twice, 3), (ring, 3)):
@@ -79,7 +79,7 @@ def test_parallel_and_one_way_links():
 
 
 def test_slow_links():
-    """What comes over a slow link is sent on later, and every word is right in hardware."""
+    """Scatter and gather over a slow link deliver every word in hardware."""
     for kind in ("scatter", "gather"):
         schedule = tf.plan("4x4!0:+0,0:+1=9", kind, algorithm="any-network", chunks=1)
         assert tf.simulate(tf.Fabric(tf.compile(schedule, flits=2), width=8)).passed

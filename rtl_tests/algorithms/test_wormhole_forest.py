@@ -12,7 +12,7 @@ plan = planner(WORMHOLE_FOREST, "broadcast")
 
 
 def test_lemma_1():
-    """Order 2: node 0 reaches its triad 4, 8, 12 by two hops, then each of these its own."""
+    """In order 2, node 0 reaches 4, 8 and 12 over two hops, then each of these its own triad."""
     first, second = plan(2, ports=3).rounds()
     topology = Arrowhead(2)
     assert first.walk(topology).tolist() == [[0, 1, 4], [0, 2, 8], [0, 3, 12]]
@@ -23,12 +23,12 @@ def test_lemma_1():
 @pytest.mark.parametrize("ports", [3, 6])
 @pytest.mark.parametrize("order", range(7))
 def test_rounds_and_lengths(order, ports):
-    """Proposition 2, Corollary 4: n rounds, 2^n - 1 hops, in half duplex; arcs as counted."""
+    """A forest takes n rounds and 2^n - 1 hops, in half duplex (Proposition 2, Corollary 4)."""
     report = check(plan(order, ports=ports, duplex="half"))
     assert report.rounds == order
     assert report.round_hops == tuple(2 ** (order - p) for p in range(1, order + 1))
     assert sum(report.round_hops) == 2**order - 1
-    # 4^(p-1) trees of three branches (six with both halves), each 2^(n-p) links long
+    # Round p has 4^(p-1) trees of three branches (six with both halves), each 2^(n-p) links long.
     used = [ports * 4 ** (p - 1) * 2 ** (order - p) for p in range(1, order + 1)]
     assert report.arcs_used == sum(used)
     assert report.duplicates == 0
@@ -37,14 +37,14 @@ def test_rounds_and_lengths(order, ports):
 @pytest.mark.parametrize("root", [1, 7, 21, 42, 63])
 @pytest.mark.parametrize("ports", [3, 6])
 def test_any_root(root, ports):
-    """From another root it is the same, translated."""
+    """A forest from another root is a translation of the forest from node 0."""
     schedule = plan(3, root=root, ports=ports, duplex="half")
     check(schedule)
     assert {int(node) for node in next(schedule.rounds()).source} == {root}
 
 
 def test_two_halves():
-    """On six ports one half travels N, SW and SE, the other S, NE and NW."""
+    """On six ports one half of the message travels N, SW and SE, the other half S, NE and NW."""
     schedule = plan(3)
     assert (schedule.ports, schedule.chunks, schedule.switching) == (6, 2, "circuit")
     for transfers in schedule.rounds():
@@ -55,12 +55,12 @@ def test_two_halves():
     ("order", "three", "six"), [(1, 4, 4), (2, 10, 13), (3, 22, 34), (4, 46, 79), (5, 94, 172)]
 )
 def test_program_count(order, three, six):
-    """How many different routers the fabric has."""
+    """The number of different routers in a fabric is as expected."""
     assert program_count(plan(order, ports=3)) == three
     assert program_count(plan(order, ports=6)) == six
 
 
 def test_one_node_needs_no_round():
-    """Order 0: the root is alone."""
+    """A network of one node needs no round."""
     assert plan(0).round_count == 0
     check(plan(0))

@@ -1,4 +1,4 @@
-"""Lower bounds: the papers' figures, optima found by exhaustive search, and known schedules."""
+"""Lower bounds: figures of the papers, optima found by exhaustive search, and known schedules."""
 
 from fractions import Fraction
 from itertools import product
@@ -37,30 +37,30 @@ FORWARD, CIRCUIT = Switching.STORE_AND_FORWARD, Switching.CIRCUIT
 
 
 def least(sides, kind, switching=FORWARD, **options):
-    """The bound for a collective on a torus."""
+    """Return the bound for a collective on a torus."""
     return lower_bound(Torus(sides), collective(kind), switching=switching, **options)
 
 
 def transfers(*steps):
-    """One-hop transfers from (source, port) or (source, port, block)."""
+    """Return one-hop transfers from entries (source, port) or (source, port, block)."""
     columns = [np.array(column) for column in zip(*steps, strict=True)]
     hops = columns[1][:, None].astype(np.int8)
     return Transfers(columns[0], hops, *[Listed.single(ids) for ids in columns[2:]])
 
 
-# The papers' figures.
+# Figures of the papers
 
 
 @pytest.mark.parametrize(("i", "rounds"), [(1, 4), (2, 7), (3, 11)])
 def test_gossip_on_cubes_of_seven(i, rounds):
-    """Delmas and Perennes, section 4, without the relaxation."""
+    """The bounds are those of Delmas and Perennes, section 4, without the relaxation."""
     assert all_pairs_rounds(Torus([7**i] * 3)) == rounds
     assert least([7**i] * 3, "allgather", CIRCUIT) == rounds
     assert busiest_arc_load(Torus([7**i] * 3)) == Fraction(7 ** (2 * i) * (49**i // 4), 2)
 
 
 def test_fourth_cube_of_seven():
-    """A torus of 7^12 nodes has no tables; its bound needs only its sides."""
+    """The bound of a torus of 7^12 nodes is computed from its sides alone, without tables."""
     large = Torus.__new__(Torus)
     large.sides, large.nodes, large.ports = (7**4,) * 3, 7**12, 6
     large.distances = np.zeros(1, int)
@@ -72,7 +72,7 @@ def test_fourth_cube_of_seven():
     [(16, 3, 2), (17, 3, 3), (24, 4, 2), (5000, 4, 6), (343, 6, 3), (2, 1, 1), (1, 4, 0)],
 )
 def test_broadcast_spreads(nodes, ports, rounds):
-    """Wang et al., section 1: ceil(log_(ports + 1) N)."""
+    """A broadcast takes ceil(log_(ports + 1) N) rounds: Wang et al., section 1."""
     assert spread_rounds(nodes, ports) == rounds
 
 
@@ -90,7 +90,7 @@ def test_broadcast_spreads(nodes, ports, rounds):
     ],
 )  # fmt: skip
 def test_necklaces_are_optimal(sides, kind, chunks, steps):
-    """Fragopoulou and Akl, section 4: the counts that their schedules meet are lower bounds."""
+    """The steps of necklace schedules are lower bounds, too: Fragopoulou and Akl, section 4."""
     assert least(sides, kind, chunks=chunks) == steps
 
 
@@ -102,7 +102,7 @@ def test_necklaces_are_optimal(sides, kind, chunks, steps):
 @pytest.mark.parametrize("sides", [(5,), (4, 3), (3, 3, 2)])
 @pytest.mark.parametrize("chunks", [1, 7])
 def test_reversals_share_their_bound(kind, reversal, switching, sides, chunks):
-    """A schedule read backwards solves the reversed collective."""
+    """A collective and its reversal have the same bound, since a schedule can be read backwards."""
     for ports in range(1, 2 * len(sides) + 1):
         options = {"chunks": chunks, "ports": ports}
         assert least(sides, kind, switching, **options) == least(
@@ -110,11 +110,14 @@ def test_reversals_share_their_bound(kind, reversal, switching, sides, chunks):
         )
 
 
-# Optima found by exhaustive search.
+# Optima found by exhaustive search
 
 
 def optimum(topology, kind, chunks, ports):
-    """The fewest steps of one block an arc, by trying all; more copies never hurt."""
+    """Return the fewest steps with one block per arc, found by trying all.
+
+    Further copies never hurt.
+    """
     blocks = collective(kind).blocks(topology, chunks)
     ids = np.arange(blocks.n_blocks)
     start = tuple(
@@ -130,7 +133,7 @@ def optimum(topology, kind, chunks, ports):
 
 
 def successors(topology, state, ports):
-    """All states a step later in which no arc idles that could carry something new."""
+    """Yield all states one step later in which each arc that could carry a new block does."""
     arcs = list(np.ndindex(topology.nodes, topology.ports))
     choices = [[*(state[v] - state[topology.neighbours[v, p]]), None] for v, p in arcs]
     for choice in product(*choices):
@@ -145,7 +148,7 @@ def successors(topology, state, ports):
 
 
 def undominated(states):
-    """The states of which no other holds all and more."""
+    """Return the states that no other state contains."""
     kept: list = []
     for state in sorted(states, key=lambda s: -sum(map(len, s))):
         if not any(all(a <= b for a, b in zip(state, other, strict=True)) for other in kept):
@@ -179,9 +182,10 @@ def test_never_above_the_optimum(sides, kind, chunks, ports, steps, tight):
 
 
 def test_exchange_on_four_nodes_beats_equal_nodes():
-    """Two steps for a ring of four: odd nodes send the far message down, even ones up.
+    """An all-to-all on a ring of four nodes takes two steps, if odd and even nodes differ.
 
-    Were all nodes to do the same, one port would carry three messages.
+    Odd nodes send the far message down, even nodes up. If all nodes did the same, one port would
+    carry three messages.
     """
     encode = Collective("alltoall").blocks(Torus([4]), 1).encode
     first, second = [], []
@@ -197,7 +201,10 @@ def test_exchange_on_four_nodes_beats_equal_nodes():
 
 
 def test_all_reduce_may_copy_partial_sums():
-    """On 4x4, known schedules take 4 steps: partial sums are exchanged along one axis at a time."""
+    """The bound of an all-reduce admits copies of partial sums, which are exchanged axis by axis.
+
+    Known schedules on 4x4 take 4 steps.
+    """
     assert least((4,), "allreduce") == 2
     assert least((4, 4), "allreduce") == 4
     assert least((4, 4), "allreduce", chunks=16) == 8, "15 * 2 receipts of 16 chunks, 4 at once"
@@ -207,10 +214,11 @@ def test_all_reduce_may_copy_partial_sums():
 
 
 def fewest_sums(topology, chunks, ports):
-    """The fewest steps of an all-reduce with copies of partial sums, one an arc, by trying all.
+    """Return the fewest steps of an all-reduce with copies of partial sums, one per arc, by trying
+    all.
 
-    Of sums of which one may be taken twice, as a maximum, the largest is the best to have and to
-    send: a node and chunk is a set of contributions.
+    If a contribution may be counted twice, as for a maximum, the largest sum is the best to have
+    and to send. The state of a node and chunk is therefore a set of contributions.
     """
     nodes, arcs = topology.nodes, list(np.ndindex(topology.nodes, topology.ports))
     whole = (1 << nodes) - 1
@@ -233,7 +241,7 @@ def fewest_sums(topology, chunks, ports):
 
 
 def _has_more(one, other):
-    """Whether a state has all contributions of another, and more."""
+    """Return True if a state contains all contributions of another state, and more."""
     return one != other and all(a | b == a for a, b in zip(one, other, strict=True))
 
 
@@ -243,15 +251,15 @@ def _has_more(one, other):
      ((5,), 1, 2, 2), ((2, 2), 1, 2, 2)],
 )  # fmt: skip
 def test_no_all_reduce_is_below_the_bound(sides, chunks, ports, steps):
-    """Even if partial sums are copied."""
+    """No all-reduce takes fewer steps than the bound, even if partial sums are copied."""
     assert fewest_sums(Torus(sides), chunks, ports) == steps
     assert least(sides, "allreduce", chunks=chunks, ports=ports) <= steps
 
 
 def fewest_circuits(topology, ports):
-    """The fewest rounds of a broadcast by circuits around broken links, by trying all.
+    """Return the fewest rounds of a broadcast by circuits around broken links, by trying all.
 
-    In a round any set of nodes that a flow from the informed nodes serves can be reached.
+    One round can reach any set of nodes that a flow from the informed nodes serves.
     """
     network = FlowNetwork(topology)
     nodes, states, rounds = np.arange(topology.nodes), {frozenset([0])}, 0
@@ -284,7 +292,7 @@ def fewest_circuits(topology, ports):
     ],
 )
 def test_no_rounds_around_broken_links_are_below_the_bound(kind, sides, ports, broken, rounds):
-    """A reduction is a broadcast read backwards, and has its rounds."""
+    """No broadcast around broken links takes fewer rounds than the bound, nor does its reversal."""
     topology = Faulty(Torus(sides), broken) if broken else Torus(sides)
     assert fewest_circuits(topology, ports) == rounds
     assert lower_bound(topology, collective(kind), switching=CIRCUIT, ports=ports) <= rounds
@@ -293,7 +301,7 @@ def test_no_rounds_around_broken_links_are_below_the_bound(kind, sides, ports, b
 @pytest.mark.parametrize("kind", ["broadcast", "reduce"])
 @pytest.mark.parametrize(("axes", "root"), [("", 0), ("", 5), ("@0+1", 0)])
 def test_a_root_with_one_link_left(kind, axes, root):
-    """It reaches one node in the first round: 2, 7 and at most 35 nodes."""
+    """From a root with one link, 2, 7 and at most 35 nodes are reached, so 3 rounds are needed."""
     broken = [(root, 0), (root, 1), (root, 2)]
     schedule = tf.plan(
         "4x4", kind + axes, root=root, algorithm="max-flow", broken_links=tuple(broken)
@@ -304,7 +312,7 @@ def test_a_root_with_one_link_left(kind, axes, root):
 
 
 def test_several_collectives_say_where_their_bounds_hold():
-    """As one does."""
+    """The report of several collectives states the restriction of each bound."""
     plans = [tf.plan("6x6", "allgather", algorithm="bufferless"), tf.plan("6x6", "broadcast")]
     words = facts_text(merge_facts([schedule_facts(plan) for plan in plans]))
     assert "bound 10, where no block rests" in words["mode 0"]
@@ -312,7 +320,7 @@ def test_several_collectives_say_where_their_bounds_hold():
 
 
 def test_half_duplex_halves_what_arrives():
-    """Links carry one message a step: a node receives half as many on average."""
+    """Half duplex halves the bound on received messages: a link carries one message per step."""
     assert least((5, 5), "allgather", duplex="half") == 12
     assert least((5, 5), "allgather", duplex="half", ports=2) == 12
     assert least((5, 5), "allgather", duplex="half", ports=1) == 24
@@ -322,12 +330,15 @@ def test_half_duplex_halves_what_arrives():
 
 @pytest.mark.parametrize("nodes", range(2, 20))
 def test_rings_meet_the_bound(nodes):
-    """On a ring, forwarding both ways is optimal."""
+    """On a ring, forwarding in both directions meets the bound."""
     assert bound(ring(nodes, nodes // 2)) == nodes // 2
 
 
 def test_long_messages_are_not_held_to_single_blocks():
-    """A node that sends all it holds may be done in a diameter; a list is bound by its length."""
+    """A schedule whose messages are all that a node holds is bound by the diameter.
+
+    A schedule that lists the blocks of its messages is bound by the length of these lists.
+    """
     nodes = [(v, p) for v in range(8) for p in range(2)]
     steps = [transfers(*nodes)] * 4
     schedule = explicit((8,), "allgather", *steps, switching=FORWARD, chunks=3)
@@ -340,7 +351,7 @@ def test_long_messages_are_not_held_to_single_blocks():
 
 
 def test_listed_messages_bound_by_their_longest():
-    """Without a traffic, the length of listed messages is seen in the lists."""
+    """The bound of listed messages uses the longest list, with or without a traffic."""
     twice = Listed(np.array([0, 2, 3]), np.array([0, 1, 0]))
     step = Transfers(np.array([0, 0]), np.array([[0], [1]], np.int8), twice)
     schedule = explicit((2,), "broadcast", step, switching=FORWARD, chunks=2)
@@ -348,11 +359,11 @@ def test_listed_messages_bound_by_their_longest():
     assert least((2,), "broadcast", chunks=2, ports=1) == 2
 
 
-# Closed running times.
+# Closed running times
 
 
 def test_two_hamiltonian_cycles_with_whole_packets():
-    """Meyer and Sibeyn, Theorem 2."""
+    """Whole packets along two cycles take the steps of Theorem 2 of Meyer and Sibeyn."""
     assert whole_packet_steps(4096) == Fraction(11 * 4096, 40)
 
 
@@ -366,7 +377,7 @@ TABLE_1 = {
 
 @pytest.mark.parametrize("n", TABLE_1)
 def test_table_one(n):
-    """All entries for d = 2 follow from the formulas."""
+    """The formulas give all entries of Table I for d = 2."""
     ratios = [Fraction(1, 100), Fraction(1, 10), Fraction(1)]
     for time, row in zip(
         [time_dependent, time_hamiltonian, time_one_packet], TABLE_1[n], strict=True
@@ -379,14 +390,14 @@ def test_table_one(n):
     [(8, 2, 26), (16, 2, 82), (64, 2, 1090), (6, 3, 77), (12, 3, 428)],
 )
 def test_one_packet_steps(n, d, steps):
-    """The measured steps of the one-packet patterns, double-receives included."""
+    """The formula gives the measured steps of the one-packet patterns, with double receipts."""
     assert one_packet_steps(n, d) == steps
     assert time_one_packet(n, d, 1, 1, exact=True) == 2 * steps
     assert steps > time_one_packet(n, d, 1, 0)
 
 
 def test_one_packet_steps_may_be_too_many():
-    """For odd sides the formula is an upper bound: 203 steps are enough for 9 x 9 x 9."""
+    """For odd sides the formula is an upper bound: 204 steps for 9x9x9, where 203 suffice."""
     assert one_packet_steps(9, 3) == 204
 
 
@@ -395,13 +406,16 @@ def test_one_packet_steps_may_be_too_many():
     [((3, 4), 1, 7), ((3, 4), 2, 12), ((3, 8), 1, 26), ((5, 6), 3, 69), ((4, 6), 1, 18)],
 )
 def test_exchange_in_which_all_nodes_do_the_same(sides, chunks, steps):
-    """An even axis of an odd number of rings cannot share its hops evenly; the plan meets that."""
+    """Tables have a bound of their own, which the plan meets.
+
+    An even axis with an odd number of rings cannot share its hops evenly if all nodes do the same.
+    """
     schedule = MATCHING(Torus(sides), collective("alltoall"), Options(chunks=chunks))
     assert schedule.round_count == bound(schedule) == steps
 
 
 @pytest.mark.parametrize(("sides", "steps"), [((6, 6), 10), ((4, 4, 4), 12), ((5, 5), 6)])
 def test_gossip_in_which_no_block_rests(sides, steps):
-    """On bipartite tori that has a bound of its own."""
+    """On bipartite tori, schedules in which no block waits have a bound of their own."""
     schedule = BUFFERLESS(Torus(sides), collective("allgather"), Options())
     assert schedule.round_count == bound(schedule) == steps

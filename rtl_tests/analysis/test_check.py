@@ -1,4 +1,4 @@
-"""The checker, against a second one that keeps plain Python sets and takes no shortcut."""
+"""The checker, compared with a second checker that uses plain Python sets and no shortcut."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from torusfabric.schedule import Switching, Transfers
 
 
 def test_lee_code_of_the_paper():
-    """Every figure of section 5 for i = 1: transfers, arcs, paths and messages."""
+    """The all-gather by Lee codes on 7x7x7 has the figures of section 5 of the paper."""
     traffic = check(lee_code())
     assert traffic.rounds == 4
     assert traffic.round_hops == (1, 5, 5, 1)
@@ -85,7 +85,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("schedule", "message", "place"), FAULTS)
 def test_fault_is_named(schedule, message, place):
-    """A fault is named in one line with round, node, port and block, and again as attributes."""
+    """A fault is named with round, node, port and block, in its message and its attributes."""
     with pytest.raises(ScheduleError, match=f"^{message}") as info:
         check(schedule)
     error = info.value
@@ -104,7 +104,7 @@ def test_fault_is_named(schedule, message, place):
     ],
 )
 def test_schedule_must_make_sense(fields, message):
-    """What a schedule says of itself is checked first."""
+    """The ports, chunks and root of a schedule are checked before its transfers."""
     with pytest.raises(ScheduleError, match=f"^{message}$"):
         check(explicit((3,), "broadcast", **fields))
 
@@ -118,13 +118,13 @@ def test_schedule_must_make_sense(fields, message):
     ],
 )  # fmt: skip
 def test_the_model_is_one_of_few(fields, message):
-    """A schedule cannot be made for another model."""
+    """A schedule with an unknown switching or duplex mode cannot be made."""
     with pytest.raises(InputError, match=f"^{message}$"):
         explicit((3,), "broadcast", **fields)
 
 
 def test_parallel_links_are_distinguished():
-    """On a side of 2 both links may carry a message each, even in half duplex."""
+    """On a side of 2 each of the two links can carry a message, even in half duplex."""
     both = moves((0, [0]), (0, [1]))
     assert check(explicit((2,), "broadcast", both, duplex="half")).duplicates == 1
     crossing = moves((0, [0]), (1, [0]))
@@ -134,7 +134,7 @@ def test_parallel_links_are_distinguished():
 
 
 def test_first_fault_wins():
-    """A fault of an early round is found even if a later round breaks a simpler rule."""
+    """The first faulty round is reported, even if a later round breaks a simpler rule."""
     late = moves((0, [0]), (0, [0]))
     early = moves((1, [0], [0]))
     with pytest.raises(ScheduleError, match=r"^Round 1: node 1 ") as info:
@@ -143,13 +143,13 @@ def test_first_fault_wins():
 
 
 def test_partial_sums_may_change_places():
-    """Two nodes exchange their partial sums in one round: both move, neither is doubled."""
+    """Two nodes may exchange their partial sums in one round, and no sum is doubled."""
     swap, fold = moves((0, [0]), (1, [1])), moves((1, [1]), (2, [0]))
     assert check(explicit((3,), "reduce", swap, fold)).round_blocks == (1, 1)
 
 
 def test_empty_schedule_of_a_single_owner():
-    """Without rounds all are missing what the others have."""
+    """A schedule without rounds is refused at the first node that lacks a block."""
     with pytest.raises(
         ScheduleError, match=r"^After 0 rounds: node 0 \(0\) ends without block \(1, 0\)$"
     ):
@@ -157,7 +157,7 @@ def test_empty_schedule_of_a_single_owner():
 
 
 def test_progress_is_reported():
-    """Progress ends at the whole."""
+    """Reported progress ends with the total."""
     seen = []
     check(lee_code(), progress=lambda *args: seen.append(args))
     assert seen[-1] == (4, 4)
@@ -166,7 +166,7 @@ def test_progress_is_reported():
 
 
 def test_several_passes_find_the_same(monkeypatch):
-    """Blocks followed in many passes give the same traffic and the same first fault."""
+    """A check in many passes gives the traffic and the first fault of a check in one pass."""
     schedule = lee_code()
     whole = check(schedule)
     broken = replace(schedule, transfers=schedule.transfers[:3])
@@ -188,7 +188,7 @@ def test_several_passes_find_the_same(monkeypatch):
 
 @pytest.mark.parametrize("collective", ["allgather", "allreduce"])
 def test_many_passes_end_with_the_first_fault(collective, monkeypatch):
-    """Where blocks need many passes, none is made after one that finds a fault."""
+    """A check in many passes stops after the first pass that finds a fault."""
     monkeypatch.setattr("torusfabric.analysis.check.follow.BLOCK_BUDGET", 1)
     monkeypatch.setattr("torusfabric.analysis.check.follow.SUM_BUDGET", 1)
     schedule, seen = explicit((700,), collective, moves((0, [0]))), []

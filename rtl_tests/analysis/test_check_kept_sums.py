@@ -1,4 +1,4 @@
-"""Sums that nodes keep: the checker sees what is counted twice, not at all, or not there."""
+"""Sums that nodes keep: the checker finds contributions that are missing or counted twice."""
 
 from dataclasses import replace
 
@@ -19,17 +19,17 @@ MAX = Operator.parse("max")
 
 
 def exchange(sides, chunks=1):
-    """A table that is right."""
+    """Return a correct table of kept sums."""
     return tf.plan(Torus(*sides), "allreduce", algorithm="ring-exchange", chunks=chunks)
 
 
 def as_rounds(table):
-    """The same with all transfers listed."""
+    """Return the same schedule with all transfers listed."""
     return Rounds(**table.head, transfers=tuple(table.rounds()))
 
 
 def fault(schedule, prove=check, **options):
-    """The message of the fault that is found, if any."""
+    """Return the message of the fault that a check finds, or None."""
     try:
         prove(schedule, **options)
     except tf.ScheduleError as error:
@@ -39,7 +39,7 @@ def fault(schedule, prove=check, **options):
 
 @pytest.mark.parametrize("sides", SIDES)
 def test_an_exchange_is_right(sides):
-    """By one node, by all nodes, and by a model that shares nothing with either."""
+    """The check of one node, the check of all nodes and the plain model accept exchanges."""
     table = exchange(sides)
     assert check(table) == check_rounds(table) == check(as_rounds(table))
     if np.prod(sides) < 40:
@@ -52,7 +52,7 @@ TABLES = [exchange(sides) for sides in [(4,), (5,), (2, 3), (3, 3)]] + [exchange
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(st.sampled_from(TABLES), st.data())
 def test_damaged_tables(table, data):
-    """A table with some entries changed is judged by one node as by all, and as by the model."""
+    """The check of one node, that of all nodes and the plain model agree on damaged tables."""
     chunk, passed = table.chunk.copy(), table.passed.copy()
     for _ in range(data.draw(st.integers(0, 3))):
         step = data.draw(st.integers(0, len(chunk) - 1))
@@ -68,7 +68,7 @@ def test_damaged_tables(table, data):
 
 
 def ring(chunk, passed, **others):
-    """A table on a ring of four."""
+    """Return a table on a ring of four nodes."""
     table = SumTable(
         topology=Torus(4), collective=Collective("allreduce"), algorithm="by hand",
         switching=Switching.STORE_AND_FORWARD, ports=2, chunk=np.array(chunk),
@@ -99,7 +99,7 @@ PLANTED = [
 
 @pytest.mark.parametrize(("table", "message"), PLANTED, ids=[m for _, m in PLANTED])
 def test_planted_faults_are_named(table, message):
-    """Round, node, port and block."""
+    """A planted fault is named with round, node, port and block."""
     with pytest.raises(tf.ScheduleError, match=message):
         check(table)
     with pytest.raises(tf.ScheduleError):
@@ -107,7 +107,7 @@ def test_planted_faults_are_named(table, message):
 
 
 def test_idempotent_operators_may_count_twice():
-    """A ring of four in which all words go all the way, as they may for a maximum."""
+    """A table that counts contributions twice is accepted only if all operators are idempotent."""
     table = ring([[0, 0], [0, 0]], [[-1, -1], [1, 0]])
     with pytest.raises(tf.ScheduleError, match=r"block \(1, 0\), which is counted twice"):
         check(table)
@@ -117,7 +117,7 @@ def test_idempotent_operators_may_count_twice():
 
 
 def test_hardware_counts_twice_for_idempotent_operators_alone():
-    """Whatever a schedule was checked for."""
+    """Hardware of a table that counts twice is built only for idempotent operators."""
     table = ring([[0, 0], [0, 0]], [[-1, -1], [1, 0]])
     program = tf.compile(table, operators="max,or")
     assert tf.simulate(tf.Fabric(program, width=8)).passed
@@ -127,7 +127,7 @@ def test_hardware_counts_twice_for_idempotent_operators_alone():
 
 
 def reduced(rounds, sides=(4,)):
-    """A reduction to node 0 by rounds of (node, port, passed)."""
+    """Return a reduction to node 0 with rounds of entries (node, port, passed)."""
     listed = []
     for entries in rounds:
         node, port, passed = np.array(entries).T
@@ -139,7 +139,7 @@ def reduced(rounds, sides=(4,)):
 
 
 def test_a_reduction_counts_at_its_root():
-    """What is counted twice elsewhere is of no matter, unless it comes to the root."""
+    """In a reduction a contribution may be counted twice, unless the sum reaches the root."""
     assert check(reduced([[(2, 1, -1), (3, 0, -1)], [(1, 1, -1)]])).transfers == 3
     beside = [[(2, 1, -1), (3, 0, -1)], [(1, 1, -1), (1, 0, -1)]]
     assert check(reduced(beside)).transfers == 4
@@ -150,7 +150,7 @@ def test_a_reduction_counts_at_its_root():
 
 
 def test_what_is_kept_is_not_mixed_with_what_moves():
-    """In one schedule."""
+    """A schedule with kept sums must not list blocks, and must be a reduction."""
     kept = as_rounds(exchange((3,)))
     moved = as_rounds(tf.plan("3", "allreduce", algorithm="matching"))
     both = replace(kept, chunks=3, transfers=kept.transfers + moved.transfers)
@@ -161,7 +161,7 @@ def test_what_is_kept_is_not_mixed_with_what_moves():
 
 
 def test_nodes_that_differ_become_hardware():
-    """Whatever nodes do, if the sums are right by the operators that are chosen."""
+    """Kept sums of nodes that differ become hardware if they are right for the chosen operators."""
     schedule = reduced([[(2, 1, -1), (3, 0, -1)], [(1, 1, -1)]])
     assert tf.simulate(tf.Fabric(tf.compile(schedule, flits=3), width=8)).passed
     with pytest.raises(tf.ScheduleError, match=r"ends without the complete sum"):
@@ -173,7 +173,7 @@ def test_nodes_that_differ_become_hardware():
 
 
 def test_a_complete_sum_replaces_partial_sums_in_each_group():
-    """A schedule of one group stays right in all groups, in which the same words replace sums."""
+    """A schedule of one group stays correct when it is lifted to all groups."""
     ports, own = np.array([1, 0]), KeptSums(np.zeros(2, int), np.full(2, -1))
     gather = Transfers.hop(np.array([1, 2]), ports, own)
     deliver = Transfers.hop(np.array([0, 0]), ports, own)

@@ -1,4 +1,4 @@
-"""Patterns, which the checker judges without walking through them."""
+"""Patterns, which the checker judges without following each block."""
 
 from dataclasses import replace
 
@@ -18,7 +18,10 @@ from torusfabric.topology import Torus
 @pytest.mark.parametrize("sides", [(2, 2), (2, 6), (4, 4), (6, 4), (8, 8)])
 @pytest.mark.parametrize("prove", [check, check_rounds])
 def test_hamiltonian_cycles_take_half_the_nodes(sides, prove):
-    """Theorem 1 of Meyer and Sibeyn is exact: one step less leaves a node without a block."""
+    """Hamiltonian cycles take N / 2 steps.
+
+    A pattern with one step fewer leaves a node without a block.
+    """
     schedule = hamiltonian_pattern(*sides)
     nodes = schedule.topology.nodes
     traffic = prove(schedule)
@@ -42,7 +45,7 @@ def test_hamiltonian_cycles_take_half_the_nodes(sides, prove):
     st.randoms(use_true_random=False),
 )
 def test_random_patterns(sides, kind, chunks, steps, duplex, random):
-    """Patterns are judged without walking through them exactly as step by step."""
+    """The check of a pattern and the check step by step give the same verdict."""
     topology = Torus(sides)
     shape = topology.nodes, topology.ports
     feed = np.array([random.randint(-1, topology.ports - 1) for _ in range(np.prod(shape))])
@@ -70,7 +73,7 @@ def test_random_patterns(sides, kind, chunks, steps, duplex, random):
 @pytest.mark.parametrize("nodes", [2, 3, 4, 5, 6, 7, 31, 64])
 @pytest.mark.parametrize("extra", [-1, 0, 1, 50])
 def test_rings(kind, nodes, extra):
-    """A ring needs floor(n / 2) steps; further ones only add duplicates."""
+    """A ring of N nodes needs floor(N / 2) steps; further steps only add duplicates."""
     pattern = ring(nodes, nodes // 2 + extra, kind=kind)
     if extra < 0:
         assert faulty_round(pattern) == faulty_round(pattern, check_rounds) == END
@@ -84,7 +87,7 @@ def test_rings(kind, nodes, extra):
 
 @pytest.mark.parametrize("prove", [check, check_rounds])
 def test_patterns_keep_ports_and_links(prove):
-    """A pattern that uses all ports, or both ways of a link, is refused where it may not."""
+    """Too many ports, and both directions of a link in half duplex, are refused."""
     with pytest.raises(ScheduleError, match=r"^Round 1: node 0 .* sends message 2 of at most 1"):
         prove(replace(ring(5, 2), ports=1))
     with pytest.raises(ScheduleError, match=r"^Round 1: node \d .* carries two .* \(half duplex"):
@@ -105,7 +108,7 @@ def test_patterns_keep_ports_and_links(prove):
 
 @pytest.mark.parametrize("prove", [check, check_rounds])
 def test_patterns_may_use_ports_in_turn(prove):
-    """More ports than allowed may be in use if no step uses too many of them."""
+    """A pattern may use more ports than allowed in all, if no step uses too many."""
     around_and_back = replace(
         ring(3, 4, kind="broadcast"), ports=1, feed=np.array([[-1, 1], [1, -1], [1, -1]]),
         inject=np.array([[0, -1], [-1, -1], [-1, -1]]),
@@ -117,7 +120,7 @@ def test_patterns_may_use_ports_in_turn(prove):
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.sampled_from([(2, 2), (4, 2), (4, 4), (6, 4)]), st.data())
 def test_stolen_feeds_are_found(sides, data):
-    """Any change to a perfect pattern is judged alike by all three."""
+    """Any change of a correct pattern gets the same verdict from all three checkers."""
     pattern = hamiltonian_pattern(*sides)
     feed, inject = pattern.feed.copy(), pattern.inject.copy()
     node = data.draw(st.integers(0, len(feed) - 1))
@@ -143,27 +146,27 @@ def test_stolen_feeds_are_found(sides, data):
 )  # fmt: skip
 @pytest.mark.parametrize("prove", [check, check_rounds])
 def test_malformed_patterns(fields, message, prove):
-    """Entries that name nothing are refused before they are looked up."""
+    """Invalid entries and shapes are refused."""
     with pytest.raises(ScheduleError, match=f"^{message}"):
         prove(replace(ring(4, 2), **fields))
 
 
 def test_steps_are_a_number():
-    """A pattern of fewer than no steps cannot be made."""
+    """A negative number of steps is refused."""
     with pytest.raises(InputError, match=r"^Steps must be a non-negative integer, not -1$"):
         replace(ring(4, 2), steps=-1)
 
 
 @pytest.mark.long
 def test_large_pattern():
-    """64 x 64 Hamiltonian cycles, both ways of checking."""
+    """Both checks agree on Hamiltonian cycles on 64x64."""
     schedule = hamiltonian_pattern(64, 64)
     assert check(schedule) == check_rounds(schedule)
 
 
 @pytest.mark.parametrize("prove", [check, check_rounds])
 def test_patterns_of_a_halo(prove):
-    """Only neighbours must hold a block in the end."""
+    """A pattern of a halo is complete when each neighbour holds the block."""
     torus = Torus(4, 4)
     pattern = Pattern(
         topology=torus, collective=parse_collective("halo", topology=torus), steps=1,
@@ -177,7 +180,10 @@ def test_patterns_of_a_halo(prove):
 
 @pytest.mark.parametrize("prove", [check, check_rounds])
 def test_patterns_are_of_one_group(prove):
-    """Blocks are numbered within a group, nodes across all."""
+    """A pattern of a collective in groups is refused.
+
+    Such a schedule must be lifted from one group.
+    """
     torus = Torus(4, 4)
     pattern = Pattern(
         topology=torus, collective=parse_collective("allgather@1", topology=torus), steps=2,

@@ -1,4 +1,4 @@
-"""Schedules that look the same from every node of one label, and their proof."""
+"""Quotient schedules, in which all nodes of one label do the same, and their check."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from torusfabric.topology import Torus
 
 SMALL = settings(derandomize=True, deadline=None, max_examples=80)
 
-#: Sides, weights and modulus of labellings.
+#: Sides, weights and modulus of each labelling.
 LABELLINGS = [
     ((12,), (1,), 12), ((12,), (5,), 4), ((4, 6), (3, 2), 12), ((4, 4), (1, 2), 4),
     ((3, 3, 3), (1, 1, 1), 3), ((2, 6), (3, 1), 6), ((5, 3), (0, 1), 3),
@@ -37,14 +37,14 @@ def schedule(labelling, steps, chunks=1, **changes):
 
 
 def flooding(labelling):
-    """Rounds after which every node has everything: all send all on every port."""
+    """Return rounds in which every node sends everything through every port."""
     sides, _, modulus = labelling
     moves = [Send(np.arange(modulus), ((port, 1),)) for port in range(2 * len(sides))]
     return [QuotientRound(tuple(moves))] * Torus(sides).diameter
 
 
 def random_step(random, labelling):
-    """A round of single hops, or rarely a path, of the labels that are alike modulo a divisor."""
+    """Return a random round of single hops, or rarely of paths, alike modulo a divisor."""
     sides, _, modulus = labelling
     divisor = random.choice([d for d in range(1, modulus + 1) if modulus % d == 0])
     grouped = random.random() < 0.4
@@ -69,6 +69,7 @@ def verdict(quotient, prove):
 @SMALL
 @given(st.sampled_from(LABELLINGS), st.integers(0, 2**32), st.integers(0, 5), st.integers(1, 2))
 def test_same_verdict_and_figures_as_the_plain_check(labelling, seed, count, chunks):
+    """The check by labels gives the same verdict and figures as the check block by block."""
     random = np.random.default_rng(seed)
     steps = [random_step(random, labelling) for _ in range(count)] + flooding(labelling)
     quotient = schedule(labelling, steps, chunks)
@@ -76,6 +77,7 @@ def test_same_verdict_and_figures_as_the_plain_check(labelling, seed, count, chu
 
 
 def test_most_of_the_random_schedules_are_correct():
+    """Most of the random schedules are correct, so that both verdicts are compared."""
     random, correct = np.random.default_rng(3), 0
     for labelling in LABELLINGS:
         for _ in range(10):
@@ -86,6 +88,10 @@ def test_most_of_the_random_schedules_are_correct():
 
 @pytest.mark.parametrize("labelling", LABELLINGS)
 def test_flooding_is_complete_one_round_less_is_not(labelling):
+    """Flooding is complete after as many rounds as the diameter.
+
+    One round fewer lacks the farthest block.
+    """
     steps = flooding(labelling)
     assert check(schedule(labelling, steps)).rounds == len(steps)
     short = schedule(labelling, steps[:-1])
@@ -99,6 +105,7 @@ def test_flooding_is_complete_one_round_less_is_not(labelling):
 
 @pytest.mark.parametrize("labelling", LABELLINGS)
 def test_labels_are_sums_of_weights_and_coordinates(labelling):
+    """The label of a node is the weighted sum of its coordinates, modulo the modulus."""
     quotient = schedule(labelling, [])
     coordinates = quotient.topology.coordinates(np.arange(quotient.topology.nodes))
     assert np.array_equal(quotient.labels, labelling[1] @ coordinates % labelling[2])
@@ -125,11 +132,13 @@ def move(labels, runs, group=None):
       "sends a message without a block")],
 )  # fmt: skip
 def test_faults(step, message):
+    """A fault in a send is named with its round."""
     with pytest.raises(ScheduleError, match=f"^Round 1: .*{message}$"):
         check(schedule(LABELLINGS[0], [step]))
 
 
 def test_ports_switching_and_duplex_are_respected():
+    """Ports, duplex mode and switching are checked."""
     flood = flooding(LABELLINGS[0])
     with pytest.raises(ScheduleError, match=r"^Round 1: node 0 \(0\) port -0 sends message 2 of"):
         check(schedule(LABELLINGS[0], flood, ports=1))

@@ -1,4 +1,4 @@
-"""The checker on random schedules and on damaged ones, against one that keeps plain sets."""
+"""The checker on random and on damaged schedules, compared with a checker that uses plain sets."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from torusfabric.topology import Torus
 
 @st.composite
 def played(draw):
-    """A random schedule in which only the last round and the end may be wrong."""
+    """Draw a random schedule whose faults are in its last round, or in missing blocks."""
     kind = draw(st.sampled_from(sorted(COLLECTIVES)))
     sides = draw(st.sampled_from(SMALL))
     topology = Torus(sides)
@@ -40,7 +40,7 @@ def played(draw):
 
 
 def random_round(random, model, store):
-    """Some transfers that keep most rules."""
+    """Return some random transfers that keep most rules."""
     topology, count = model.topology, model.blocks.n_blocks
     form = random.choice(["all", "listed", "grouped"])
     modulus = random.choice([1, 2, max(1, count // topology.nodes)])
@@ -75,7 +75,7 @@ def random_round(random, model, store):
 @settings(derandomize=True, deadline=None, max_examples=80)
 @given(played())
 def test_verdicts_agree(case):
-    """Both checkers find the same first faulty round, and count the same."""
+    """Both checkers find the same first faulty round."""
     schedule, _ = case
     assert faulty_round(schedule) == first_fault(schedule)
 
@@ -83,7 +83,7 @@ def test_verdicts_agree(case):
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(played())
 def test_planted_faults_are_found(case):
-    """Whatever is done to a transfer, both checkers agree on the first faulty round."""
+    """After any damage to a transfer, both checkers find the same first faulty round."""
     schedule, random = case
     number = random.randrange(len(schedule.transfers))
     broken = damaged(random, schedule.transfers[number], schedule)
@@ -95,7 +95,7 @@ def test_planted_faults_are_found(case):
 
 @st.composite
 def summed(draw):
-    """A reduction along random walks towards where each sum belongs, then back for all-reduce."""
+    """Draw a reduction along random paths to the goal of each sum, and back for an all-reduce."""
     kind = draw(st.sampled_from(["reduce", "reduce-scatter", "allreduce"]))
     topology = Torus(draw(st.sampled_from(SMALL)))
     random = draw(st.randoms(use_true_random=False))
@@ -112,7 +112,7 @@ def summed(draw):
 
 
 def summing_round(random, model):
-    """Some sums move a hop nearer to their goal, complete ones to all who lack them."""
+    """Return transfers that move some sums nearer to their goals, and spread complete sums."""
     topology, kind = model.topology, model.schedule.collective.kind
     arcs = [(v, p) for v in range(topology.nodes) for p in range(topology.ports)]
     steps, arrived = [], set()
@@ -136,7 +136,7 @@ def summing_round(random, model):
 @settings(derandomize=True, deadline=None, max_examples=50)
 @given(summed())
 def test_reductions(case):
-    """Complete reductions pass, as lists and as groups by key; damaged ones fail for both."""
+    """Complete reductions pass, with lists and with groups; damaged ones fail in both checkers."""
     schedule, random = case
     traffic = check(schedule)
     assert traffic.duplicates == 0
@@ -156,7 +156,7 @@ def test_reductions(case):
 
 
 def damaged(random, transfers, schedule):
-    """A round with one thing changed."""
+    """Return a round with one random change."""
     source, hops, payload = transfers.source.copy(), transfers.hops.copy(), transfers.payload
     if not len(source):
         return transfers

@@ -1,4 +1,4 @@
-"""Checks of patterns of sums: by their shape, and as the explicit transfers say."""
+"""Patterns of sums: the check of their shape agrees with the check of the listed transfers."""
 
 from dataclasses import replace
 
@@ -17,14 +17,14 @@ def plan(topology, kind, **options):
 @pytest.mark.parametrize("kind", ["reduce-scatter", "allreduce"])
 @pytest.mark.parametrize("topology", ["3", "4", "2x2", "3x3", "4x4", "3x5", "2x4", "3x3x3"])
 def test_both_ways_to_check_agree(topology, kind):
-    """What is seen of the shape is what following every contribution finds."""
+    """The check by shape gives the same report as following every contribution."""
     schedule = plan(topology, kind)
     assert tf.check(schedule) == check_rounds(schedule)
     assert schedule.round_count == tf.bound(schedule)
 
 
 def test_one_way_around_a_ring():
-    """All ports but one are idle."""
+    """A reduce-scatter in one direction around a ring, with all other ports idle, is correct."""
     ring = plan("5", "reduce-scatter", chunks=2)
     one_way = replace(
         ring,
@@ -41,21 +41,21 @@ def test_one_way_around_a_ring():
 
 
 def changed(schedule, what, node, port, value):
-    """A pattern with an entry of a table changed."""
+    """Return a pattern with one entry of a table changed."""
     table = getattr(schedule, what).copy()
     table[node, port] = value
     return replace(schedule, **{what: table})
 
 
 def swapped(schedule):
-    """A pattern in which a node passes on what comes by each of two in-ports by the other way."""
+    """Return a pattern in which node 4 exchanges the feeds of two out-ports."""
     feed = schedule.feed.copy()
     feed[4, [0, 1]] = feed[4, [1, 0]]
     return replace(schedule, feed=feed)
 
 
 def without(schedule, chunk):
-    """A pattern without the cycle of a chunk."""
+    """Return a pattern without the cycle of one chunk."""
     there = schedule.inject != chunk
     return replace(
         schedule,
@@ -99,7 +99,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_found(name):
-    """Each is refused in a line that says where."""
+    """Each fault is refused in one line that names its place."""
     plant, message = FAULTS[name]
     with pytest.raises(ScheduleError, match=message):
         tf.check(plant(plan("3x3", "reduce-scatter")))

@@ -25,7 +25,7 @@ from torusfabric.topology import Torus
      *((summing_table, kind, n) for kind in ("reduce-scatter", "allreduce") for n in (1, 2))],
 )  # fmt: skip
 def test_tables_agree_with_their_transfers(make, sides, kind, chunks):
-    """A table is judged by its offsets, or by one owner of a sum, exactly as by all transfers."""
+    """The check of a table by offsets, or by one owner, agrees with the check of all transfers."""
     schedule = make(sides, kind, chunks)
     assert check(schedule) == check_rounds(schedule)
     assert first_fault(schedule) is None
@@ -33,7 +33,7 @@ def test_tables_agree_with_their_transfers(make, sides, kind, chunks):
 
 @pytest.mark.parametrize("prove", [check, check_rounds])
 def test_tables_may_not_forward_at_once(prove):
-    """What arrives in a step leaves in the next at the earliest."""
+    """A block that arrives in a step leaves in the next step at the earliest."""
     table = Table(
         topology=Torus([5]), collective=collective("allgather"), algorithm="by hand", ports=2,
         switching=Switching.STORE_AND_FORWARD, offset=np.array([[1, 4], [2, 3]]),
@@ -57,7 +57,7 @@ TABLES = [
 @settings(derandomize=True, deadline=None, max_examples=80)
 @given(st.sampled_from(TABLES), st.booleans(), st.data())
 def test_damaged_tables(case, half, data):
-    """A table with some entries changed is judged alike by all three, to the same place."""
+    """A damaged table gets the same first faulty round from all three checkers."""
     table, personal = case
     offset, chunk = table.offset.copy(), table.chunk.copy()
     destination = table.destination.copy() if personal else None
@@ -88,7 +88,7 @@ SUMMING = [
 @settings(derandomize=True, deadline=None, max_examples=80)
 @given(st.sampled_from(SUMMING), st.sampled_from(["full", "full", "half"]), st.data())
 def test_damaged_tables_of_sums(table, duplex, data):
-    """A table of sums with some entries changed is judged alike by all three."""
+    """A damaged table of sums gets the same first faulty round from all three checkers."""
     offset, chunk = table.offset.copy(), table.chunk.copy()
     for _ in range(data.draw(st.integers(0, 2))):
         step = data.draw(st.integers(0, len(offset) - 1))
@@ -115,13 +115,14 @@ def test_damaged_tables_of_sums(table, duplex, data):
     ],
 )  # fmt: skip
 def test_malformed_tables(fields, message):
-    """Entries that name nothing are refused before they are looked up."""
+    """Invalid entries and shapes are refused."""
     table = replace(greedy_table((3,)), **fields)
     with pytest.raises(ScheduleError, match=f"^{message}"):
         check(table)
 
 
 def test_malformed_table_of_which_one_root_counts():
+    """A masked table with an invalid destination is refused."""
     exchange = greedy_table((2, 3), "alltoall")
     broken = replace(exchange, destination=np.where(exchange.destination == 1, -1, 2))
     with pytest.raises(ScheduleError, match=r"^Round 1: .* a block whose destination does not"):

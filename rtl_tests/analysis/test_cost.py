@@ -1,4 +1,4 @@
-"""What a schedule costs, and how its links are used."""
+"""The cost of a schedule, and the use of its links."""
 
 import json
 from collections import Counter
@@ -24,7 +24,7 @@ from torusfabric.topology import Torus
 
 
 def doubling(order):
-    """All-gather on a ring of 2^order nodes: partners at distance 2^i swap all they hold."""
+    """Return an all-gather on a ring: in stage i, partners at distance 2^i swap all they hold."""
     nodes = 2**order
     rounds = []
     for i in range(order):
@@ -36,12 +36,15 @@ def doubling(order):
 
 
 def halves(here, i):
-    """Rounds in which paths of 2^i hops share no arc: one for each start modulo 2^i."""
+    """Return rounds in which paths of 2^i hops share no arc, by their start modulo 2^i."""
     return [np.flatnonzero(here % 2**i == j) for j in range(2**i)]
 
 
 def table(nodes):
-    """All-gather on a ring as a table: offsets 1, 2, .. upwards and -1, -2, .. downwards."""
+    """Return an all-gather on a ring as a table: offsets 1, 2, ..
+
+    upwards and -1, -2, .. downwards.
+    """
     steps = nodes // 2
     offset = np.array([[t, -t % nodes] for t in range(1, steps + 1)])
     if nodes % 2 == 0:
@@ -53,7 +56,7 @@ def table(nodes):
 
 
 def test_doubling_by_hand():
-    """Four nodes: a round of direct swaps, then two of paths of 2 hops with 2 messages."""
+    """On four nodes the costs are one round of exchanges and two rounds of 2-hop paths."""
     cost = schedule_cost(doubling(2))
     assert (cost.rounds, cost.delta, cost.tau) == (3, 1 + 2 + 2, 1 + 2 + 2)
     assert cost.transfers == 8
@@ -61,7 +64,7 @@ def test_doubling_by_hand():
 
 @pytest.mark.parametrize("order", range(1, 7))
 def test_doubling_closed_form(order):
-    """Stage i takes 2^i rounds of paths of 2^i hops and messages of 2^i: 4^i of each."""
+    """Stage i takes 2^i rounds of 2^i hops and 2^i blocks, so delta and tau grow by 4^i."""
     schedule = doubling(order)
     traffic = check(schedule)
     assert traffic.duplicates == 0
@@ -73,7 +76,7 @@ def test_doubling_closed_form(order):
 @pytest.mark.parametrize("nodes", range(2, 12))
 @pytest.mark.parametrize("chunks", [1, 2])
 def test_ring_closed_form(nodes, chunks):
-    """Steps of messages of 1 / chunks: tau = steps / chunks, however they are counted."""
+    """A step with messages of 1 / chunks counts 1 / chunks in tau, by all three ways to count."""
     steps = nodes // 2 if chunks == 1 else nodes - 1
     schedule = ring(nodes, steps, chunks=chunks)
     cost = schedule_cost(schedule)
@@ -88,14 +91,14 @@ def test_ring_closed_form(nodes, chunks):
 
 @pytest.mark.parametrize("nodes", range(2, 12))
 def test_table_closed_form(nodes):
-    """A table moves every block once to every node."""
+    """A table moves every block exactly once to every node."""
     cost = schedule_cost(table(nodes))
     assert cost == schedule_cost(table(nodes), check_rounds(table(nodes)))
     assert cost.transfers == nodes * (nodes - 1)
 
 
 def test_idle_steps_cost_their_start():
-    """Steps in which nothing moves count as steps, but have no longest path or message."""
+    """Idle steps count as steps, and add nothing to tau."""
     schedule = table(5)
     idle = replace(
         schedule,
@@ -109,7 +112,7 @@ def test_idle_steps_cost_their_start():
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.integers(1, 9), st.sampled_from([(3,), (2, 2), (3, 2)]), st.data())
 def test_any_pattern_is_counted_without_walking(steps, sides, data):
-    """The closed count of a pattern is that of its listed transfers, complete or not."""
+    """The closed count of a pattern equals the count of its listed transfers, complete or not."""
     topology = Torus(sides)
     shape = topology.nodes, topology.ports
     arcs = shape[0] * shape[1]
@@ -127,7 +130,7 @@ def test_any_pattern_is_counted_without_walking(steps, sides, data):
 
 
 def test_partial_sums_count_once():
-    """A message with the sum of ten contributions is as long as one with a single one."""
+    """A message with the sum of ten contributions is as long as one with a single contribution."""
     transfers = [moves((v, [1])) for v in range(9, 0, -1)]
     options = {"switching": Switching.STORE_AND_FORWARD, "ports": 1}
     schedule = explicit((10,), "reduce", *transfers, **options)
@@ -135,7 +138,7 @@ def test_partial_sums_count_once():
 
 
 def test_groups_count_what_is_held():
-    """A grouped message is as long as the part of the group that its sender holds."""
+    """A grouped message is as long as the part of its group that the sender holds."""
     gather = moves((1, [1]), (3, [0]))
     group = np.array([0, 1, 1, 1])
     pieces = Transfers(
@@ -148,7 +151,7 @@ def test_groups_count_what_is_held():
 
 
 def test_time_of_both_switchings():
-    """Circuits pay alpha and delta, store-and-forward beta; both pay for the length."""
+    """Circuits pay alpha and delta, store-and-forward pays beta, and both pay for the length."""
     circuit = ScheduleCost(Switching.CIRCUIT, 4, 12, Fraction(400), 1176)
     assert circuit.time(alpha=7, delta=5, tau=Fraction(1, 8), length=16) == 28 + 60 + 800
     assert circuit.time(beta=99) == 0
@@ -170,7 +173,7 @@ SELECTIONS = [
 
 
 def counted(schedule):
-    """The arcs of all paths, round by round."""
+    """Yield the arcs of all paths, round by round."""
     for transfers in schedule.rounds():
         nodes = transfers.walk(schedule.topology)
         yield Counter(
@@ -183,7 +186,7 @@ def counted(schedule):
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "form"), SELECTIONS)
 def test_all_forms(topology, collective, algorithm, form):
-    """Each arc counts once a round."""
+    """The use of links counts each arc once per round, for every form of schedule."""
     schedule = tf.plan(topology, collective, algorithm=algorithm)
     assert schedule.form == form
     rounds = list(counted(schedule))
@@ -198,7 +201,7 @@ def test_all_forms(topology, collective, algorithm, form):
 
 
 def test_in_words():
-    """What stands in the report."""
+    """The report states the use of links in words."""
     schedule = tf.plan("4x4", "reduce-scatter", algorithm="matching")
     facts = schedule_facts(schedule) | {"links": measure_link_use(schedule).to_json()}
     assert facts["links"]["by_round"] == [48, 64, 64, 64]
@@ -210,7 +213,7 @@ def test_in_words():
 
 
 def test_heat_map(tmp_path, capsys):
-    """The picture shows what is idle; too large a one is refused."""
+    """The heat map shows idle arcs; a map with too many cells is refused."""
     path = tmp_path / "links.svg"
     assert main(["draw", "3x4", "alltoall@1", "--links", "-o", str(path), "--json"]) == 0
     links = json.loads(capsys.readouterr().out)["links"]

@@ -1,4 +1,4 @@
-"""`tf.time` gives the times that papers print; streams of flits have a time of their own."""
+"""`tf.time` gives the times in the papers, and `tf.stream_time` those of flits that stream."""
 
 from fractions import Fraction
 from typing import Any
@@ -21,7 +21,10 @@ def steps_time(steps: int, units: Fraction | int) -> Fraction:
 @pytest.mark.parametrize("order", range(1, 5))
 @pytest.mark.parametrize(("trees", "packets"), [(1, 1), (2, 1), (2, 2), (2, 5), (1, 4)])
 def test_deserable_trees(order, trees, packets, tmp_path):
-    """Equations (12), (13) and (14) at integer P: 2^n - 2 + P steps of one packet, however read."""
+    """A broadcast of P packets takes 2^n - 2 + P steps: equations (12), (13) and (14) at integer P.
+
+    The plan, its file and its traffic give the same time.
+    """
     options: dict[str, Any] = {"trees": trees, "packets": packets}
     planned = tf.plan(f"arrowhead:{order}", "broadcast", algorithm="spanning-tree", **options)
     planned.save(tmp_path / "plan.json")
@@ -31,7 +34,7 @@ def test_deserable_trees(order, trees, packets, tmp_path):
 
 
 def test_least_time_cuts_into_packets():
-    """`objective="time"` finds the packets of equation (14), also in `compare`."""
+    """`objective="time"` finds the packets of equation (14), in `plan` and in `compare`."""
     costs: Costs = {"alpha": 1, "beta": 1, "tau": 1}
     chosen = tf.plan("arrowhead:2", "broadcast", flits=1000, objective="time", costs=costs)
     assert (chosen.algorithm, chosen.chunks) == ("spanning-tree", 64)
@@ -49,7 +52,7 @@ def test_least_time_cuts_into_packets():
     ],
 )
 def test_fragopoulou_and_akl(collective, chunks, steps):
-    """On the torus of n = 2, k = 4: each step costs a start and one of the M messages."""
+    """On the torus of n = 2 and k = 4 each step costs a start-up and one M-th of the message."""
     planned = tf.plan("4x4", collective, algorithm="necklace", chunks=chunks)
     assert tf.time(planned, **STORED) == steps_time(steps, Fraction(120, chunks))
 
@@ -60,7 +63,10 @@ def test_fragopoulou_and_akl(collective, chunks, steps):
      ("mesh:3x3", "broadcast", None), ("arrowhead:2", "broadcast", 3)],
 )  # fmt: skip
 def test_trees_of_streams(network, collective, hops):
-    """The papers' model counts each step in full; that of streams one start, and hops."""
+    """The papers' model counts each step in full.
+
+    The time of streams counts one start-up, and hops.
+    """
     planned = tf.plan(network, collective)
     depth = planned.round_count
     assert hops in (None, depth)
@@ -76,13 +82,17 @@ def test_trees_of_streams(network, collective, hops):
      ("3x3", "alltoall", "matching"), ("4", "reduce-scatter", "hamiltonian")],
 )  # fmt: skip
 def test_what_does_not_stream_has_no_stream_time(network, collective, algorithm):
+    """A schedule that does not stream has no stream time."""
     planned = tf.plan(network, collective, algorithm=algorithm)
     with pytest.raises(tf.InputError, match=r"^stream_time needs trees that never change"):
         tf.stream_time(planned, beta=1, tau=1)
 
 
 def test_least_time_is_not_that_of_streams():
-    """8x8, 64 flits: nine steps of 16 units cost 324, three rounds of circuits 252."""
+    """`objective="time"` uses the papers' model, not the time of streams.
+
+    On 8x8 with 64 flits, nine steps of 16 units cost 324, and three rounds of circuits 252.
+    """
     costs: Costs = {"alpha": 20, "beta": 20, "tau": 1}
     rows = tf.compare("8x8", "broadcast", flits=64, objective="time", costs=costs)
     times = {(row.algorithm, *row.options): row.time for row in rows}

@@ -1,4 +1,4 @@
-"""Units: how long steps are, the time for the same message, and one bound whoever asks."""
+"""Lengths of steps, message times, and bounds that agree in every report."""
 
 from fractions import Fraction
 
@@ -32,13 +32,14 @@ from torusfabric.topology import parse_topology
     ],
 )
 def test_length_of_steps(topology, collective, algorithm, text):
+    """Step lengths are stated in messages, also as a range."""
     schedule = tf.plan(topology, collective, algorithm=algorithm)
     assert str(step_length(schedule)) == text
     assert step_length(schedule) == step_length(schedule, tf.check(schedule))
 
 
 def test_empty_steps_have_no_length():
-    """What counts are the steps in which anything is sent."""
+    """A step without transfers does not count in the step length."""
     none = Transfers(np.empty(0, int), np.empty((0, 1), np.int8))
     options = {"switching": Switching.STORE_AND_FORWARD, "ports": 1, "chunks": 2}
     schedule = explicit((2,), "allgather", none, moves((0, [0]), (1, [0])), **options)
@@ -62,13 +63,13 @@ def test_empty_steps_have_no_length():
     ],
 )
 def test_least_time(topology, kind, options, time):
-    """What has to come through the ports, or along the links of the longest axis."""
+    """The least time is that of the data through the ports, or along the longest axis."""
     found = parse_topology(topology)
     assert least_time(found, parse_collective(kind, topology=found), **options) == time
 
 
 def served(topology, kinds):
-    """What each algorithm plans there: the collective, its own name, and chunks."""
+    """Yield collective, algorithm and chunks of each plan that the topology admits."""
     for kind in kinds:
         for algorithm in CATALOGUE:
             for chunks in (None, 2):
@@ -89,7 +90,7 @@ def served(topology, kinds):
     ),
 )
 def test_all_say_the_same(topology, kinds, tmp_path):
-    """Planned, read from a file, or asked for the bound alone: all facts are the same."""
+    """A plan and its file have the same facts, and the bound alone is the same."""
     path = tmp_path / "plan.json"
     for kind, algorithm, chunks in served(topology, kinds):
         planned = tf.plan(topology, kind, algorithm=algorithm, chunks=chunks, check=False)
@@ -102,7 +103,7 @@ def test_all_say_the_same(topology, kinds, tmp_path):
 
 
 def test_sums_are_no_longer_than_blocks():
-    """A partial sum counts as one block also for who asks for the bound alone."""
+    """A partial sum counts as one block, also if only the bound is asked for."""
     steps = moves((2, [1], [2])), moves((1, [1], [1, 2]))
     options = {"switching": Switching.STORE_AND_FORWARD, "ports": 1}
     schedule = explicit((3,), "reduce", *steps, **options)
@@ -122,7 +123,10 @@ def test_sums_are_no_longer_than_blocks():
     ],
 )
 def test_a_restricted_bound_says_for_what(topology, collective, algorithm, found):
-    """An oblivious pattern never lets a block rest either."""
+    """A bound for restricted schedules names the restriction.
+
+    An oblivious pattern never lets a block wait.
+    """
     assert find_bound(tf.plan(topology, collective, algorithm=algorithm)) == found
 
 
@@ -136,6 +140,7 @@ def test_a_restricted_bound_says_for_what(topology, collective, algorithm, found
     ],
 )  # fmt: skip
 def test_in_words(topology, collective, algorithm, steps, limit):
+    """The report states steps and bound with their length in messages."""
     words = facts_text(schedule_facts(tf.plan(topology, collective, algorithm=algorithm)))
     assert words[steps[0]] == steps[1]
     assert words["bound"] == limit

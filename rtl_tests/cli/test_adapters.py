@@ -1,5 +1,5 @@
 # ruff: noqa: SLF001  argparse has no public way to look at a parser
-"""Adapters: the parts of the protocol are there, and so are the options that they speak of."""
+"""Adapters have the functions of the protocol, and commands have the options of adapters."""
 
 import argparse
 import inspect
@@ -16,7 +16,7 @@ from torusfabric.errors import InputError
 from torusfabric.fabric import adapter_access
 from torusfabric.fabric.adapter_access import select_adapter
 
-#: The functions of each part, and their parameters, as the table of the protocol has them.
+#: Functions of each part with their parameters, as the table of the protocol lists them.
 FUNCTIONS = [
     (part.strip(), function, parameters.split(", "))
     for part, function, parameters in re.findall(
@@ -24,7 +24,7 @@ FUNCTIONS = [
     )
 ]
 
-#: The part that a command needs beside `make`; commands about boards need `bridge`.
+#: The part that each command needs beside `make`. Commands about boards need `bridge`.
 NEEDED = {"verilog": "files", "simulate": "drive", "prove": "claims"}
 
 EACH = pytest.mark.parametrize(
@@ -34,12 +34,12 @@ EACH = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def with_apb(monkeypatch):
-    """The list has the adapter of the recipe, too."""
+    """Add the adapter of the recipe to the list of adapters."""
     monkeypatch.setattr(adapter_access, "ADAPTERS", (*ADAPTERS, apb.options.ADAPTER))
 
 
 def commands():
-    """The attributes of the options of each command."""
+    """Return the attributes of the options of each command."""
     (found,) = (
         action
         for action in make_parser()._actions
@@ -51,6 +51,7 @@ def commands():
 
 @EACH
 def test_parts_have_the_functions_of_the_protocol(adapter):
+    """Each part of an adapter has the functions of the protocol, which accept its parameters."""
     commands = {command for options in adapter.options for command in options.commands}
     needed = {"make"} | {NEEDED.get(command, "bridge") for command in commands}
     part = ""
@@ -64,7 +65,7 @@ def test_parts_have_the_functions_of_the_protocol(adapter):
 
 @EACH
 def test_options_are_those_of_their_commands(adapter):
-    """Each is there where it is declared, and so is each that has no meaning with the adapter."""
+    """Each declared or excluded option of an adapter is an option of the stated commands."""
     known, first = commands(), adapter.options[0]
     for options in adapter.options:
         assert {*options.commands} <= {*first.commands} <= {*known}
@@ -79,11 +80,13 @@ def test_options_are_those_of_their_commands(adapter):
 
 @EACH
 def test_an_adapter_is_chosen_by_its_name(adapter):
+    """An adapter is selected by its name."""
     command = adapter.options[0].commands[0]
     assert select_adapter(command, [adapter.name]) is adapter
     assert select_adapter(command, ["width"]) is None
 
 
 def test_two_adapters_exclude_each_other():
+    """Two adapters exclude each other."""
     with pytest.raises(InputError, match=r"^--apb and --boards exclude each other; leave"):
         select_adapter("verilog", ["apb", "boards"])

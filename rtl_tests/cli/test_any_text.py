@@ -1,4 +1,4 @@
-"""Names that files and users may choose freely reach a terminal as text, and nothing else."""
+"""Names that files and users choose freely are printed as plain text on a terminal."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from torusfabric.cli.output import printable_text
 
 @pytest.fixture
 def plan(tmp_path, capsys):
-    """A function that makes a schedule file of some algorithm; returns its path."""
+    """A function that makes a schedule file with any algorithm name and returns its path."""
 
     def make(algorithm="x", name="plan.json"):
         path = tmp_path / name
@@ -28,6 +28,7 @@ def plan(tmp_path, capsys):
 
 @pytest.mark.parametrize("name", few(2, ["x[/b]", "x[red]y", ":smile:", "%s{}"], tuples=True))
 def test_names_are_no_markup(plan, capsys, name):
+    """An algorithm name is printed as it is, without interpretation as markup."""
     path = plan(name)
     assert main(["compare", "--plan", path]) == 0
     assert name in capsys.readouterr().out
@@ -37,7 +38,7 @@ def test_names_are_no_markup(plan, capsys, name):
 
 @pytest.mark.parametrize("name", ["a\x1b[31m.json", "a\udcff.json", "a\nb.json"])
 def test_names_of_files(plan, capsys, name):
-    """What a terminal would obey, or could not show, is escaped."""
+    """Control characters and invalid text in file names are escaped."""
     path = plan(name=name)
     for words in (["check", path], ["compare", "--plan", path], ["check", path + "x"]):
         main(words)
@@ -48,7 +49,7 @@ def test_names_of_files(plan, capsys, name):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
 def test_bytes_in_names_that_get_into_files(plan, monkeypatch, tmp_path):
-    """They are escaped in Verilog, and stay as they are where a program opens the file."""
+    """Bytes in a file name are escaped in Verilog, and unchanged where a program opens the file."""
     monkeypatch.chdir(tmp_path)
     words = ["verilog", "--plan", plan(name="a\udcff.json"), "-o", "out", "--quiet"]
     assert main(words) == 0
@@ -64,4 +65,5 @@ def test_bytes_in_names_that_get_into_files(plan, monkeypatch, tmp_path):
     [("a b\té\n", "a b\té\n"), ("\x00\r\x9b", r"\x00\r\x9b"), ("\u202e\ud800", r"\u202e\ud800")],
 )
 def test_printable(text, shown):
+    """Printable text stays unchanged, and other characters are escaped."""
     assert printable_text(text) == shown

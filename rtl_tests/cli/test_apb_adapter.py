@@ -1,4 +1,4 @@
-"""The recipe "An adapter" of CONTRIBUTING: a folder and an entry, and commands know an APB port."""
+"""The recipe "An adapter" of CONTRIBUTING: a folder and an entry give commands an APB port."""
 
 import json
 import re
@@ -21,12 +21,12 @@ RECIPE = RECIPE.partition("\n## ")[0]
 
 @pytest.fixture(autouse=True)
 def with_apb(monkeypatch):
-    """The entry in the list of adapters."""
+    """Add the APB adapter to the list of adapters."""
     monkeypatch.setattr(adapter_access, "ADAPTERS", (*ADAPTERS, apb.options.ADAPTER))
 
 
 def write(capsys, folder, *words):
-    """Write a fabric behind APB; returns its manifest."""
+    """Write a fabric behind APB and return its manifest."""
     command = ["verilog", "2x2", "--width", "12", "--apb", *words, "-o", str(folder), "--json"]
     status, out, err = run_command(capsys, *command)
     assert (status, json.loads(out)["files"][0]) == (0, "fabric.v"), err
@@ -34,7 +34,7 @@ def write(capsys, folder, *words):
 
 
 def test_the_manifest_has_the_port(tmp_path, capsys):
-    """With the purpose of each signal; a kept command makes the same again."""
+    """The manifest describes each APB signal, and its command has the options of the adapter."""
     more = ["--prefix", "left_", "--flow", "vivado", "--templates"]
     said = write(capsys, tmp_path, "allgather", "--apb-waits", "3", *more)
     assert (said["top"], said["interface"]) == ("left_fabric", "apb")
@@ -52,7 +52,7 @@ def test_the_manifest_has_the_port(tmp_path, capsys):
 
 @pytest.mark.parametrize("waits", [0, 2])
 def test_the_bench_drives_it(tmp_path, capsys, waits):
-    """Every word is right, and the cycles are those predicted."""
+    """The bench drives the APB port: every word is right, in the predicted cycles."""
     if not have_bench():
         pytest.skip("cocotb, make or Icarus is not installed")
     words = ["allgather,reduce", "--max-flits", "4", "--apb-waits", str(waits)]
@@ -63,7 +63,7 @@ def test_the_bench_drives_it(tmp_path, capsys, waits):
 
 
 def test_help_shows_the_options(capsys):
-    """Under the title of the adapter."""
+    """The help has a group with the title and the options of the adapter."""
     with pytest.raises(SystemExit):
         run_command(capsys, "verilog", "--help", "apb")
     assert re.match(r"APB:\n  --apb .*\n  --apb-waits N ", capsys.readouterr().out, re.S)
@@ -82,14 +82,14 @@ def test_help_shows_the_options(capsys):
     ("prove 2 allgather --apb", "prove has no option --apb; it is for verilog"),
 ])  # fmt: skip
 def test_what_the_adapter_cannot_do_is_said(tmp_path, monkeypatch, capsys, line, message):
-    """In one line, before anything is written."""
+    """Unsupported options are refused in one line, before anything is written."""
     monkeypatch.chdir(tmp_path)
     assert message in check_refused(capsys, *line.split())
     assert not any(tmp_path.iterdir())
 
 
 def test_the_recipe_names_what_the_adapter_has():
-    """Each file of the folder, and no more than a page."""
+    """The recipe names each file of the adapter, in fewer than 40 lines."""
     folder = ROOT / "rtl_tests" / "support" / "apb"
     files = {str(path.relative_to(folder)) for path in folder.rglob("*.py")} - {"__init__.py"}
     assert files == set(re.findall(r"^\d\. `([\w/]+\.py)`", RECIPE, re.M))

@@ -10,6 +10,7 @@ PAIR = ["2", "allgather", "--boards", "2", "--width", "8", "--flits", "4"]
 
 
 def test_cut_arcs_take_the_least_latency_that_serves(capsys):
+    """Links between boards take the smallest latency that serves, and the simulation passes."""
     assert main(["simulate", *PAIR, "--jobs", "3", "--link-errors", "1e-3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["words_wrong"] == 0 < found["words_checked"]
@@ -18,6 +19,7 @@ def test_cut_arcs_take_the_least_latency_that_serves(capsys):
 
 
 def test_verilog_of_boards(tmp_path, capsys):
+    """The Verilog of two boards has a manifest with their nodes, links and options."""
     options = ["--ppm", "50", "--start-timeout", "1000", "--phy", "lvds"]
     assert main(["verilog", *PAIR, *options, "-o", str(tmp_path / "out")]) == 0
     assert "elastic buffers" in capsys.readouterr().out
@@ -47,6 +49,7 @@ def test_verilog_of_boards(tmp_path, capsys):
     (["--ppm", "5"], "--ppm needs --boards; give both"),
 ])  # fmt: skip
 def test_what_boards_cannot_do_is_said(words, line, capsys):
+    """Options that several boards do not support are refused."""
     assert main(["simulate", "2", "allgather", "--width", "8", *words]) == 1
     assert line in capsys.readouterr().err
 
@@ -59,11 +62,13 @@ def test_what_boards_cannot_do_is_said(words, line, capsys):
     (["--lanes", "1"], "--lanes needs --phy lvds or serdes"),
 ])  # fmt: skip
 def test_a_board_has_one_block(words, line, capsys):
+    """Options of a single block are refused if the block does not exist."""
     assert main(["run", "2", "allgather", "--width", "8", "--port", "sim", *words]) == 1
     assert line in capsys.readouterr().err
 
 
 def test_a_block_runs_alone(capsys):
+    """One block of several can run alone."""
     words = ["2", "allgather", "--width", "8", "--boards", "2", "--block", "1", "--port", "sim"]
     assert main(["run", *words, "--job", "length=2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

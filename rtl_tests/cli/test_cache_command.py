@@ -12,7 +12,7 @@ from torusfabric.toolchain.cache import Cache, digest
 
 @pytest.fixture(autouse=True)
 def cache(monkeypatch, tmp_path):
-    """A cache with an entry."""
+    """A cache with one entry."""
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("TORUSFABRIC_CACHE_LIMIT", "1M")
     cache = Cache()
@@ -21,6 +21,7 @@ def cache(monkeypatch, tmp_path):
 
 
 def test_cache_is_shown(cache, capsys):
+    """The command shows folder, entries, size and limit of the cache."""
     assert main(["cache"]) == 0
     lines = dict(line.split(None, 1) for line in capsys.readouterr().out.splitlines())
     assert lines["folder"] == f"{cache.folder} (TORUSFABRIC_CACHE names another)"
@@ -30,6 +31,7 @@ def test_cache_is_shown(cache, capsys):
 
 
 def test_cache_is_cleared(cache, capsys):
+    """The command clears the cache, and reports the number of removed entries."""
     assert main(["cache", "--clear"]) == 0
     assert "removed  1 entries, " in capsys.readouterr().out
     assert cache.get(digest(1)) is None
@@ -41,7 +43,8 @@ def test_cache_is_cleared(cache, capsys):
 
 
 def test_limit_that_is_no_size(monkeypatch, capsys):
-    tools.require("yosys")  # what is ready in this process looks at the limit all the same
+    """A cache limit that is no size is refused by the commands that use the cache."""
+    tools.require("yosys")  # the limit is read even if the tool is ready in this process
     monkeypatch.setenv("TORUSFABRIC_CACHE_LIMIT", "a lot")
     for words in (["cache"], ["synth", "2x2", "allgather", "--target", "ice40-hx8k"]):
         assert main(words) == 1

@@ -1,4 +1,4 @@
-"""The command line: what a user tries, what a user gets wrong, and what would do."""
+"""The command line: common commands, mistakes, and suggestions in messages."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from torusfabric.cli import main
 
 
 def test_algorithms(capsys):
-    """The catalogue is listed for people and for programs."""
+    """The catalogue is listed as text and as JSON."""
     names = {entry["name"] for entry in run_json(capsys, "algorithms")["algorithms"]}
     assert {"hamiltonian", "lee-code", "one-packet", "matching", "necklace"} <= names
     assert "hamiltonian" in run_command(capsys, "algorithms")[1]
@@ -40,13 +40,13 @@ def test_plan(capsys, selection, rounds, bound, delta, tau):
      "verilog 2x2 allgather,alltoall"],
 )  # fmt: skip
 def test_what_was_checked_is_said(capsys, tmp_path, words):
-    """In words, of one and of several, by whatever plans."""
+    """Each command that plans states the result of the check in words."""
     _, out, _ = run_command(capsys, *words.split(), "-o", str(tmp_path / "a.html"))
     assert re.search(r"^checked  +every block reaches every node that must hold it", out, re.M)
 
 
 def test_check_finds_a_fault(capsys, tmp_path):
-    """A file with a transfer left out fails with status 2, and the message says where."""
+    """A file without one transfer fails with status 2, and the message names the place."""
     path = tmp_path / "plan.json"
     run_command(capsys, "plan", "4x4", "allgather", "--algorithm", "hamiltonian", "-o", str(path))
     data = json.loads(path.read_text())
@@ -95,19 +95,19 @@ BAD = [
 
 @pytest.mark.parametrize(("words", "text"), BAD)
 def test_bad_input(capsys, words, text):
-    """A user's mistake is one line on standard error, and status 1."""
+    """A user's mistake gives one line on standard error, and status 1."""
     assert text in check_refused(capsys, *words)
 
 
 def test_missing_tool(capsys, tmp_path, monkeypatch):
-    """A tool that is not there is one line with what to install, and status 3."""
+    """A missing tool gives one line with the installation command, and status 3."""
     monkeypatch.setenv("YOSYS", str(tmp_path / "yosys"))
     words = ("synth", "2x2", "allgather", "--target", "ice40-hx8k")
     assert "pip install 'torusfabric[hardware]'" in check_refused(capsys, *words, status=3)
 
 
 def test_text_takes_no_tool(capsys, tmp_path, monkeypatch):
-    """Verilog is written where no tool is."""
+    """Verilog is written without any tool."""
     monkeypatch.setenv("YOSYS", str(tmp_path / "yosys"))
     assert run_command(capsys, "verilog", "2x2", "allgather", "-o", str(tmp_path / "out"))[0] == 0
 
@@ -124,7 +124,7 @@ def test_text_takes_no_tool(capsys, tmp_path, monkeypatch):
     ),
 )
 def test_simulate_reductions(capsys, collective, options):
-    """Sums, minima and the like are simulated, and compared word by word."""
+    """Reductions with any operator are simulated and compared word by word."""
     result = run_json(capsys, "simulate", "3x3", collective, *options)
     words = {"reduce": 4, "reduce-scatter": 72, "allreduce": 81}[collective]
     operator = {"reduce": "add", "reduce-scatter": "signed min", "allreduce": "xor"}[collective]
@@ -148,12 +148,12 @@ def test_simulate_reductions(capsys, collective, options):
     ],
 )
 def test_operators_that_do_not_fit(capsys, words, message):
-    """An operator that is of no use, or unknown, is refused in one line."""
+    """An operator that has no effect, or is unknown, is refused in one line."""
     assert message in check_refused(capsys, "simulate", "3x3", *words)
 
 
 def test_several_operators(capsys):
-    """Each is tried, with a few jobs more."""
+    """Each of several operators is simulated, and further random jobs on request."""
     words = ("2x2", "reduce-scatter", "--op", "add,max,max:signed")
     result = run_json(capsys, "simulate", *words, "--jobs", "2", "--width", "6")
     assert result["passed"] is True
@@ -167,7 +167,7 @@ def test_several_operators(capsys):
 
 
 def test_no_trace_of_an_open_root(capsys, tmp_path):
-    """What is not known ahead cannot be traced; said before anything is simulated."""
+    """A trace of a run with any root is refused before the simulation."""
     words = ("3x3", "broadcast", "--root", "any", "--trace", str(tmp_path / "trace.jsonl"))
     said = check_refused(capsys, "simulate", *words)
     assert "--trace needs a root that is fixed" in said
@@ -201,6 +201,7 @@ def test_no_trace_of_an_open_root(capsys, tmp_path):
     ],
 )
 def test_what_was_meant(capsys, line, message):
+    """A misspelt word gets a suggestion."""
     said = check_refused(capsys, *line.split())
     for part in message.split(".*"):
         assert part in said
@@ -231,11 +232,15 @@ def test_what_was_meant(capsys, line, message):
     ],
 )
 def test_numbers_that_would_do(capsys, line, message):
+    """A message about a wrong number names the numbers that are allowed."""
     assert message in check_refused(capsys, "plan", *line.split())
 
 
 def test_a_seed_changes_no_algorithm(capsys):
-    """Where the best algorithm searches nothing, it is not silently another one that does."""
+    """A seed is refused if the best algorithm searches nothing.
+
+    No other algorithm is chosen for it.
+    """
     assert main(["plan", "4x4", "allgather", "--seed", "5"]) == 1
     assert capsys.readouterr().err == (
         "torusfabric: Seed 5 has no effect, because hamiltonian, the best for 4x4 allgather, "

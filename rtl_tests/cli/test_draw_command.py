@@ -1,4 +1,4 @@
-"""The draw command."""
+"""The command `draw`."""
 
 import json
 import sys
@@ -33,6 +33,7 @@ SPACE = "{http://www.w3.org/2000/svg}"
     ],
 )
 def test_a_drawing_is_called_what_it_is(capsys, tmp_path, monkeypatch, words, wanted):
+    """A drawing whose file name has another ending is refused, with the allowed endings."""
     monkeypatch.chdir(tmp_path)
     said = check_refused(capsys, *words)
     assert f"Drawing must be written to a file such as {wanted}\n" in said
@@ -54,7 +55,7 @@ def test_a_drawing_is_called_what_it_is(capsys, tmp_path, monkeypatch, words, wa
     ],
 )
 def test_draw(capsys, tmp_path, words, algorithm, seen):
-    """A checked schedule becomes a picture with a legend; the facts are those of the plan."""
+    """A checked schedule becomes a picture with a legend and all node numbers."""
     path = tmp_path / "picture.svg"
     assert main(["draw", *words, "-o", str(path), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -76,7 +77,7 @@ def test_draw(capsys, tmp_path, words, algorithm, seen):
     ],
 )
 def test_what_cannot_be_drawn(capsys, tmp_path, monkeypatch, words, error):
-    """One line, status 1, and no file left behind."""
+    """A picture that cannot be drawn gives one line and status 1, and leaves no file."""
     monkeypatch.chdir(tmp_path)
     assert error in check_refused(capsys, "draw", *words)
     assert not list(tmp_path.iterdir())
@@ -93,7 +94,7 @@ def test_what_cannot_be_drawn(capsys, tmp_path, monkeypatch, words, error):
     ],
 )
 def test_pictures_for_papers(tmp_path, words, name, begins):
-    """A picture is what its name says, and replaces pictures of the same format alone."""
+    """The file name decides the format, and a command replaces only files of the same format."""
     try:
         require_converter(name)
     except MissingTool as missing:
@@ -116,7 +117,7 @@ def test_pictures_for_papers(tmp_path, words, name, begins):
     ],
 )
 def test_what_makes_other_pictures_may_be_missing(tmp_path, monkeypatch, capsys, missing, said):
-    """One line before anything is planned, and SVG is written all the same."""
+    """Without the converter, PDF is refused before planning, and SVG is still written."""
 
     class Finder:
         def find_spec(self, name, path=None, target=None):

@@ -1,4 +1,4 @@
-"""Each error has a place in the documentation that explains it."""
+"""Each error leads to a section of the documentation that explains it."""
 
 import json
 import re
@@ -14,32 +14,32 @@ from torusfabric.rtl.run_choices import RunError
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "torusfabric"
 
-#: Parts that raise on behalf of their callers.
+#: Packages that raise errors on behalf of their callers.
 GENERAL = {"toolchain"}
 
 
 def sections():
-    """The names by which sections of the page are linked."""
+    """Return the link names of the sections of the page."""
     heads = re.findall(r"^##+ (.*)$", (ROOT / PAGE).read_text(encoding="utf-8"), re.M)
     return {head.lower().replace(" ", "-") for head in heads}
 
 
 def test_each_family_is_a_section():
-    """And each section but that of runs belongs to some errors."""
+    """Each family of errors has a section, and each section but one belongs to a family."""
     families = {*FAMILIES.values(), MACHINE, INTERRUPTED, TOOL}
     assert families | {"errors-of-a-run"} == sections()
 
 
 def test_errors_of_a_run():
-    """Each number is explained."""
+    """Each error number of a run is explained."""
     _, _, text = (ROOT / PAGE).read_text(encoding="utf-8").partition("## Errors of a run")
     assert [*map(int, re.findall(r"^\| (\d+) \|", text, re.M))] == [*map(int, RunError)]
 
 
 def test_families_are_of_parts_that_are_there():
-    """A part that moves takes its family along; each room that raises errors has one."""
+    """Each family names an existing module, and each package that raises errors has a family."""
     for part in FAMILIES:
-        # Parts of adapters have a name in common, in the folder of any.
+        # Modules of adapters have the same name in the folder of each adapter.
         name = part.replace(".", "/").replace("adapters/", "adapters/*/")
         assert [*PACKAGE.glob(name), *PACKAGE.glob(f"{name}.py")], part
     rooms = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py")
@@ -67,7 +67,7 @@ def test_families_are_of_parts_that_are_there():
     ],
 )
 def test_an_error_names_its_section(words, section, tmp_path, monkeypatch, capsys):
-    """In a second line if asked for, in the object of an error always, else not."""
+    """An error names its section in JSON, and on a second line with --verbose."""
     monkeypatch.chdir(tmp_path)
     for more in ([], ["--verbose"], ["--json"]):
         assert main([*words.split(), *more]) == 1
@@ -85,5 +85,5 @@ def test_an_error_names_its_section(words, section, tmp_path, monkeypatch, capsy
     [(MissingTool("x"), TOOL), (OSError(28, "full"), MACHINE), (KeyboardInterrupt(), INTERRUPTED)],
 )
 def test_errors_of_the_machine(error, section):
-    """They are found wherever they come from."""
+    """Errors of tools, of the machine and of an interruption have sections of their own."""
     assert page_of(error) == f"{PAGE}#{section}"

@@ -1,4 +1,4 @@
-"""Every option of every command, by texts and by numbers that no machine has room for."""
+"""Every option of every command, with empty values, repeated values and excessive numbers."""
 
 import argparse
 import functools
@@ -12,7 +12,7 @@ from torusfabric.cli import main, make_parser
 
 # ruff: noqa: SLF001 (argparse has no other way to its options)
 
-#: A value that an option takes, by the function that reads it.
+#: A valid value of an option, by the function that reads it.
 VALUES = {
     "parse_non_negative_int": "1",
     "parse_positive_int": "1",
@@ -36,7 +36,7 @@ def _parser():
 
 
 def _with_values():
-    """Command, option and its number of values of all that take any."""
+    """Return command and option of all options that take a value."""
     return [
         pytest.param(name, action, id=f"{name} {action.option_strings[-1]}")
         for name, action in command_actions(_parser())
@@ -45,14 +45,14 @@ def _with_values():
 
 
 def _value(action):
-    """A value that an option takes."""
+    """Return a valid value of an option."""
     if action.choices is not None:
         return next(iter(action.choices))
     return VALUES[action.type.__name__] if action.type else "x"
 
 
 def _error(words):
-    """The error of a command line, empty if it can be parsed."""
+    """Return the error of a command line, or an empty text."""
     try:
         _parser().parse_args(words)
     except tf.InputError as error:
@@ -62,7 +62,7 @@ def _error(words):
 
 @pytest.mark.parametrize(("command", "action"), _with_values())
 def test_no_value_is_empty(command, action):
-    """A shell variable that is not set leaves no value; it is not taken for an option left out."""
+    """An empty value, such as an unset shell variable, is refused by every option."""
     more = [_value(action)] * ((action.nargs or 1) - 1)
     for option in action.option_strings:
         for blank in ("", " ", "\t"):
@@ -74,7 +74,7 @@ def test_no_value_is_empty(command, action):
 
 @pytest.mark.parametrize(("command", "action"), _with_values())
 def test_no_value_replaces_another(command, action):
-    """What may be repeated is all taken, and nothing else may."""
+    """An option that is given twice is refused, unless it can be repeated."""
     given = [action.option_strings[0], *[_value(action)] * (action.nargs or 1)]
     again = [action.option_strings[-1], *given[1:]]
     message = _error([command, *given, *again])
@@ -88,6 +88,7 @@ def test_no_value_replaces_another(command, action):
 
 
 def test_flags_say_the_same_again():
+    """A flag may be given twice."""
     for name, action in command_actions(_parser()):
         if isinstance(action, argparse._StoreTrueAction):
             assert "given once" not in _error([name, *2 * [action.option_strings[-1]]])
@@ -95,7 +96,7 @@ def test_flags_say_the_same_again():
 
 @pytest.mark.parametrize("digit", DIGITS)
 def test_numbers_are_of_ascii_digits(digit):
-    """So they are to every option that takes a number, alone and beside a plain digit."""
+    """Options that take a number refuse digits of other scripts, alone and beside a plain digit."""
     for command, action in command_actions(_parser()):
         if (
             action.type is None
@@ -106,7 +107,7 @@ def test_numbers_are_of_ascii_digits(digit):
         for text in (digit, f"1{digit}"):
             value = VALUES[action.type.__name__].replace("1", text)
             if action.type.__name__ == "parse_constants":
-                continue  # values of constants are read where the model is known
+                continue  # constants are read once the model is known
             message = _error([command, action.option_strings[-1], *[value] * (action.nargs or 1)])
             assert message, (command, action.option_strings, value)
             assert " must be " in message
@@ -148,6 +149,7 @@ def test_numbers_are_of_ascii_digits(digit):
     ],
 )
 def test_texts_are_of_ascii_digits(tmp_path, monkeypatch, capsys, line, digit):
+    """Topologies, collectives and other texts refuse digits of other scripts."""
     monkeypatch.chdir(tmp_path)
     assert main(line.format(digit).split()) == 1
     out, err = capsys.readouterr()
@@ -189,16 +191,17 @@ def test_texts_are_of_ascii_digits(tmp_path, monkeypatch, capsys, line, digit):
     ],
 )
 def test_nothing_is_left_aside(capsys, line, message):
+    """Empty parts and repeated names are refused in one line."""
     assert main(line.split()) == 1
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert message in err
 
 
-#: More than any float holds.
+#: A number too large for a float
 HUGE = "9" * 310
 
-#: What a command works on, and what it must be told besides.
+#: Positional words of a command, and options that it requires.
 WORDS = {
     "import": ["plan.json"],
     "boards": [],
@@ -213,7 +216,7 @@ MORE = {
     "synth": ["--target", "ice40-hx8k"],
 }
 
-#: What an option is for.
+#: Selections in which an option has a meaning.
 SELECTED = {
     "--trees": ["3x3", "broadcast", "--algorithm", "spanning-tree"],
     "--packets": ["3x3", "broadcast", "--algorithm", "spanning-tree"],
@@ -223,12 +226,12 @@ SELECTED = {
     "--stall": ["3", "allgather", "--top", "stream"],
 }
 
-#: Numbers for which any length is right.
+#: Options for which any number is valid.
 ANY = {"--seed", "--data-seed"}
 
 
 def _options():
-    """Command, option and number of values of everything that is a number."""
+    """Return command, option and number of values of all options with a number."""
     return [
         (name, action.option_strings[-1], action.nargs or 1)
         for name, action in command_actions(make_parser())
@@ -238,7 +241,7 @@ def _options():
 
 @pytest.mark.parametrize(("command", "option", "count"), few(83, [*_options()]))
 def test_no_option_ends_in_a_traceback(monkeypatch, tmp_path, capsys, command, option, count):
-    """It is refused in a line, unless the number does not matter."""
+    """An excessive number gives one line and status 1 or 2, unless any number is valid."""
     monkeypatch.chdir(tmp_path)
     tf.plan("2x3", "allgather").save("plan.json")
     np.save("data.npy", np.zeros((3, 2), dtype=np.uint32))
@@ -254,7 +257,7 @@ def test_no_option_ends_in_a_traceback(monkeypatch, tmp_path, capsys, command, o
 
 @pytest.mark.parametrize("options", [{"chunks": 10**400}, {"packets": 10**400}])
 def test_numbers_in_python(options):
-    """The same holds without the command line."""
+    """Excessive numbers are refused in Python, too."""
     topology, name = ("3x3", "allgather") if "chunks" in options else ("arrowhead:2", "broadcast")
     with pytest.raises(tf.InputError, match=r"^Planning .* must fit in memory, but needs "):
         tf.plan(topology, name, **options)

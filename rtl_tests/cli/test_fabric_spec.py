@@ -1,5 +1,5 @@
 # ruff: noqa: SLF001  argparse has no public way to look at a parser
-"""`FabricSpec`: one value of all choices, read from keywords, from words, and from manifests."""
+"""`FabricSpec`: a value with all choices, made from keywords, from words or from a manifest."""
 
 import argparse
 import copy
@@ -31,6 +31,7 @@ LINES = (
 
 @pytest.mark.parametrize("line", LINES)
 def test_words_and_keywords_are_the_same_choices(line):
+    """Words, keywords and texts give the same specification."""
     spec = tf.FabricSpec.parse(line)
     assert tf.FabricSpec.parse(shlex.join(spec.words())) == spec
     assert tf.FabricSpec(**spec.given()) == spec
@@ -42,6 +43,7 @@ def test_words_and_keywords_are_the_same_choices(line):
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_manifest_makes_its_fabric_again(line, tmp_path, capsys):
+    """The command in a manifest makes the same fabric, and so do the decided choices."""
     assert main(["verilog", *line.split(), "-o", str(tmp_path)]) == 0
     capsys.readouterr()
     command = json.loads((tmp_path / "manifest.json").read_text())["command"]
@@ -52,7 +54,7 @@ def test_a_manifest_makes_its_fabric_again(line, tmp_path, capsys):
     assert (again.system is None) == (made.system is None) == ("--boards" not in line)
 
 
-#: Selections of several collectives, and of one.
+#: Selections of several collectives, and of one collective.
 SEVERAL = [
     "2x2 allgather,allreduce --flits 64 --forms long",
     "2x2 allgather,reduce --link-latency 3 --flits 4 --root 1",
@@ -76,6 +78,7 @@ ONE = [
 
 @pytest.mark.parametrize("line", [*SEVERAL, *few(4, ONE, tuples=True)])
 def test_files_are_the_same(capsys, tmp_path, monkeypatch, line):
+    """The command in a manifest writes the same files again."""
     monkeypatch.chdir(tmp_path)
     tf.plan("4x4", "allreduce").save("plan.json")
     assert main(["verilog", *line.split(), "--width", "8", "-o", "once"]) == 0
@@ -88,6 +91,7 @@ def test_files_are_the_same(capsys, tmp_path, monkeypatch, line):
 
 
 def test_choices_have_their_defaults():
+    """Choices have their defaults, and an unknown choice is an error."""
     spec = tf.FabricSpec("4x4", "allgather")
     assert (spec.width, spec.top, spec.bus, spec.beat, spec.broken_link) == (
         32, "host", None, "auto", ())  # fmt: skip
@@ -98,6 +102,7 @@ def test_choices_have_their_defaults():
 
 
 def test_choices_stay_as_they_are():
+    """A specification is immutable, and can be copied and pickled."""
     spec = tf.FabricSpec("4x4", "allgather", width=8)
     with pytest.raises(AttributeError, match=r"replace\(width=..\) returns another"):
         spec.width = 16
@@ -120,6 +125,7 @@ def test_choices_stay_as_they_are():
     ],
 )
 def test_wrong_choices_are_refused(choices, message):
+    """Wrong choices are refused."""
     with pytest.raises(tf.InputError, match=message):
         tf.FabricSpec("4x2", "allgather", **choices)
 
@@ -135,6 +141,7 @@ def test_wrong_choices_are_refused(choices, message):
     ],
 )
 def test_wrong_words_are_refused(text, message):
+    """Wrong words are refused."""
     with pytest.raises(tf.InputError, match=message):
         tf.FabricSpec.parse(text)
 
@@ -149,7 +156,7 @@ def test_modes_are_planned_for_any_length():
 
 
 def test_choices_are_the_options_of_commands():
-    """Those of `verilog` that say nothing of files, and a few of an adapter."""
+    """The choices are the options of `verilog` that do not concern files."""
     (commands,) = (action.choices for action in make_parser()._actions
                    if isinstance(action, argparse._SubParsersAction))  # fmt: skip
     known = {name: {action.dest: action.default for action in parser._actions}

@@ -1,4 +1,4 @@
-"""`import` and `export`, and what follows an import: check, simulate, Verilog, pages."""
+"""`import` and `export`, and the commands that use an imported schedule."""
 
 import re
 
@@ -8,7 +8,7 @@ from helpers import few, run_command, run_json
 
 from torusfabric.topology import Torus
 
-#: What a user has, where it shall go, and the steps and cycles that come of it.
+#: File, topology and options, with the expected steps and cycles.
 FILES = {
     "ring": (generators.ring_allgather(8), ("8",), 7, 12),
     "ring on a torus": (generators.ring_allgather(8), ("2x4", "--map", "auto"), 7, 12),
@@ -19,7 +19,7 @@ FILES = {
 }
 
 
-#: Those that are enough for the quick tests.
+#: Files of the quick tests.
 QUICK = ("ring on a torus", "sums", "exchange")
 
 
@@ -32,7 +32,7 @@ QUICK = ("ring on a torus", "sums", "exchange")
     ),
 )
 def test_from_a_file_to_hardware(capsys, tmp_path, name):
-    """Import, check, simulate, Verilog, a page, export, and import again."""
+    """An imported file can be checked, simulated, emitted, animated, and exported again."""
     text, (topology, *options), steps, cycles = FILES[name]
     source, plan, again = (tmp_path / name for name in ("a.xml", "plan.json", "b.xml"))
     source.write_text(text)
@@ -58,7 +58,7 @@ def test_from_a_file_to_hardware(capsys, tmp_path, name):
 
 
 def test_in_words(capsys, tmp_path):
-    """The steps stand beside the bound and our own plan."""
+    """The report of an import has steps, bound, map and the best plan of the catalogue."""
     path = tmp_path / "ring.xml"
     path.write_text(generators.ring_allgather(8))
     status, out, err = run_command(capsys, "import", path, "--topology", "8")
@@ -84,7 +84,7 @@ def test_in_words(capsys, tmp_path):
 
 
 def test_export_of_a_selection(capsys, tmp_path):
-    """What is named is planned and written; CSV too."""
+    """`export` accepts a selection, which it plans, and writes CSV, too."""
     facts = run_json(
         capsys, "export", "3x3", "alltoall", "--format", "csv", "-o", tmp_path / "x.csv"
     )

@@ -1,4 +1,4 @@
-"""The commands that make hardware: what they are asked for is what they make, and report."""
+"""Commands that make hardware report the hardware that the options ask for."""
 
 import json
 
@@ -17,7 +17,7 @@ def no_conversion(monkeypatch):
 
 @pytest.fixture
 def designs(monkeypatch):
-    """Synthesis that takes no time, and the designs that it was given."""
+    """A synthesis that takes no time, and the list of designs that it received."""
     given = []
 
     def synthesize(design, target, *, mapping, seeds, **others):
@@ -33,7 +33,7 @@ def designs(monkeypatch):
 
 @pytest.mark.parametrize("top", ["host", "core"])
 def test_synth_reports_the_top_that_it_is_asked_for(capsys, designs, top):
-    """Of a core there is no host port in the design, and the report says which top it is of."""
+    """`synth --top` decides the top that is synthesized and reported; a core has no host port."""
     words = ("synth", "2x2", "allgather", "--target", "ice40-hx8k", "--top", top)
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["interface"] == top
@@ -45,7 +45,7 @@ def test_synth_reports_the_top_that_it_is_asked_for(capsys, designs, top):
 
 
 def test_synth_says_what_any_root_costs(capsys, designs):
-    """What a fabric stores is shown beside what one from node 0 does, if there is one."""
+    """`synth --root any` shows its memory bits beside those of root 0, if that can be planned."""
     words = ("synth", "2x3", "gather", "--root", "any", "--target", "ice40-hx8k")
     assert main([*words, "--algorithm", "max-flow", "--json"]) == 0
     cost = json.loads(capsys.readouterr().out)["any_root"]
@@ -62,6 +62,7 @@ def test_synth_says_what_any_root_costs(capsys, designs):
 
 
 def test_a_barrier_is_named_beside_collectives(capsys, tmp_path):
+    """A barrier is a mode beside other collectives, and is refused alone."""
     words = ["verilog", "-o", str(tmp_path), "--top", "stream", "--width", "8", "--max-flits", "2"]
     assert main([*words, "2", "allgather,barrier"]) == 0
     manifest = json.loads((tmp_path / "manifest.json").read_text())
@@ -71,7 +72,7 @@ def test_a_barrier_is_named_beside_collectives(capsys, tmp_path):
 
 
 def test_verilog_with_a_prefix(capsys, tmp_path):
-    """The prefix is in the manifest, and in the command that makes the same again."""
+    """The prefix is in the manifest, and in the command of the manifest."""
     words = ("verilog", "2x2", "gather", "--prefix", "left_", "-o", str(tmp_path))
     assert main(words) == 0
     manifest = json.loads((tmp_path / "manifest.json").read_text())
@@ -81,7 +82,7 @@ def test_verilog_with_a_prefix(capsys, tmp_path):
 
 
 def test_bad_prefix_is_refused_before_the_work(capsys, tmp_path):
-    """It is one line, and comes before a plan that takes long."""
+    """A wrong prefix is refused in one line, before a plan that takes long."""
     words = ("verilog", "1000x1000", "allgather", "--prefix", "2nd", "-o", str(tmp_path / "out"))
     assert main(words) == 1
     assert capsys.readouterr().err == (

@@ -17,7 +17,7 @@ LARGE = ["verilog", "simulate", "synth", "prove", "plan", "compare", "draw", "bu
 
 @pytest.fixture(scope="module")
 def options():
-    """The options of each command, by their attributes; required ones apart."""
+    """The options of each command by attribute; optional and required options are separate."""
     found: dict[str, tuple[dict[str, str], dict[str, str]]] = {}
     for name, action in command_actions(make_parser()):
         if action.option_strings:
@@ -27,7 +27,7 @@ def options():
 
 
 def help_of(capsys, *words):
-    """The text that help prints."""
+    """Return the text that help prints."""
     with pytest.raises(SystemExit) as end:
         main([*words])
     out, err = capsys.readouterr()
@@ -36,14 +36,14 @@ def help_of(capsys, *words):
 
 
 def listed(text):
-    """The last names of the options that a help explains."""
+    """Return the last name of each option that a help text explains."""
     heads = re.findall(r"^  (-.*?)(?:  |$)", text, re.M)
     return {re.findall(r"--[\w-]+", head)[-1] for head in heads if "--help" not in head}
 
 
 @pytest.mark.parametrize("name", LARGE)
 def test_first_a_dozen_options(name, capsys, options):
-    """Those that most people need and those that must be given; three examples; a line a group."""
+    """Help first lists at most 15 common and required options, examples and groups."""
     text, (known, required) = help_of(capsys, name, "--help"), options[name]
     first = {*required.values()} | {known[dest] for dest in known.keys() & COMMON}
     assert listed(text) == first
@@ -56,7 +56,10 @@ def test_first_a_dozen_options(name, capsys, options):
 
 @pytest.mark.parametrize("name", LARGE)
 def test_groups_have_all_options(name, capsys, options):
-    """Together they are those that `--help all` shows; one that has no line names its options."""
+    """The groups together have all options of `--help all`.
+
+    A group without a line lists its options.
+    """
     groups = re.findall(r"^  --help (\w+) +(.+)", help_of(capsys, name, "-h"), re.M)[:-1]
     parts = {word: listed(help_of(capsys, name, "-h", word)) for word, _ in groups}
     every = listed(help_of(capsys, name, "--help=all"))
@@ -69,6 +72,7 @@ def test_groups_have_all_options(name, capsys, options):
 
 @pytest.mark.parametrize("name", ["load", "doctor", "import", "sweep"])
 def test_few_options_are_shown_at_once(name, capsys, options):
+    """A command with few options shows all of them at once."""
     text = help_of(capsys, name, "--help")
     assert listed(text) == {each for part in options[name] for each in part.values()}
     assert "more options" not in text
@@ -76,11 +80,12 @@ def test_few_options_are_shown_at_once(name, capsys, options):
 
 
 def test_a_group_of_an_adapter(capsys):
+    """The options of an adapter are a group of their own."""
     assert help_of(capsys, "verilog", "--help", "boards").startswith("several boards:\n  --boards ")
 
 
 def test_what_is_common_is_there(options):
-    """Each option that is marked belongs to some command, and each line to a group of one."""
+    """Each option that is marked as common exists, and each line describes an existing group."""
     known = {dest for parts in options.values() for part in parts for dest in part}
     assert known >= COMMON
     titles = {action.container.title for _, action in command_actions(make_parser())}
@@ -91,7 +96,7 @@ def test_what_is_common_is_there(options):
     "line", [line for command in COMMANDS.values() for line in command.examples]
 )
 def test_examples_are_commands(line):
-    """So they can be carried out."""
+    """The examples in the help are valid commands."""
     words = shlex.split(re.sub(r" > .*|^\w+=\w+ ", "", line))
     assert words[0] == "torusfabric"
     arguments = make_parser(complete=False).parse_args(words[1:])
@@ -114,13 +119,14 @@ def test_examples_are_commands(line):
     ("simulate 2 allgather --quiet=1", "simulate --help options"),
 ])  # fmt: skip
 def test_an_error_leads_to_the_option(line, place, capsys):
-    """To the help that explains it."""
+    """The message about an option names the help that explains the option."""
     status, out, err = run_command(capsys, *line.split(" "))
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert err.endswith(f" (see torusfabric {place})\n")
 
 
 def test_a_group_that_there_is_not(capsys):
+    """An unknown group of help is refused, with a suggestion."""
     status, out, err = run_command(capsys, "synth", "--help", "prots")
     assert (status, out) == (1, "")
     assert err.startswith("torusfabric: Help must be one of options, selection, hardware, ports, ")

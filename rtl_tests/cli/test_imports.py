@@ -1,4 +1,4 @@
-"""Commands import what they use, and nothing else: each starts cold."""
+"""Commands import only modules that they use, because each command starts a new interpreter."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from helpers import few
 import torusfabric as tf
 from torusfabric.cli.purposes import PURPOSES
 
-#: What takes long to import, and what only some commands need: of other packages, and our rooms.
+#: Modules that are slow to import, or that only some commands need: other packages, and our own.
 GRAPHS = ("scipy", "networkx")
 TABLES = ("rich",)
 HARDWARE = ("amaranth", "jschon", "torusfabric.rtl", "torusfabric.verilog")
@@ -25,10 +25,10 @@ BOARDS = ("serial", "amaranth_boards", "amaranth.build", "torusfabric.fpga")
 OTHERS = ("dask", "distributed", "cocotb", "litex", "torusfabric.sweep", "torusfabric.proof")
 SELDOM = (*GRAPHS, *BOARDS, *OTHERS, *DATABASE, "psutil", "numpy.random", "jsonschema")
 
-#: What planning alone has no need of.
+#: Modules that planning does not need.
 PLANNING = (*SELDOM, *TABLES, *HARDWARE, *COMPILER, *TOOLS, *SIMULATORS, *FILES)
 
-#: What command lines must not import.
+#: Modules that each command line must not import.
 FORBIDDEN = {
     "--help": (*PLANNING, *PICTURES, "numpy", "torusfabric.planning", "torusfabric.algorithms"),
     "--version": (*PLANNING, *PICTURES, "numpy", "torusfabric.planning"),
@@ -57,7 +57,7 @@ FORBIDDEN = {
 
 
 def imported(words: Iterable[str], folder: Path) -> set[str]:
-    """The modules that a command line has imported when it is done, not what stands for one."""
+    """Return the modules that a command line has imported at its end, without lazy stand-ins."""
     script = (
         "import sys; from torusfabric.cli import main\n"
         f"try: status = main({[*words]!r})\n"
@@ -74,7 +74,7 @@ def imported(words: Iterable[str], folder: Path) -> set[str]:
 
 @pytest.mark.parametrize("line", few(8, [*FORBIDDEN][::-1]))
 def test_what_is_not_needed_is_not_imported(line: str, tmp_path: Path) -> None:
-    """Neither a heavy module, nor anything within it."""
+    """A command line imports no forbidden module, nor a part of one."""
     tf.plan("4x4", "allgather").save(tmp_path / "plan.json")
     found = imported(line.split(), tmp_path)
     wrong = {
@@ -87,9 +87,9 @@ def test_what_is_not_needed_is_not_imported(line: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", few(8, [name for group in PURPOSES.values() for name in group]))
 def test_a_command_imports_no_other(name: str, tmp_path: Path) -> None:
-    """Its help needs only the module that has its arguments."""
+    """The help of a command imports only the module that has its arguments."""
     own = {command.module for group in PURPOSES.values() for command in group.values()}
     found = {module.removeprefix("torusfabric.cli.") for module in imported([name, "-h"], tmp_path)}
     needed = next(group[name].module for group in PURPOSES.values() if name in group)
-    borrowed = {"compare": {"foreign"}, "board": {"monitor"}}  # options of others
+    borrowed = {"compare": {"foreign"}, "board": {"monitor"}}  # share options
     assert found & own == {needed} | borrowed.get(needed, set())

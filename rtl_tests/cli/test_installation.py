@@ -1,4 +1,4 @@
-"""The commands about this installation: what is there, and completion in shells."""
+"""Commands about the installation: `doctor`, completion in shells, and missing extras."""
 
 import importlib.metadata
 import json
@@ -23,7 +23,7 @@ else:
 
 ROOT = Path(__file__).parents[2]
 
-#: Runs a command as if a package were not installed.
+#: A script that runs a command as if one package were missing.
 WITHOUT = """
 import sys
 class Missing:
@@ -39,7 +39,7 @@ sys.exit(main({words!r}))
 
 @pytest.fixture(autouse=True)
 def versions(monkeypatch):
-    """No program is run, but one is missing and one is broken."""
+    """Versions of tools without running them; one tool is missing, and one is broken."""
 
     def version(name):
         if name == "iverilog":
@@ -53,7 +53,7 @@ def versions(monkeypatch):
 
 
 def test_doctor_lists_what_is_there(capsys):
-    """Tools and packages, with what they are for and how to get what is missing."""
+    """`doctor` lists tools and packages with their purpose, and the way to install missing ones."""
     assert main(["doctor", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     tools = {tool["name"]: tool for tool in facts["tools"]}
@@ -76,7 +76,7 @@ def test_doctor_lists_what_is_there(capsys):
 
 @pytest.mark.parametrize(("system", "wanted"), [("linux", "b"), ("win32", "c")])
 def test_packages_of_other_systems_are_left_out(monkeypatch, system, wanted):
-    """What another system needs is not missing here."""
+    """A package that only another system needs is not listed as missing."""
     lines = ["a>=1", "b<2,>=1; (sys_platform != 'win32') and extra == 'hardware'",
              "c; (sys_platform == 'win32') and extra == 'hardware'"]  # fmt: skip
     monkeypatch.setattr(sys, "platform", system)
@@ -85,7 +85,7 @@ def test_packages_of_other_systems_are_left_out(monkeypatch, system, wanted):
 
 
 def test_doctor_fails_without_what_is_required(monkeypatch, capsys):
-    """With the status of a missing tool."""
+    """`doctor` ends with the status of a missing tool if a required package is missing."""
 
     def version(name):
         raise importlib.metadata.PackageNotFoundError(name)
@@ -97,7 +97,7 @@ def test_doctor_fails_without_what_is_required(monkeypatch, capsys):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell, tmp_path, capsys):
-    """A script that the shell reads, with commands, options and names."""
+    """The completion script is valid for its shell and contains commands, options and names."""
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     for word in ("simulate", "max-flits", "hamiltonian", "reduce-scatter", "ecp5-25k"):
@@ -108,7 +108,7 @@ def test_completion(shell, tmp_path, capsys):
 
 
 def test_bash_completes(capsys):
-    """Names of commands, collectives and algorithms."""
+    """Bash completes commands, collectives and algorithms."""
     if not shutil.which("bash"):
         pytest.skip("no bash")
     assert main(["completion", "bash"]) == 0
@@ -127,7 +127,7 @@ def test_bash_completes(capsys):
 
 
 def test_completion_without_the_library(monkeypatch, capsys):
-    """Says how to get it."""
+    """`completion` without its library names the extra to install."""
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert main(["completion", "bash"]) == 3
     error = capsys.readouterr().err
@@ -151,7 +151,7 @@ def test_completion_without_the_library(monkeypatch, capsys):
     ),
 )
 def test_a_command_names_the_extra_that_it_needs(line, module, extra, tmp_path):
-    """In one line, with the status of a missing tool; nothing else is said."""
+    """A command whose extra is missing ends with status 3 and one line that names the extra."""
     (tmp_path / "plan.xml").write_text("<algo></algo>")
     script = WITHOUT.format(module=module, words=line.split())
     command = [sys.executable, "-c", script]
@@ -166,14 +166,14 @@ def test_a_command_names_the_extra_that_it_needs(line, module, extra, tmp_path):
     "line", few(2, ["plan 2x2 allgather", "completion bash", "doctor"], tuples=True)
 )
 def test_a_command_does_without_hardware(line, tmp_path):
-    """What makes no hardware needs no Amaranth."""
+    """A command that makes no hardware works without Amaranth."""
     script = WITHOUT.format(module="amaranth", words=line.split())
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
 
 
 @pytest.mark.parametrize("collectives", ["allgather", "allgather,broadcast"])
 def test_compare_without_hardware(collectives, monkeypatch, capsys):
-    """Counts no hardware, says what would, and knows the cycles."""
+    """`compare` without Amaranth reports cycles, and names the extra that counts hardware."""
     words = ["compare", "3x3", collectives, "--max-flits", "4"]
     rows = {}
     for without in (False, True):
@@ -189,7 +189,7 @@ def test_compare_without_hardware(collectives, monkeypatch, capsys):
 
 
 def test_extras_are_those_of_the_package():
-    """Every extra says what it is for."""
+    """The table of extras is that of the package, and the installation page explains each extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert {*project["optional-dependencies"]} == {*EXTRAS}
     assert {*MODULES.values()} <= {*EXTRAS}

@@ -13,7 +13,7 @@ from torusfabric.errors import WorkFailed
 
 @pytest.fixture
 def saved(tmp_path, capsys):
-    """A function that plans into a file and returns its name."""
+    """A function that saves a plan into a file and returns the path of the file."""
 
     def save(*words, name="plan.json"):
         path = tmp_path / name
@@ -43,7 +43,7 @@ SELECTIONS = [
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
 def test_simulate(capsys, saved, selection, name):
-    """A file is simulated as if it were planned: same cycles, same routers."""
+    """A file is simulated like its plan, with the same cycles and routers."""
     path = saved(*selection, name=name)
     planned = run_json(capsys, "simulate", *selection, "--width", "8")
     read = run_json(capsys, "simulate", "--plan", path, "--width", "8")
@@ -54,7 +54,7 @@ def test_simulate(capsys, saved, selection, name):
 
 
 def test_verilog_is_the_same_but_for_its_command(capsys, saved, tmp_path):
-    """The text and the manifest differ in the command alone."""
+    """Verilog and manifest of a file and of its selection differ only in the command."""
     words = ("3x3", "reduce-scatter", "--algorithm", "matching")
     path, hardware = saved(*words), ("--width", "8", "--flits", "9", "--op", "max", "--signed")
     run_json(capsys, "verilog", *words, *hardware, "-o", tmp_path / "planned")
@@ -72,7 +72,7 @@ def test_verilog_is_the_same_but_for_its_command(capsys, saved, tmp_path):
 
 
 def test_check(capsys, saved):
-    """A file is checked with and without --plan; what is planned is checked as well."""
+    """`check` accepts a file with and without --plan, and a selection, with the same facts."""
     path = saved("4x4", "allgather", "--algorithm", "bufferless")
     with_option = run_json(capsys, "check", "--plan", path)
     short = run_json(capsys, "check", path)
@@ -83,7 +83,7 @@ def test_check(capsys, saved):
 
 
 def test_compare(capsys, saved):
-    """A file stands beside all that the catalogue makes of the same task."""
+    """`compare` lists a file beside the plans of all algorithms for the same collective."""
     path = saved("3x3", "reduce-scatter")
     entries = run_json(capsys, "compare", "--plan", path)["algorithms"]
     (planned,) = [e for e in entries if e["algorithm"] == "hamiltonian" and not e["plan"]]
@@ -93,7 +93,7 @@ def test_compare(capsys, saved):
 
 @pytest.mark.parametrize(("command", "name"), [("draw", "x.svg"), ("animate", "x.html")])
 def test_pictures(capsys, saved, tmp_path, command, name):
-    """A file gives the picture of its plan."""
+    """The picture of a file is the picture of its plan."""
     path = saved("3x3", "allgather")
     pictures = []
     for words in (("--plan", path), ("3x3", "allgather")):
@@ -103,7 +103,7 @@ def test_pictures(capsys, saved, tmp_path, command, name):
 
 
 def test_synth(capsys, saved, monkeypatch):
-    """The text of the file's fabric is what is synthesized."""
+    """`synth` synthesizes the fabric of the file."""
     path, texts = saved("2x2", "allgather"), []
 
     def synthesize(design, target, **options):
@@ -135,7 +135,7 @@ def test_synth(capsys, saved, monkeypatch):
     ],
 )
 def test_what_has_no_place_beside_a_file(capsys, saved, words, message):
-    """Options that only planning uses are refused in one line."""
+    """Options that only planning uses are refused beside a file, in one line."""
     path = saved("4x4", "allgather")
     assert message in check_refused(capsys, "simulate", "--plan", path, *words)
 
@@ -145,7 +145,7 @@ def test_what_has_no_place_beside_a_file(capsys, saved, words, message):
     [("4x4!0:+0", (), "0:+0"), ("4x4", ("--algorithm", "diagonal"), "5:+0")],
 )
 def test_links_that_break_later(capsys, saved, topology, words, idle):
-    """A plan is checked without links that broke after it was made."""
+    """A plan stays valid if unused links break later, and fails if used links do."""
     path = saved(topology, "broadcast", *words)
     assert run_json(capsys, "check", path, "--broken-link", idle)["topology"] == f"4x4!{idle}"
     said = check_refused(capsys, "check", path, "--broken-link", "0:+1", status=2)
@@ -162,13 +162,13 @@ def test_links_that_break_later(capsys, saved, topology, words, idle):
     ],
 )
 def test_options_may_stand_anywhere(capsys, words):
-    """Topology and collective need not stand together."""
+    """Options may stand between topology and collective."""
     assert run_json(capsys, *words)["topology"] == "2x2"
 
 
 @pytest.mark.parametrize("command", ["simulate", "draw", "check", "compare", "synth", "verilog"])
 def test_neither_a_selection_nor_a_file(capsys, command, tmp_path):
-    """What is missing is named."""
+    """A command without a selection and without a file names both."""
     more = {"draw": ["-o", "x"], "verilog": ["-o", "x"], "synth": ["--target", "ecp5-25k"]}
     said = check_refused(capsys, command, *more.get(command, []))
     assert (
@@ -176,8 +176,8 @@ def test_neither_a_selection_nor_a_file(capsys, command, tmp_path):
     )
 
 
-#: Reductions of a file that does not list the contributions, by their paths: up a tree; by a node
-#: that sends what it has, and later what came in between; and folded to a root and spread again.
+#: Reductions in files without lists of contributions: up a tree; with a node that sends its own
+#: words first and received words later; and to a root and back.
 SUMS = [
     ("reduce", 0, [[(2, 1), (3, 0)], [(1, 0)]]),
     ("reduce", 0, [[(1, 0), (3, 0)], [(2, 1)], [(1, 0)]]),
@@ -187,7 +187,7 @@ SUMS = [
 
 @pytest.mark.parametrize(("kind", "root", "rounds"), SUMS)
 def test_sums_by_hand(capsys, tmp_path, kind, root, rounds):
-    """All that is held goes with every transfer, and everything is sent once."""
+    """A transfer of all blocks carries everything that its sender holds and has not yet sent."""
     collective = {"kind": kind} | ({"root": root} if root is not None else {})
     data = {
         "format": "torusfabric-schedule", "version": 1,
@@ -202,7 +202,7 @@ def test_sums_by_hand(capsys, tmp_path, kind, root, rounds):
 
 
 def test_what_cannot_be_built_is_refused_first(capsys, saved, tmp_path):
-    """Groups that differ from each other have no hardware; nothing is written."""
+    """A schedule whose groups differ is refused before anything is written."""
     path = saved("2x2", "allgather@1", "--ports", "1")
     text = Path(path).read_text()
     Path(path).write_text(text.replace('[2, 3], "via": ["+1"]', '[2, 3], "via": ["-1"]'))
@@ -214,7 +214,7 @@ def test_what_cannot_be_built_is_refused_first(capsys, saved, tmp_path):
 
 
 def test_what_is_wrong_is_not_built(capsys, saved, tmp_path):
-    """A schedule with a fault is refused before anything is written, with status 2."""
+    """A faulty schedule is refused with status 2 before anything is written."""
     path = saved("3x3", "allgather")
     data = json.loads(Path(path).read_text())
     del data["rounds"][1][3]

@@ -1,4 +1,4 @@
-"""What a command replaces: its own files; others only with --force."""
+"""Files that a command replaces: its own files, and others only with --force."""
 
 import gzip
 
@@ -29,6 +29,10 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", few(6, [*COMMANDS], tuples=True))
 def test_files_of_others_stay(command, tmp_path, monkeypatch, capsys):
+    """A file of another origin is kept, unless --force is given.
+
+    Own and empty files are replaced.
+    """
     monkeypatch.chdir(tmp_path)
     path = tmp_path / COMMANDS[command]
     words = [*command.split(), path.name]
@@ -42,14 +46,15 @@ def test_files_of_others_stay(command, tmp_path, monkeypatch, capsys):
     assert main([*words, "--force"]) == 0
     made = path.read_bytes()
     assert made != b"years of work"
-    assert main(words) == 0  # over its own
+    assert main(words) == 0  # its own file
     path.write_text("")
-    assert main(words) == 0  # over nothing
+    assert main(words) == 0  # an empty file
     if not command.startswith("simulate"):
         assert path.read_bytes() == made
 
 
 def test_images_replace_images_alone(tmp_path, monkeypatch, capsys):
+    """An image replaces only an image."""
     monkeypatch.chdir(tmp_path)
     fabric = ["3", "allgather", "--tables", "ram", "--max-flits", "4", "--width", "8"]
     assert main(["verilog", *fabric, "-o", "out"]) == 0
@@ -63,7 +68,7 @@ def test_images_replace_images_alone(tmp_path, monkeypatch, capsys):
     assert path.read_bytes() == made
 
 
-#: Commands whose files are not compressed, and what these are called.
+#: Commands whose files cannot be compressed, with the word and the file name in the message.
 PLAIN = {
     "sweep grid.toml -o": ("Results", "rows.jsonl"),
     "run --port sim --data data.npy -o": ("Array", "words.npy"),
@@ -72,6 +77,7 @@ PLAIN = {
 
 @pytest.mark.parametrize("command", PLAIN)
 def test_what_is_not_compressed_is_not_called_so(command, tmp_path, monkeypatch, capsys):
+    """A file name with .gz is refused if the file cannot be compressed."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "grid.toml").write_text('topologies = ["2"]\ncollectives = ["allgather"]\n')
     what, name = PLAIN[command]
@@ -84,6 +90,7 @@ def test_what_is_not_compressed_is_not_called_so(command, tmp_path, monkeypatch,
 
 @pytest.mark.parametrize("command", few(8, [*COMMANDS], tuples=True))
 def test_what_is_called_compressed_is(command, tmp_path, monkeypatch, capsys):
+    """A file whose name ends in .gz is compressed."""
     monkeypatch.chdir(tmp_path)
     name = COMMANDS[command].removesuffix(".gz") + ".gz"
     status = main([*command.split(), name])
@@ -96,6 +103,7 @@ def test_what_is_called_compressed_is(command, tmp_path, monkeypatch, capsys):
 
 
 def test_view_that_a_user_saved_stays(tmp_path, monkeypatch):
+    """A saved view of a waveform viewer is kept."""
     monkeypatch.chdir(tmp_path)
     words = [
         "simulate",
@@ -115,6 +123,7 @@ def test_view_that_a_user_saved_stays(tmp_path, monkeypatch):
 
 
 def test_folder_of_somebody_else(tmp_path, monkeypatch, capsys):
+    """A folder with files of another origin is kept, unless --force is given."""
     monkeypatch.chdir(tmp_path)
     words = ["verilog", "2", "allgather", "--width", "8", "-o", "out"]
     (tmp_path / "out" / "bench").mkdir(parents=True)
@@ -128,6 +137,7 @@ def test_folder_of_somebody_else(tmp_path, monkeypatch, capsys):
 
 
 def test_python_replaces_as_commands_do(tmp_path):
+    """Python functions replace files by the same rules as commands."""
     schedule = tf.plan("2x2", "allgather")
     path = tmp_path / "package.json"
     for write in (schedule.save, lambda p, **how: tf.export_schedule(schedule, p, **how)):
@@ -141,6 +151,7 @@ def test_python_replaces_as_commands_do(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["xml.gz", "csv.gz"])
 def test_exports_are_compressed_by_name(suffix, tmp_path, monkeypatch):
+    """Exports are compressed if the name ends in .gz, and can be imported."""
     monkeypatch.chdir(tmp_path)
     form = "msccl" if suffix.startswith("xml") else "csv"
     words = ["export", "2x2", "allgather", "--format", form, "-o"]
@@ -153,6 +164,7 @@ def test_exports_are_compressed_by_name(suffix, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["picture.svgz", "picture.svg.gz"])
 def test_pictures_are_compressed_by_name(name, tmp_path, monkeypatch):
+    """Pictures are compressed if the name ends in .svgz or .gz."""
     monkeypatch.chdir(tmp_path)
     assert main(["draw", "2x2", "allgather", "-o", name]) == 0
     assert gzip.decompress((tmp_path / name).read_bytes()).startswith(b"<svg ")
@@ -167,6 +179,7 @@ def test_pictures_are_compressed_by_name(name, tmp_path, monkeypatch):
     ],
 )
 def test_standard_output_holds_one_thing(command, tmp_path, monkeypatch, capsys):
+    """Two results on standard output are refused."""
     monkeypatch.chdir(tmp_path)
     assert main(command.split()) == 1
     out, error = capsys.readouterr()
@@ -176,7 +189,7 @@ def test_standard_output_holds_one_thing(command, tmp_path, monkeypatch, capsys)
 
 
 def test_one_of_several_files_to_standard_output(tmp_path, monkeypatch, capfd):
-    """What is known of the schedules then goes to standard error."""
+    """If one of several files goes to standard output, the report goes to standard error."""
     monkeypatch.chdir(tmp_path)
     assert main(["plan", "2x2", "allgather,alltoall", "-o", "a.json,-"]) == 0
     out, error = capfd.readouterr()

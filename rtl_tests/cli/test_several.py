@@ -1,4 +1,4 @@
-"""Several collectives in the commands that plan, check, draw, play and trace."""
+"""Several collectives in the commands that plan, check, draw, animate and trace."""
 
 import pytest
 from helpers import check_refused, run_json
@@ -8,7 +8,7 @@ from torusfabric.cli import main
 
 
 def test_plans_to_files_and_back(capsys, tmp_path):
-    """Each collective has its file; files are checked together, with the same facts."""
+    """Each collective is saved to a file, and `check` of the files states the same facts."""
     files = [str(tmp_path / name) for name in ("a.json", "b.json.gz")]
     words = ("plan", "4x4", "allgather:matching,broadcast", "--root", "5", "-o", ",".join(files))
     facts = run_json(capsys, *words)
@@ -28,7 +28,7 @@ def test_plans_to_files_and_back(capsys, tmp_path):
 @pytest.mark.parametrize("mode", ["1", "alltoall", "alltoall:necklace"])
 @pytest.mark.parametrize("command", ["draw", "animate"])
 def test_one_of_several_is_shown(capsys, tmp_path, command, mode):
-    """By its number or its name."""
+    """`--mode` selects one of several collectives by number or name."""
     path = tmp_path / "shown"
     several = ("4x4", "allgather,alltoall:necklace")
     facts = run_json(capsys, command, *several, "--mode", mode, "-o", str(path))
@@ -39,7 +39,7 @@ def test_one_of_several_is_shown(capsys, tmp_path, command, mode):
 
 
 def test_one_of_several_files(capsys, tmp_path, monkeypatch):
-    """By its number, by the file, or by the collective."""
+    """`--mode` selects one of several files by number, file name or collective."""
     monkeypatch.chdir(tmp_path)
     tf.plan("3x3", "allgather").save("a.json")
     tf.plan("3x3", "broadcast", root=2).save("b.json")
@@ -69,14 +69,14 @@ def test_one_of_several_files(capsys, tmp_path, monkeypatch):
     ],
 )  # fmt: skip
 def test_what_is_refused(capsys, tmp_path, monkeypatch, words, error):
-    """One line, status 1, and no file left behind."""
+    """A wrong selection of files or modes gives one line and status 1, and leaves no file."""
     monkeypatch.chdir(tmp_path)
     assert error in check_refused(capsys, *words)
     assert not list(tmp_path.iterdir())
 
 
 def test_files_of_different_topologies(capsys, tmp_path, monkeypatch):
-    """They make no fabric."""
+    """Files of different topologies cannot form a fabric."""
     monkeypatch.chdir(tmp_path)
     for sides in ("3x3", "3x4"):
         tf.plan(sides, "allgather").save(f"{sides}.json")

@@ -1,4 +1,4 @@
-"""Standard streams: files that go there, readers that leave, and devices that are full."""
+"""Standard streams: files on standard output, readers that stop, and full devices."""
 
 import errno
 import io
@@ -32,6 +32,7 @@ PRINTING = [("algorithms",), ("compare", "3x3", "allgather"), PLAN, (*PLAN, "--j
 @pytest.mark.parametrize("words", PRINTING, ids=" ".join)
 @pytest.mark.parametrize("buffering", [1, -1])
 def test_full_device_is_one_line(words, buffering, monkeypatch, capsys):
+    """Output to a full device gives one line and status 1."""
     with open("/dev/full", "w", buffering=buffering) as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert main(list(words)) == 1
@@ -49,6 +50,7 @@ def test_full_device_is_one_line(words, buffering, monkeypatch, capsys):
 
 @pytest.mark.parametrize("words", few(4, [*PRINTING], tuples=True), ids=" ".join)
 def test_reader_that_has_seen_enough(words, monkeypatch, capsys):
+    """A reader that stops early is no error."""
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w") as gone:
@@ -59,6 +61,7 @@ def test_reader_that_has_seen_enough(words, monkeypatch, capsys):
 
 @needs_full
 def test_errors_that_cannot_be_told(monkeypatch):
+    """Standard error on a full device does not change the status."""
     with open("/dev/full", "w") as full, open(os.devnull, "w") as null:
         monkeypatch.setattr(sys, "stderr", full)
         monkeypatch.setattr(sys, "stdout", null)
@@ -68,7 +71,7 @@ def test_errors_that_cannot_be_told(monkeypatch):
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
 def test_interpreter_ends_without_a_word_of_its_own():
-    """What is left in buffers at exit is no trouble, nor are streams that are closed."""
+    """At exit the interpreter prints nothing itself, even if a stream is full or closed."""
     command = f"{sys.executable} -m torusfabric plan 3x3 allgather"
     script = f"{command} >&-; echo $? >&2; {command} 2>&- >/dev/null; echo $? >&2"
     if Path("/dev/full").exists():
@@ -102,7 +105,7 @@ FILES = [
     ),
 )
 def test_file_on_standard_output(words, begins, name, tmp_path, monkeypatch, capsys):
-    """It stands there alone; what else there is to say goes to standard error."""
+    """A file on standard output is alone there; the report goes to standard error."""
     if name.startswith("/dev") and not Path(name).exists():
         pytest.skip("no names of descriptors")
     monkeypatch.chdir(tmp_path)
@@ -122,6 +125,7 @@ def test_file_on_standard_output(words, begins, name, tmp_path, monkeypatch, cap
     "words", [("verilog", "2x2", "allgather"), ("build", "2x2", "allgather", "--board", "icestick")]
 )
 def test_folder_is_no_standard_output(words, tmp_path, monkeypatch, capsys):
+    """A folder cannot be written to standard output."""
     monkeypatch.chdir(tmp_path)
     assert main([*words, "-o", "-"]) == 1
     assert "must be a folder, not - (several files are written)" in capsys.readouterr().err
@@ -130,7 +134,7 @@ def test_folder_is_no_standard_output(words, tmp_path, monkeypatch, capsys):
 
 @needs_full
 def test_results_of_a_sweep_on_a_full_device():
-    """It can be read without an end, and is not."""
+    """A sweep into a full device is refused, and does not read from the endless device."""
 
     def add():
         with Results("/dev/full") as results:
@@ -143,6 +147,7 @@ def test_results_of_a_sweep_on_a_full_device():
 
 @pytest.mark.skipif(os.name != "posix", reason="names of files are bytes")
 def test_names_that_are_no_text(tmp_path, capsys):
+    """File names that are no valid text can be used."""
     path = os.path.join(os.fsencode(tmp_path), b"\xff.json")
     assert main([*PLAN, "-o", os.fsdecode(path)]) == 0
     assert os.path.exists(path)
@@ -157,7 +162,7 @@ def test_names_that_are_no_text(tmp_path, capsys):
      ("verilog", "2x2", "allgather", "-o"), ("sweep", "grid.toml", "-o")],
 )  # fmt: skip
 def test_names_that_are_empty(words, tmp_path, monkeypatch, capsys):
-    """As of a variable that is not set: neither nothing nor the current folder is meant."""
+    """An empty file name, such as an unset shell variable, is refused."""
     monkeypatch.chdir(tmp_path)
     assert main([*words, ""]) == 1
     assert " must have a value, not an empty one" in capsys.readouterr().err
@@ -165,6 +170,7 @@ def test_names_that_are_empty(words, tmp_path, monkeypatch, capsys):
 
 
 def test_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
+    """A file that cannot be written is refused before planning."""
     monkeypatch.setattr("torusfabric.cli.planning.choose_schedules", None)
     assert main([*PLAN, "-o", str(tmp_path / "none" / "plan.json")]) == 1
     assert capsys.readouterr().err.startswith("torusfabric: Folder ")
@@ -195,7 +201,7 @@ def fail_with(error, monkeypatch):
 )  # fmt: skip
 @pytest.mark.parametrize("as_json", [False, True])
 def test_errors_as_lines_and_as_objects(error, status, text, as_json, monkeypatch, capsys):
-    """An object under --json is one line, has a version, message, status and where to read on."""
+    """An error is a line, or with --json an object with version, message, status and page."""
     fail_with(error, monkeypatch)
     assert main(["plan"] + ["--json"] * as_json) == status
     out, err = capsys.readouterr()
@@ -212,12 +218,14 @@ def test_errors_as_lines_and_as_objects(error, status, text, as_json, monkeypatc
 
 
 def test_errors_of_ours_keep_their_traceback(monkeypatch):
+    """An internal error keeps its traceback."""
     fail_with(FileNotFoundError(errno.ENOENT, "No such file"), monkeypatch)
     with pytest.raises(FileNotFoundError):
         main(["plan"])
 
 
 def test_every_object_has_a_version(capsys, tmp_path, monkeypatch):
+    """Every JSON object has a version."""
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
     for words in (PLAN, ("algorithms",), ("boards",), ("cache",), ("compare", "2x2", "allgather")):
         assert main([*words, "--json"]) == 0
@@ -235,7 +243,7 @@ def test_every_object_has_a_version(capsys, tmp_path, monkeypatch):
     ],
 )
 def test_the_status_where_standard_error_is_full(words, status, tmp_path, monkeypatch):
-    """The status says what came of a command, whether standard error takes a word or not."""
+    """The status of a command is the same if standard error is full."""
     monkeypatch.chdir(tmp_path)
     plan = tf.plan("3x3", "allgather", algorithm="matching")
     assert isinstance(plan, tf.Pattern)
@@ -248,7 +256,7 @@ def test_the_status_where_standard_error_is_full(words, status, tmp_path, monkey
 
 
 class Terminal(io.StringIO):
-    """A terminal that keeps what it shows."""
+    """A terminal that keeps its text."""
 
     def isatty(self):
         return True
@@ -256,7 +264,7 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize("columns", [20, 40, 60, 79])
 def test_narrow_terminals(columns, monkeypatch):
-    """No word of a table is cut: its rows stand below one another where they do not fit."""
+    """On a narrow terminal no word of a table is cut: cells then stand below one another."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", str(columns))
@@ -271,7 +279,7 @@ def test_narrow_terminals(columns, monkeypatch):
 
 
 def test_a_name_that_is_too_long(tmp_path, monkeypatch, capsys):
-    """It is an error of the input, and the longest name that fits is taken by all commands."""
+    """A file name that is too long is refused, and the longest possible name works."""
     monkeypatch.chdir(tmp_path)
     assert main([*PLAN, "-o", "a" * 300]) == 1
     message = "File name aaa"
@@ -282,7 +290,7 @@ def test_a_name_that_is_too_long(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 def test_a_pipe_without_a_writer(tmp_path, monkeypatch, capsys):
-    """A named pipe into which nobody writes is refused; one with a writer is waited for."""
+    """A named pipe without a writer is refused after a wait; a pipe with a late writer is read."""
     monkeypatch.setattr(destinations, "PATIENCE", 1)
     path = tmp_path / "plan.json"
     os.mkfifo(path)
@@ -299,7 +307,10 @@ def test_a_pipe_without_a_writer(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 def test_a_pipe_without_a_reader(tmp_path, monkeypatch, capsys):
-    """A named pipe that nobody reads is refused; one with a reader is waited for."""
+    """A named pipe without a reader is refused after a wait.
+
+    A pipe with a late reader is written.
+    """
     monkeypatch.setattr(destinations, "PATIENCE", 1)
     path = tmp_path / "plan.json"
     os.mkfifo(path)

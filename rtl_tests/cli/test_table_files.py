@@ -1,4 +1,4 @@
-"""What commands count stands beside each count, and in files of tables."""
+"""Tables of commands as CSV and LaTeX files, and units beside each count."""
 
 import csv
 import json
@@ -22,7 +22,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", few(2, [*COMMANDS], tuples=True))
 def test_csv_is_what_is_printed(command, tmp_path, capsys):
-    """Heads and cells; and the same beside JSON on standard output."""
+    """A CSV file has the printed heads and cells, and is the same beside JSON."""
     path = tmp_path / "table.csv"
     assert main([*command.split(), "--table", str(path)]) == 0
     printed = capsys.readouterr().out
@@ -40,7 +40,7 @@ def test_csv_is_what_is_printed(command, tmp_path, capsys):
 
 @pytest.mark.parametrize("command", few(2, [*COMMANDS], tuples=True))
 def test_latex_has_the_same_cells(command, tmp_path):
-    """As many rows and columns, and the same words."""
+    """A LaTeX table has the cells of the CSV file."""
     for name in ("table.csv", "table.tex"):
         assert main([*command.split(), "--table", str(tmp_path / name)]) == 0
     _, *rows = csv.reader((tmp_path / "table.csv").read_text().splitlines())
@@ -56,7 +56,7 @@ def test_latex_has_the_same_cells(command, tmp_path):
 @pytest.mark.parametrize("name", ["table", "table.txt", "table.svg", "-", "table.gz"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_other_names_are_refused(command, name, tmp_path, monkeypatch, capsys):
-    """In one line, before anything is planned."""
+    """A table with another file ending is refused in one line, before planning."""
     monkeypatch.chdir(tmp_path)
     assert main([*command.split(), "--table", name]) == 1
     out, error = capsys.readouterr()
@@ -69,7 +69,7 @@ SPECIAL = "a_b & 5 % of #1 {x} $y ~ ^ \\"
 
 
 def test_special_characters():
-    """What LaTeX takes for more is written as itself."""
+    """Special characters of LaTeX are escaped."""
     text = latex_table(["name", "n"], [[SPECIAL, "12"], ["plain", "-"]])
     assert r"a\_b \& 5 \% of \#1 \{x\} \$y \textasciitilde{} \textasciicircum{}" in text
     assert r"\begin{tabular}{lr}" in text
@@ -77,7 +77,7 @@ def test_special_characters():
 
 @pytest.mark.parametrize("first", ["[x] a", "*", "<b>|", "a\nb"])
 def test_cells_stay_text(first):
-    """The end of a row takes a star or a bracket for its own, and old encodings have no < there."""
+    """A cell that begins a row with a star or a bracket, or contains <, remains text in LaTeX."""
     text = latex_table(["name", "share"], [["a", "5.0 %"], [first, "-"]])
     *_, row, _, _ = text.splitlines()
     shown = {"[x] a": "{[}x] a", "*": "{*}", "a\nb": r"a\textbackslash{}nb"}
@@ -85,7 +85,7 @@ def test_cells_stay_text(first):
 
 
 def test_units_stand_in_the_heads_of_papers(tmp_path):
-    """Rules are those of booktabs; numbers stand without a unit."""
+    """LaTeX tables have rules of booktabs, and units in the heads, not beside the numbers."""
     heads = []
     for words in ("compare 4x4 allgather", "compare 4x4 allreduce --flits 1,3,8"):
         assert main([*words.split(), "--table", str(tmp_path / "table.tex")]) == 0
@@ -102,6 +102,7 @@ def test_units_stand_in_the_heads_of_papers(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
 def test_latex_reads_it(tmp_path):
+    """LaTeX accepts a table with special characters."""
     body = latex_table(["name", "n"], [[SPECIAL, "12"]])
     document = (
         rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{body}\end{{document}}"
@@ -114,13 +115,14 @@ BUFFERLESS = ("6x6", "allgather", "--algorithm", "bufferless")
 
 
 def lines(capsys, *words):
-    """What a command prints, by the first word of each line."""
+    """Return the printed lines of a command by their first words."""
     assert main(list(words)) == 0
     found = (re.split(" {2,}", line, maxsplit=1) for line in capsys.readouterr().out.splitlines())
     return {line[0]: line[1] for line in found if len(line) == 2}
 
 
 def test_plan_and_check_say_the_same(capsys, tmp_path):
+    """`plan` and `check` print the same lines."""
     path = str(tmp_path / "b.json")
     planned = lines(capsys, "plan", *BUFFERLESS, "-o", path)
     checked = lines(capsys, "check", path)
@@ -133,6 +135,7 @@ def test_plan_and_check_say_the_same(capsys, tmp_path):
 
 
 def test_json_has_the_unit(capsys):
+    """JSON has the unit of steps and both bounds."""
     assert main(["plan", "6x6", "allgather", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["rounds"], facts["unit"], facts["bound"]) == (18, "steps of 1/2 message", 18)
@@ -141,6 +144,7 @@ def test_json_has_the_unit(capsys):
 
 @pytest.mark.parametrize("command", ["draw", "animate"])
 def test_pictures_and_pages(capsys, tmp_path, command):
+    """Pictures and animations state the length of steps."""
     path = tmp_path / "x"
     assert (
         lines(capsys, command, "4x4", "allgather", "-o", str(path))["steps"] == "8 of 1/2 message"
@@ -149,6 +153,7 @@ def test_pictures_and_pages(capsys, tmp_path, command):
 
 
 def test_simulation(capsys):
+    """A simulation states the length of steps."""
     found = lines(capsys, "simulate", "2x2", "allgather", "--width", "4")
     assert found["steps"] == "2 of 1/2 message"
     assert found["bound"] == "2 of 1/2 message"
@@ -156,7 +161,7 @@ def test_simulation(capsys):
 
 
 def test_compare(capsys):
-    """Steps of half messages and of whole ones stand in one table, and so does their time."""
+    """`compare` shows steps of half and of whole messages in one table, with their times."""
     assert main(["compare", "6x6", "allgather", "--width", "4"]) == 0
     out = capsys.readouterr().out
     assert "no schedule takes less than 35/4 message times" in out
@@ -170,7 +175,7 @@ def test_compare(capsys):
 
 
 def test_sweep():
-    """Rows of a sweep have the unit and the time."""
+    """Rows of a sweep have the length of steps and the message times."""
     point = {"step": "plan", "topology": "4x4", "collective": "allgather", "algorithm": "best"}
     row = compute_row(point)["result"]
     assert (row["unit"], row["tau"], row["tau_bound"]) == ("steps of 1/2 message", 4, 3.75)

@@ -1,4 +1,4 @@
-"""Options that would change nothing: none is left aside without a word."""
+"""Options that would have no effect are refused."""
 
 import pytest
 
@@ -12,7 +12,7 @@ FORMS = (
 
 
 def need(option, other):
-    """The message about an option without the other that it depends on."""
+    """Return the message about an option that depends on another one."""
     return f"{option} needs {other}; give both, or leave {option} out"
 
 
@@ -62,13 +62,14 @@ def need(option, other):
     ],
 )
 def test_what_an_option_needs_is_said(capsys, line, message):
+    """An option without the other that it needs is refused, with the other in the message."""
     status, (out, err) = main(line.split()), capsys.readouterr()
     assert (status, out, err) == (1, "", f"torusfabric: {message}\n")
 
 
 @pytest.fixture(scope="module")
 def fabric(tmp_path_factory):
-    """The manifest of a fabric that is loaded, and an image for it."""
+    """The options that name a fabric with loaded tables and an image for it."""
     folder = tmp_path_factory.mktemp("fabric")
     line = "verilog 3 allgather --tables ram --rows 32 --inputs all --width 8 --max-flits 4 --quiet"
     assert main([*line.split(), "-o", str(folder)]) == 0
@@ -91,6 +92,7 @@ def fabric(tmp_path_factory):
     ],
 )
 def test_the_manifest_says_what_a_fabric_is(capsys, fabric, line, name):
+    """Options that describe a fabric are refused beside a manifest."""
     command, *words = line.split()
     capsys.readouterr()
     assert main([command, *fabric, *words]) == 1
@@ -112,11 +114,13 @@ def test_the_manifest_says_what_a_fabric_is(capsys, fabric, line, name):
     ],
 )
 def test_runs_of_a_fabric_that_exists(capsys, fabric, words, message):
+    """Options for the runs of an existing fabric are checked."""
     capsys.readouterr()
     assert main(["simulate", *fabric, *words]) == 1
     assert capsys.readouterr().err == f"torusfabric: {message}\n"
 
 
 def test_what_is_loaded_lies_on_one_board(capsys):
+    """`load` has no option for several boards."""
     assert main(["load", "a.bin", "--port", "sim", "--boards", "2x1", "--block", "0,0"]) == 1
     assert "load has no option --boards; it is for verilog" in capsys.readouterr().err

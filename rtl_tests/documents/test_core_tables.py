@@ -1,4 +1,4 @@
-"""The tables of `docs/reference/core.md` that show a run cycle by cycle: the hardware does it."""
+"""The tables of `docs/reference/core.md` show the cycles of a run as the hardware executes it."""
 
 import re
 from pathlib import Path
@@ -11,12 +11,12 @@ from torusfabric.rtl.assembly import Assembly
 
 TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "core.md").read_text(encoding="utf-8")
 
-#: What an input is where a table says nothing.
+#: Source of the values of inputs that a table leaves open.
 rng = np.random.default_rng(1)
 
 
 def example(name):
-    """The fabric of an example, and the rows of its table."""
+    """Return the fabric of an example, and the rows of its table."""
     before, _, after = TEXT.partition(f"<!-- test: {name} -->")
     topology, collective, flits, width = re.findall(
         r"`torusfabric verilog (\S+) (\S+) --flits (\d+) --width (\d+) --top core`", before
@@ -30,18 +30,18 @@ def example(name):
 
 
 def junk(width):
-    """A value that must not matter."""
+    """Return a random value for an input that must not matter."""
     return int(rng.integers(1 << width))
 
 
 def play(fabric, rows, drive, look):
-    """Run the rows of a table: set the inputs of each cycle, then look at its outputs."""
+    """Run the rows of a table: set the inputs of each cycle, then compare the outputs."""
     design = Assembly(fabric.netlist)
 
     async def testbench(ctx):
         for number, row in enumerate(rows):
             assert int(row["cycle"]) == int(rows[0]["cycle"]) + number
-            # A start while a run is under way is ignored.
+            # a start during a run is ignored
             ctx.set(design.start, int(row["start"] or row["busy"] or 0))
             for port, value in drive(row).items():
                 ctx.set(getattr(design, port), value)
@@ -59,7 +59,7 @@ def play(fabric, rows, drive, look):
 
 
 def test_streams():
-    """Flits are asked for, injected and received in the cycles of the table."""
+    """Flits are requested, injected and received in the cycles of the table."""
     fabric, rows = example("streams")
     messages, width = random_messages(fabric, 1), fabric.width
     words = messages.reshape(fabric.nodes, -1, fabric.program.block_flits)

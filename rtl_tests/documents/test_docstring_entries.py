@@ -10,10 +10,10 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "torusfabric"
 
-#: The rooms of the package.
+#: Packages of torusfabric.
 ROOMS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 
-#: Words of a type or a description that say nothing by themselves.
+#: Words of a type or a description that carry no information by themselves.
 EMPTY = frozenset(
     re.findall(
         r"\w+",
@@ -27,7 +27,7 @@ EMPTY = frozenset(
 
 
 class Entry(NamedTuple):
-    """An entry of a section: the first of its lines, how many there are, and what they say."""
+    """An entry of a section, with its first line, its number of lines, and its parts."""
 
     section: str
     first: int
@@ -41,7 +41,7 @@ Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def documented(path: Path) -> Iterator[tuple[Documented, list[str], int]]:
-    """What has a docstring, with its lines and the number of the first, from 0."""
+    """Yield each documented object, the lines of its docstring and the number of the first."""
     lines = path.read_text("utf-8").splitlines()
     for node in ast.walk(ast.parse("\n".join(lines))):
         if isinstance(node, Documented) and ast.get_docstring(node):
@@ -51,14 +51,14 @@ def documented(path: Path) -> Iterator[tuple[Documented, list[str], int]]:
 
 
 def sections(lines: list[str]) -> Iterator[tuple[str, int, int]]:
-    """The sections of a docstring: the name, its line, and the line past the last of it."""
+    """Yield each section of a docstring: name, first line, and end."""
     starts = [k - 1 for k, line in enumerate(lines) if re.fullmatch(r" *-{3,}", line)]
     for start, end in zip(starts, [*starts, len(lines) - 1][1:], strict=False):
         yield lines[start].strip(), start, end
 
 
 def entries(lines: list[str]) -> Iterator[Entry]:
-    """The entries of the parameters and of what is returned."""
+    """Yield the entries of the sections for parameters and results."""
     for section, start, end in sections(lines):
         if section not in ("Parameters", "Returns"):
             continue
@@ -74,13 +74,13 @@ def entries(lines: list[str]) -> Iterator[Entry]:
 
 
 def words(text: str) -> set[str]:
-    """The words that say something, in lower case and in the singular."""
+    """Return the informative words of a text, in lower case and in the singular."""
     found = re.findall(r"[a-z0-9]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower())
     return {word.rstrip("s") for word in found if word not in EMPTY}
 
 
 def annotation(node: Documented, entry: Entry) -> str:
-    """The annotations of what an entry is of."""
+    """Return the annotations of the objects that an entry names."""
     if isinstance(node, ast.ClassDef):
         fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
         init = (each for each in node.body if getattr(each, "name", "") == "__init__")
@@ -95,23 +95,23 @@ def annotation(node: Documented, entry: Entry) -> str:
 
 
 def arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, str]:
-    """The annotation of each argument."""
+    """Return the annotation of each argument."""
     given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     return {each.arg: ast.unparse(each.annotation) for each in given if each.annotation}
 
 
 def says_nothing(node: Documented, entry: Entry) -> bool:
-    """Whether an entry has no word that is not in its name or in the annotation."""
+    """Return True if each word of an entry is also in its name or its annotation."""
     known = (
         words(entry.names) | words(annotation(node, entry)) | words(entry.names.replace("_", ""))
     )
     if entry.section == "Returns" and entry.names:
-        return False  # an annotation names no result
+        return False  # an annotation gives no name to a result
     return words(entry.type) | words(entry.text) <= known
 
 
 def faults(path: Path) -> list[str]:
-    """The entries of a file that say nothing."""
+    """Return the entries of a file that say nothing new."""
     found = []
     for node, lines, first in documented(path):
         for entry in entries(lines):
@@ -123,7 +123,7 @@ def faults(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_entries_say_more_than_annotations(room: str) -> None:
-    """An entry repeats neither the type nor the name."""
+    """Each entry says more than its name and its annotation."""
     assert [
         fault for path in sorted((PACKAGE / room).rglob("*.py")) for fault in faults(path)
     ] == []
@@ -149,7 +149,7 @@ def count(nodes: int, seed: int, root: Topology) -> list[str]:
 
 
 def test_planted_entries_are_found(tmp_path: Path) -> None:
-    """A type alone, and a name again."""
+    """An entry with only a type, and an entry that repeats its name, are found."""
     path = tmp_path / "planted.py"
     path.write_text(PLANTED)
     found = [fault.split(": ", 1)[1] for fault in faults(path)]

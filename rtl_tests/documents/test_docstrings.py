@@ -17,7 +17,7 @@ MODULES = sorted(
 
 @pytest.mark.parametrize("name", ["torusfabric", *MODULES])
 def test_examples(name):
-    """Those of one module and its classes and functions."""
+    """The examples of a module and of its classes and functions give the stated results."""
     try:
         module = importlib.import_module(name)
     except torusfabric.MissingTool as missing:

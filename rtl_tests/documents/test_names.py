@@ -13,7 +13,7 @@ PACKAGES = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 LISTED = Path(__file__).with_name("one_word_names.txt").read_text("utf-8").splitlines()
 ONE_WORD = {word for line in LISTED if not line.startswith("#") for word in line.split()}
 
-#: The largest share of names with one word, in percent.
+#: Largest share of names with one word, in percent.
 MOST = 45
 
 #: Participles that say nothing alone.
@@ -21,7 +21,7 @@ BARE = {"given", "shown", "held", "kept", "named", "found", "chosen", "joined", 
         "told", "sent", "taken", "stored", "left", "known", "wanted", "written",
         "asked"}  # fmt: skip
 
-#: Names that users call, and their overrides, of before the rule.
+#: Public names, and their overrides, that are older than the rule.
 PUBLIC = {"delivered", "given", "listed", "moved", "passed", "put", "renumbered"}
 
 
@@ -37,7 +37,7 @@ def function_names(package: str) -> list[str]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_few_names_have_one_word(package: str) -> None:
-    """A name of one word is among those that are allowed."""
+    """Names of one word are few, and each is in the list of allowed names."""
     names = function_names(package)
     short = [name for name in names if "_" not in name]
     assert 100 * len(short) < MOST * len(names)
@@ -45,13 +45,13 @@ def test_few_names_have_one_word(package: str) -> None:
 
 
 def test_no_allowed_name_is_unused() -> None:
-    """The list holds the names that there are."""
+    """Each allowed name is used."""
     used = {name for package in PACKAGES for name in function_names(package)}
     used |= {"main"}
     assert used >= ONE_WORD
 
 
 def test_no_name_is_a_bare_participle() -> None:
-    """A participle alone does not say what is given, shown or held."""
+    """No name is a bare participle."""
     used = {name for package in PACKAGES for name in function_names(package)}
     assert used & BARE <= PUBLIC

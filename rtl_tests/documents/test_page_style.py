@@ -1,4 +1,4 @@
-"""Pages keep to the limits of style: short paragraphs, few clauses with *what*, a line of needs."""
+"""Pages keep the limits of style: short paragraphs, few relative clauses, and a line of needs."""
 
 import re
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
-#: Pages that show other files, or lead to other pages.
+#: Pages that only include other files, or only lead to other pages.
 LEADING = {"index.md", "project/changelog.md", "project/contributing.md", "reference/boards.md",
            "tutorials/counters.md"}  # fmt: skip
 
-#: The most words of a paragraph, and the most words *what* among 1,000.
+#: Largest number of words in a paragraph, and of words *what* among 1,000.
 MOST_WORDS, MOST_WHATS = 80, 2
 
 
@@ -63,21 +63,21 @@ def test_what_is_rare(page: Path) -> None:
 
 @pytest.mark.parametrize("page", ALL, ids=name_of)
 def test_paragraphs_begin_with_a_subject(page: Path) -> None:
-    """No paragraph begins with a clause in place of a noun or a verb."""
+    """No paragraph begins with a relative clause."""
     starts = [part.split()[0] for part in paragraphs(page.read_text("utf-8"))]
     assert [word for word in starts if word in {"What", "Of", "Whether", "That", "Whose"}] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_needs_are_named(page: Path) -> None:
-    """A page that runs commands says near its top which extras and tools it needs."""
+    """Each page for users has a line "You need:" with the extras and tools of its commands."""
     text = page.read_text("utf-8")
     if page.parent.name in {"start", "how-to", "tutorials", "understanding"}:
         assert re.search(r"^You need: ", text, re.MULTILINE)
 
 
 def test_planted_faults_are_found() -> None:
-    """A long paragraph, and an item of a list, are counted; code and tables are not."""
+    """Long paragraphs and list items are found; code and tables are not counted."""
     long = "word " * 81
     text = f"# Title\n\n{long}\n\n```sh\n{long}\n```\n\n| {long} |\n\n- {long}\n- What is short\n"
     counts = [len(part.split()) for part in paragraphs(text)]

@@ -1,4 +1,4 @@
-"""What pages say of engines, streams and schedule files: all of it runs as it stands."""
+"""Pages on engines, streams and schedule files: their commands, scripts and tables are correct."""
 
 import json
 import os
@@ -32,7 +32,11 @@ def run_lines(commands):
 
 
 def test_commands_and_manifest(tmp_path, monkeypatch, capsys):
-    """From the list to Verilog; the cycles that the manifest predicts, and its keys."""
+    """The commands of the tutorial run, and its script prints the cycles that the manifest
+    predicts.
+
+    The page names only keys that the manifest has.
+    """
     monkeypatch.chdir(tmp_path)
     run_lines(BLOCKS["commands"])
     capsys.readouterr()
@@ -60,14 +64,14 @@ def test_commands_and_manifest(tmp_path, monkeypatch, capsys):
 
 
 def test_script(capsys):
-    """The example in Python."""
+    """The Python example of the tutorial runs."""
     exec(compile(BLOCKS["engine.py"], "engine.py", "exec"), {})
     assert int(capsys.readouterr().out) > 0
 
 
 @pytest.mark.long
 def test_commands_that_take_long(tmp_path, monkeypatch, capsys):
-    """Simulation, trace, synthesis and sweep."""
+    """Simulation, trace, synthesis and sweep of the tutorial run."""
     monkeypatch.chdir(tmp_path)
     Path("grid.toml").write_text(BLOCKS["grid.toml"])
     run_lines(BLOCKS["long"])
@@ -77,7 +81,7 @@ def test_commands_that_take_long(tmp_path, monkeypatch, capsys):
 
 
 def test_grid(tmp_path):
-    """The sweep is one."""
+    """The grid of the tutorial is a valid sweep of six points."""
     from torusfabric.sweep.grid import grid_points, read_sweep
 
     (tmp_path / "grid.toml").write_text(BLOCKS["grid.toml"])
@@ -90,6 +94,7 @@ SIGNALS = (DOCS / "reference/streams.md").read_text(encoding="utf-8")
 
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="Icarus is not installed")
 def test_all_of_it_runs(tmp_path, monkeypatch):
+    """All blocks of the page on streams run, and print the stated packets."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     printed = "".join(
@@ -103,7 +108,7 @@ def test_all_of_it_runs(tmp_path, monkeypatch):
 
 
 def test_it_names_every_port():
-    """Of a node, those that there are."""
+    """The page on streams names every signal of a node."""
     program = tf.compile(tf.plan("2x2", "alltoall"), flits=1)
     ports = {name for beat in (1, 2)
              for name, port in stream_ports(program, 8, beat=beat).items()
@@ -122,7 +127,7 @@ EXAMPLES = re.findall(r"<!-- example: (\w+) -->\n```json\n(.*?)```", FORMATS, re
 
 @pytest.mark.parametrize(("form", "text"), EXAMPLES)
 def test_examples(tmp_path, form, text):
-    """Each is right, of the form that is said, and becomes hardware."""
+    """Each example file is correct, has the stated form, and compiles."""
     path = tmp_path / "plan.json"
     path.write_text(text)
     schedule = tf.load(path)
@@ -132,7 +137,7 @@ def test_examples(tmp_path, form, text):
 
 
 def test_there_is_one_of_each_form():
-    """And all keys of the schema are described."""
+    """There is an example of each form, and every key of the schema is described."""
     assert {form for form, _ in EXAMPLES} == {"pattern", "table", "rounds"}
     parts = schema()["properties"], schema()["$defs"]["transfer"]["properties"]
     for key in (*parts[0], *parts[1], *parts[0]["collective"]["properties"]):
@@ -140,7 +145,7 @@ def test_there_is_one_of_each_form():
 
 
 def test_script_and_commands(tmp_path, monkeypatch, capsys):
-    """From the script to Verilog."""
+    """The script and the commands of the tutorial run, from the script to Verilog."""
     found = dict(re.findall(r"<!-- (?:test|file): (\S+) -->\n```\w+\n(.*?)```", OWN, re.DOTALL))
     monkeypatch.chdir(tmp_path)
     Path("rows_columns.py").write_text(found["rows_columns.py"])
@@ -157,6 +162,6 @@ def test_script_and_commands(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_links(page):
-    """What is linked is there."""
+    """Each relative link leads to an existing file."""
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
         assert (page.parent / target).exists(), target

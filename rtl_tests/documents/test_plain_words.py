@@ -1,4 +1,4 @@
-"""Docstrings begin with their subject: few clauses with *what*, none at the beginning."""
+"""Docstrings begin with their subject, and relative clauses are rare."""
 
 import ast
 import re
@@ -11,11 +11,11 @@ PACKAGE = Path(__file__).parents[2] / "torusfabric"
 
 ROOMS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 
-#: Words that begin a clause in place of a noun or a verb.
+#: Words that begin a relative clause.
 CLAUSES = {"What", "Of", "As", "And", "Where", "Which", "How", "Whether", "That", "Those", "Whose",
            "When"}  # fmt: skip
 
-#: The most words *what* among 1,000.
+#: Largest number of words *what* among 1,000.
 MOST = 1
 
 
@@ -39,14 +39,14 @@ def comments(room):
 
 
 def words_of(text):
-    """The words of a docstring without examples, code, and parameters that are named ``what``."""
+    """Return the words of a docstring without examples, code, and parameters named ``what``."""
     text = re.sub(r"^ *(>>>|\.\.\.) .*$", "", text, flags=re.MULTILINE)
     return re.findall(r"[A-Za-z']+", re.sub(r"`[^`]*`|^ *what : ", "", text, flags=re.MULTILINE))
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_what_is_rare(room):
-    """In docstrings and comments."""
+    """The word *what* is rare in docstrings and comments."""
     texts = [*(text for _, text in docstrings(room)), *comments(room)]
     words = [word for text in texts for word in words_of(text)]
     assert len(words) > 300
@@ -55,11 +55,13 @@ def test_what_is_rare(room):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_docstrings_begin_with_a_noun_or_a_verb(room):
+    """No docstring begins with a relative clause."""
     firsts = [(path, text.split(maxsplit=1)[0]) for path, text in docstrings(room)]
     assert [(path, word) for path, word in firsts if word in CLAUSES] == []
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_entries_have_a_noun_of_their_own(room):
+    """No entry of a docstring begins with "Of"."""
     entry = re.compile(r"^ {4,}Of\b", re.MULTILINE)
     assert [path for path, text in docstrings(room) if entry.search(text)] == []

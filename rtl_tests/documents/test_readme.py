@@ -1,4 +1,4 @@
-"""What the front page shows is what the code makes; its Python is run beside the public names."""
+"""The front page: its picture, packages, Verilog and table agree with the code."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_picture_is_what_its_command_draws(tmp_path):
-    """The caption names the command."""
+    """The picture is the output of the command in its caption."""
     (command,) = re.findall(r"\(`torusfabric (draw [^`]*)`\)", README)
     words = shlex.split(command)
     words[-1] = str(tmp_path / words[-1])
@@ -27,7 +27,7 @@ def test_picture_is_what_its_command_draws(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
 def test_packages_of_the_system(tmp_path):
-    """The README names all that the script lists where nothing is installed; setup says so."""
+    """The README names all system packages that the script lists on an empty system."""
     (named,) = re.findall(r"apt-get install ([^`]*)`", README)
     bash = shutil.which("bash") or "bash"
     done = subprocess.run(
@@ -38,7 +38,7 @@ def test_packages_of_the_system(tmp_path):
 
 
 def test_verilog_around_a_fabric(tmp_path, monkeypatch):
-    """It has the ports of the fabric that the command before it writes."""
+    """The Verilog example fits the signals of the fabric that the command before it writes."""
     if not shutil.which("iverilog"):
         pytest.skip("no Icarus Verilog")
     monkeypatch.chdir(tmp_path)
@@ -57,6 +57,6 @@ def test_verilog_around_a_fabric(tmp_path, monkeypatch):
 
 
 def test_table_has_all_algorithms():
-    """Each once."""
+    """The table lists each algorithm once."""
     named = re.findall(r"^\| `([\w-]+)` \|", README, re.M)
     assert sorted(named) == sorted(entry.name for entry in CATALOGUE)

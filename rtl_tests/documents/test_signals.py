@@ -1,4 +1,4 @@
-"""The reference of signals: one page for each port type, with all signals and true diagrams."""
+"""The reference of signals: one page for each port type, with all signals and correct diagrams."""
 
 import json
 import re
@@ -17,7 +17,7 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PAGES = {page.stem: page.read_text(encoding="utf-8") for page in sorted(REFERENCE.glob("*.md"))}
 TEXT = "\n".join(PAGES.values())
 
-#: Port types: the page of each, and a selection with the options of that type.
+#: Page and selection of each port type.
 TYPES = {
     "host": ("host", "2x2 broadcast"),
     "core": ("core", "2x2 allgather:hamiltonian --top core"),
@@ -34,7 +34,7 @@ DECIMAL = ("cycle", "cycles")
 
 
 def example(folder, fault=None):
-    """The fabric that a command writes into a folder, and what its diagrams show by cycle."""
+    """Return the fabric of a command with a folder, and the values in its diagrams by cycle."""
     (command,) = re.findall(rf"torusfabric verilog (.*) -o {folder}/", TEXT)
     topology, collective, *options = shlex.split(command)
     given = dict(zip(options[::2], options[1::2], strict=True))
@@ -46,7 +46,7 @@ def example(folder, fault=None):
 
 
 def cycles_shown(diagram):
-    """The values of ports in each cycle that a diagram shows."""
+    """Return the values of signals in each cycle of a diagram."""
     numbers, *lines = (line.split() for line in diagram.splitlines())
     return {
         int(number): {
@@ -60,7 +60,10 @@ def cycles_shown(diagram):
 
 
 def first_difference(fabric, diagrams):
-    """The first output that is not as shown, or None; inputs stay as they were last shown."""
+    """Return the first output that differs from its diagram, or None.
+
+    An input keeps its last value until a diagram shows another one.
+    """
     shown = {cycle: ports for each in diagrams for cycle, ports in each.items()}
     assert sum(map(len, diagrams)) == len(shown), "each cycle is shown once"
     found, design = [], Assembly(fabric.netlist)
@@ -80,20 +83,20 @@ def first_difference(fabric, diagrams):
 
 
 def lists_of_signals(page):
-    """The command of each list of signals on a page."""
+    """Return the command of each list of signals on a page."""
     return re.findall(r"torusfabric verilog ([^\n]*) -o (\w+)/\n(?:[^\n]*\n)?```\n\n"
                       r"<!-- signals: \2/manifest.json ", PAGES[page])  # fmt: skip
 
 
 def options_of(command):
-    """The options of a command that decide its port type."""
+    """Return the options of a command that decide its port type."""
     named = re.findall(r"--(top|bus|tables|boards)(?: ([a-z0-9-]+))?", command)
     return {(name, value if name in ("top", "bus") else "") for name, value in named}
 
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_port_type_has_one_page_with_its_signals(kind):
-    """The page lists the signals of a fabric of that type; no other page does."""
+    """Each port type has one page that lists its signals."""
     page, selection = TYPES[kind]
     found = {
         name
@@ -106,6 +109,7 @@ def test_a_port_type_has_one_page_with_its_signals(kind):
 
 
 def test_every_list_of_signals_is_of_a_known_type():
+    """Each list of signals belongs to a known port type."""
     known = [options_of(selection) for _, selection in TYPES.values()]
     for name in PAGES:
         commands = lists_of_signals(name)
@@ -114,12 +118,16 @@ def test_every_list_of_signals_is_of_a_known_type():
 
 
 def test_every_protocol_is_explained():
+    """The page on signals explains every protocol."""
     named = re.findall(r"^\| ((?:`[\w-]+`(?:, )?)+) \|", PAGES["signals"], re.M)
     assert {*re.findall(r"`([\w-]+)`", " ".join(named))} == {each.value for each in Protocol}
 
 
 def test_a_list_has_each_signal_once(tmp_path):
-    """Signals of node 0 stand for those of all nodes; patterns choose; no signal is an error."""
+    """A list has the signals of node 0 in place of those of all nodes.
+
+    An unknown pattern is an error.
+    """
     shown = pytest.importorskip("shown", reason="no Sphinx: extra docs")
     path, ports = tmp_path / "manifest.json", {}
     for node in (None, 0, 1):
@@ -141,18 +149,19 @@ def test_a_list_has_each_signal_once(tmp_path):
 
 @pytest.mark.parametrize("folder", ["host", "stream", "axi"])
 def test_diagrams_show_what_the_hardware_does(folder):
+    """The diagrams show the values that the hardware has."""
     assert first_difference(*example(folder)) is None
 
 
 def test_a_planted_fault_is_found():
-    """Another router passes on a word, and so another word is read."""
+    """A router that selects a wrong word is found by its diagram."""
     fabric, diagrams = example("host", fault=misrouted)
     assert first_difference(fabric, diagrams) == "host_rdata"
 
 
 @pytest.mark.parametrize("folder", few(2, ["host", "stream", "axi"]))
 def test_a_planted_change_of_a_diagram_is_found(folder):
-    """Each output, with another value in the last cycle that shows it."""
+    """A changed output in a diagram is found."""
     fabric, diagrams = example(folder)
     for diagram in diagrams:
         last = diagram[max(diagram)]

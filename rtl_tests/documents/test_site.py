@@ -1,4 +1,4 @@
-"""The documentation as a whole: what stands in pages runs, is found, and leads somewhere."""
+"""The documentation as a whole: its blocks run, its links work, and its lists are complete."""
 
 import os
 import re
@@ -57,13 +57,13 @@ python small.py | tr 4 5
 
 
 def commands():
-    """The parsers of all commands, by name."""
+    """Return the parsers of all commands, by name."""
     (found,) = (a for a in make_parser()._actions if a.dest == "command")
     return found.choices
 
 
 def test_parts_of_a_page():
-    """Blocks run unless something says otherwise; pictures stand where they are asked for."""
+    """Blocks of a page run unless a comment says otherwise, and figures stay in place."""
     parts = [part for _, part in parts_of(PAGE)]
     blocks = [part for part in parts if isinstance(part, Block)]
     assert [block.runs for block in blocks] == [True, False, False, True, True]
@@ -73,7 +73,7 @@ def test_parts_of_a_page():
 
 
 def test_a_page_is_carried_out(tmp_path, monkeypatch):
-    """Ours and others, with the errors that are expected."""
+    """All blocks of a page run, with the expected errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     printed = carry_out([block.as_json() for block in blocks_of(PAGE)])
@@ -95,7 +95,7 @@ def test_a_page_is_carried_out(tmp_path, monkeypatch):
     ],
 )
 def test_what_does_not_run_is_named(language, text, message):
-    """A page that is wrong does not become one."""
+    """A block that fails stops the build, with its text in the message."""
     with pytest.raises(Failed, match=message) as found:
         carry_out([block.as_json() for block in blocks_of(f"```{language}\n{text}```\n")])
     assert text.strip() in str(found.value)
@@ -103,14 +103,14 @@ def test_what_does_not_run_is_named(language, text, message):
 
 @pytest.mark.parametrize("page", [*PAGES, *OUTSIDE], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
-    """Relative links of a page name files that are there."""
+    """Relative links lead to existing files."""
     text = re.sub(r"^```.*?^```\n", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
     for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text):
         path = DOCS / target[1:] if target.startswith("/") else page.parent / target
         assert path.exists(), target
 
 
-#: The extra that brings each command, by the table of the page on installation.
+#: The extra that each command needs, from the table of the page on installation.
 BROUGHT_BY = {
     command: extra
     for extra, brings in re.findall(
@@ -130,7 +130,7 @@ GUIDES = [
 
 
 def with_those_it_brings(extras):
-    """Extras and all that they bring along."""
+    """Return extras and all extras that they include."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     brings = dict(re.findall(r'^(\w+) = \[\s*"?(?:torusfabric\[([\w,]+)\])?', text, re.M))
     found = {*extras}
@@ -141,7 +141,7 @@ def with_those_it_brings(extras):
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_guides_name_the_extras_that_they_need(page):
-    """Whoever installs the extras of the line `You need` can run all commands of the page."""
+    """The extras of the line "You need" suffice for all commands of a guide."""
     text = page.read_text(encoding="utf-8")
     named = re.search(r"^You need: (.*?)\n\n", text, re.S | re.M)
     extras = re.findall(r"`(\w+)`", named[1]) if named else []
@@ -160,7 +160,10 @@ def test_guides_name_the_extras_that_they_need(page):
     ],
 )
 def test_pages_of_classes_show_how_they_are_called(name, called):
-    """Autodoc finds a metaclass, or a constructor of Amaranth's, that takes any arguments."""
+    """The page of a class shows the parameters of its constructor.
+
+    Why: Autodoc finds a metaclass, or a constructor of Amaranth, which accept any arguments.
+    """
     signatures = pytest.importorskip("signatures", reason="no Sphinx: extra docs")
     found, _ = signatures.signature_of(
         None, "class", name, getattr(tf, name), None, "(*args, **kwargs)", ""
@@ -169,7 +172,7 @@ def test_pages_of_classes_show_how_they_are_called(name, called):
 
 
 def test_every_page_is_in_the_contents():
-    """Once, from the front page on."""
+    """The contents list every page once."""
     listed = []
     for page in PAGES:
         for body in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(), re.S | re.M):
@@ -180,7 +183,7 @@ def test_every_page_is_in_the_contents():
 
 
 def test_commands_have_a_purpose():
-    """Each stands in the help once."""
+    """The help lists each command once, under its purpose."""
     named = [name for names in PURPOSES.values() for name in names]
     assert len({*named}) == len(named)
     assert commands().keys() <= {*named}
@@ -193,7 +196,7 @@ COMMON_OPTIONS = {"-h", "--help", "--json", "--quiet", "--verbose"}
 
 
 def test_reference_lists_all_commands():
-    """The page of all commands lists each once, with an anchor and a link to its page."""
+    """The page of commands lists each command once, with an anchor and a link to its page."""
     text, page = command_list(), (DOCS / "reference/commands.md").read_text(encoding="utf-8")
     assert re.findall(r"\]\(commands/(\w+)\.md\)\{#(\w+)-command\}", text) == [
         (name, name) for names in PURPOSES.values() for name in names
@@ -207,7 +210,7 @@ def test_reference_lists_all_commands():
 
 @pytest.mark.parametrize("name", commands())
 def test_page_of_a_command_has_all_its_options(name):
-    """Each option stands there once, with an anchor of its own, as in the help of its group."""
+    """The page of a command has each option once, with an anchor of its own."""
     text = command_section(name)
     page = (DOCS / f"reference/commands/{name}.md").read_text(encoding="utf-8")
     assert page.startswith(f"# torusfabric {name}\n")
@@ -227,7 +230,7 @@ def test_page_of_a_command_has_all_its_options(name):
 
 
 def test_texts_of_options_are_plain():
-    """Markdown finds nothing of its own in the text of an option, except code."""
+    """Text of options is escaped for Markdown, except code."""
     text = command_section("plan")
     assert "allgather\\@1" in text
     assert "8\\|x8" in text
@@ -235,14 +238,14 @@ def test_texts_of_options_are_plain():
 
 
 def test_reference_has_all_public_names():
-    """Each once."""
+    """The reference of Python lists each public name once."""
     text = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
     named = re.findall(r"^   (\w+)$", text, re.M)
     assert sorted(named) == sorted({*tf.__all__} - {"__version__"})
 
 
 def test_dark_pictures_keep_hues():
-    """Ink becomes bright, paper dark, red stays red."""
+    """Dark pictures have bright ink and a dark background, and red stays red."""
     turned = dark("#ffffff #202124 #c8324a")
     paper, ink, red = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in turned.split()]
     assert max(paper) < 40
@@ -251,7 +254,10 @@ def test_dark_pictures_keep_hues():
 
 
 def test_pictures_follow_the_page_alone():
-    """Not the system of the reader; names of parts are no colours."""
+    """Pictures follow the colours of the page, not of the system.
+
+    Names of parts are not changed.
+    """
     rule = "<style>@media(prefers-color-scheme:dark){:root{filter:invert(1)}}</style>"
     picture = f'<svg >{rule}<g id="000"/><use href="#000" fill="#000"/></svg>'
     assert light(picture) == picture.replace(rule, "")
@@ -259,7 +265,7 @@ def test_pictures_follow_the_page_alone():
 
 
 def faults_of(text):
-    """What readers without eyes, or without a mouse, miss on a built page."""
+    """Return the faults of a built page that affect readers without sight or without a mouse."""
     found = []
     for image in re.findall(r"<img [^>]*>", text):
         alt = re.search(r'alt="([^"]*)"', image)
@@ -284,7 +290,7 @@ def faults_of(text):
     ],
 )
 def test_faults_of_a_built_page_are_found(planted):
-    """A page without faults, and the same page with one."""
+    """Each planted fault of a built page is found."""
     page = (
         '<link rel="shortcut icon" href="i.svg"><img alt="Picture of a ring of nodes." src="a.svg">'
         '<iframe src="play.html" title="Animation: a ring."></iframe><a href="b.html">b</a>'
@@ -295,7 +301,7 @@ def test_faults_of_a_built_page_are_found(planted):
 
 @pytest.mark.long
 def test_site_is_built_without_a_warning(tmp_path):
-    """All pages, with everything in them carried out."""
+    """The site is built without a warning, and its pages have no fault of accessibility."""
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "-q", "-E", "-b", "html", DOCS, tmp_path / "html"],
         capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)},

@@ -1,4 +1,4 @@
-"""A small site with the configuration of the documents: sidebar, search, pictures and classes."""
+"""A small site with the configuration of the documentation: sidebar, search and pictures."""
 
 import html
 import os
@@ -84,7 +84,7 @@ def build(source, target):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The folder of a small site that is built."""
+    """The folder of a small built site."""
     source = tmp_path_factory.mktemp("site") / "source"
     for name, text in PAGES.items():
         path = source / f"{name}.md"
@@ -97,7 +97,7 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    """Chromium without a window."""
+    """A Chromium without a window."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: extra test")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
@@ -110,7 +110,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def address(site):
-    """The address of a server of the site. Why: a search fetches the pages that it has found."""
+    """The address of a server of the site, because a search fetches the pages that it finds."""
     serve = partial(SimpleHTTPRequestHandler, directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -122,7 +122,7 @@ def address(site):
 
 @pytest.fixture
 def opened(browser, address):
-    """Opens a page of the site; whatever goes wrong in it fails the test."""
+    """A function that opens a page of the site; any error of the page fails the test."""
     errors, pages = [], []
 
     def open_page(name, **settings):
@@ -139,7 +139,7 @@ def opened(browser, address):
 
 
 def signature_on(text):
-    """The signature of the first object on a page."""
+    """Return the signature of the first object on a page."""
     (found,) = re.findall(r'<dt class="sig sig-object py".*?</dt>', text, re.S)[:1]
     return html.unescape(re.sub(r"<[^>]+>", "", found)).strip().removesuffix("\N{PILCROW SIGN}")
 
@@ -154,7 +154,7 @@ def signature_on(text):
     ],
 )
 def test_the_sidebar_shows_the_present_section(site, page, open_section):
-    """One section is open, that of the page; the others are folded."""
+    """The sidebar opens the section of the page, and folds the other sections."""
     text = (site / page).read_text(encoding="utf-8")
     sections = re.findall(r"<details( open=\"\")?><summary class=\"caption\".*?>(\w+)</span>", text)
     assert [name for _, name in sections] == ["Start", "Reference"]
@@ -162,7 +162,7 @@ def test_the_sidebar_shows_the_present_section(site, page, open_section):
 
 
 def test_signatures_show_how_a_class_is_called(site):
-    """No metaclass, no constructor of a base class, and values in place of enumerations."""
+    """Signatures show the parameters of a class, and values in place of enumerations."""
     shown = {
         name: signature_on((site / f"reference/api/torusfabric.{name}.html").read_text("utf-8"))
         for name in ("Fabric", "Switching", "Torus", "plan")
@@ -179,7 +179,7 @@ def test_signatures_show_how_a_class_is_called(site):
     "name", [name for name in tf.__all__ if isinstance(getattr(tf, name), type)]
 )
 def test_no_class_takes_any_arguments(name):
-    """Of no class does the reference show the parameters of a metaclass or a base class."""
+    """No class is shown with the arguments of its metaclass or its base class."""
     signatures = pytest.importorskip("signatures")
     cls, any_arguments = getattr(tf, name), "(*args, src_loc_at=0, **kwargs)"
     found = signatures.signature_of(None, "class", name, cls, None, any_arguments, "")
@@ -188,7 +188,7 @@ def test_no_class_takes_any_arguments(name):
 
 
 def test_members_of_a_class_are_tables(site):
-    """Signals, attributes and methods stand in tables, each with its meaning."""
+    """Signals, attributes and methods of a class are in tables, each with its meaning."""
     text = (site / "reference/api/torusfabric.Fabric.html").read_text("utf-8")
     assert "-----" not in text
     for section in ("Attributes", "Members", "Methods and properties"):
@@ -214,7 +214,7 @@ def test_members_of_a_class_are_tables(site):
 
 
 def test_a_property_keeps_its_first_sentence():
-    """Napoleon takes words before a colon for a type."""
+    """A property keeps a first sentence with a colon, which Napoleon takes for a type."""
     docstrings = pytest.importorskip("docstrings")
     lines = ["A number: it is 3.", "", "More."]
     docstrings.before(None, "property", "x.y", None, None, lines)
@@ -224,7 +224,7 @@ def test_a_property_keeps_its_first_sentence():
 
 
 def test_the_favicon_is_for_light_and_dark(site):
-    """Each page names it, and it has colours for both."""
+    """Every page names the icon, which has colours for light and dark."""
     for page in ("index.html", "reference/api/torusfabric.plan.html"):
         text = (site / page).read_text("utf-8")
         (address,) = re.findall(r'<link rel="shortcut icon" href="([^"]+)"', text)
@@ -234,7 +234,7 @@ def test_the_favicon_is_for_light_and_dark(site):
 
 
 def test_a_picture_has_two_forms_and_describes_itself(site):
-    """A light and a dark one, each a link to its file, with its title in the alternative text."""
+    """A picture has a light and a dark form, with links and alternative texts."""
     text = (site / "start/guide.html").read_text("utf-8")
     pictures = re.findall(
         r'<a class="only-(light|dark)[^"]*" href="([^"]+)"><img alt="([^"]+)"[^>]*src="([^"]+)"',
@@ -255,7 +255,7 @@ def test_a_picture_has_two_forms_and_describes_itself(site):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_picture_is_enlarged_by_keys(opened, scheme):
-    """Enter opens it, Escape closes it, and the focus returns."""
+    """Enter enlarges a picture, Escape closes it, and the focus returns."""
     page = opened("start/guide.html", color_scheme=scheme)
     links = page.locator("article a:has(> img):visible")
     assert links.count() == 2
@@ -276,7 +276,7 @@ def test_a_picture_is_enlarged_by_keys(opened, scheme):
 
 
 def test_keys_go_into_an_animation_and_out_of_it(opened):
-    """The frame has a title, Tab reaches its controls, and then what follows it."""
+    """Tab goes into an animation, through its controls, and out of it; its frame has a title."""
     page = opened("start/guide.html")
     frame = page.locator("iframe.animation")
     assert frame.get_attribute("title") == 'Animation: Two rings, "played".'
@@ -294,7 +294,7 @@ def test_keys_go_into_an_animation_and_out_of_it(opened):
 
 @pytest.mark.parametrize("system", ["light", "dark"])
 def test_an_animation_is_as_dark_as_its_page(opened, system):
-    """It follows the choice of the reader, whatever the system is."""
+    """An animation is as dark as its page, on any system."""
     page = opened("start/guide.html", color_scheme=system)
     for chosen, shown in (("dark", "dark"), ("light", "light"), ("auto", system)):
         page.evaluate(f"document.body.dataset.theme = '{chosen}'")
@@ -302,7 +302,7 @@ def test_an_animation_is_as_dark_as_its_page(opened, system):
 
 
 def test_the_search_finds_guides_before_members_of_classes(opened):
-    """A word of a guide that is also a property of a class."""
+    """The search lists a guide before a property of a class with the same word."""
     page = opened("search.html?q=digest")
     page.wait_for_selector("ul.search li a")
     page.wait_for_timeout(500)
@@ -322,7 +322,7 @@ RESULTS: list[list[Any]] = [
 
 
 def test_the_order_of_results(opened):
-    """Terms, guides, reference, other pages, classes, members: not so by the scores of Sphinx."""
+    """Results are in this order: terms, guides, reference, other pages, classes, members."""
     page = opened("index.html")
     page.evaluate(
         (DOCS / "_static" / "scorer.js").read_text("utf-8").replace("var Scorer", "window.Scorer")

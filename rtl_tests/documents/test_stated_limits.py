@@ -1,4 +1,4 @@
-"""Limits and figures that pages state are those of the code as it is."""
+"""Limits and measurements on pages agree with the code."""
 
 import json
 import math
@@ -24,7 +24,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def rows_of_beats():
-    """What is needed for a beat, a selection that has it, and one that lacks it."""
+    """Return requirement, accepted selection and refused selection of each row on beats."""
     text = (DOCS / "reference" / "streams.md").read_text()
     table = text.partition("| requirement | accepted | refused |\n|---|---|---|\n")[2]
     table = table.partition("\n\n")[0]
@@ -33,6 +33,7 @@ def rows_of_beats():
 
 @pytest.mark.parametrize("row", rows_of_beats(), ids=lambda row: row[0][:30])
 def test_a_beat_is_taken_and_refused_as_the_page_says(row, tmp_path, capsys):
+    """Each selection with a beat is accepted or refused as the page says."""
     _, taken, refused = row
     for k, selection in enumerate((taken, refused)):
         command = ["verilog", *selection.split(), "-o", str(tmp_path / str(k))]
@@ -43,10 +44,12 @@ def test_a_beat_is_taken_and_refused_as_the_page_says(row, tmp_path, capsys):
 
 
 def test_every_limit_of_beats_is_on_the_page():
+    """The page lists all six limits of beats."""
     assert len(rows_of_beats()) == 6
 
 
 def test_the_words_of_an_image_end_where_the_page_finds_them(tmp_path):
+    """The code on the page reads the words of an image."""
     text = (DOCS / "how-to" / "load-a-schedule.md").read_text()
     (code,) = re.findall(r"```python\n(import zlib\n.*?)```", text, re.DOTALL)
     names: dict[str, Any] = {}
@@ -60,6 +63,7 @@ def test_the_words_of_an_image_end_where_the_page_finds_them(tmp_path):
 
 @pytest.mark.parametrize("boards", ["2", "4", "8"])
 def test_a_latency_serves_the_flight_that_the_page_says(boards):
+    """The flight time that a latency allows follows the formula on the page."""
     text = (DOCS / "reference" / "several-boards.md").read_text()
     formula = re.search(r"F = \(L - ([\d.]+) - ([\d.]+) D - d\) / \(1 \+ D\) cycles", text)
     assert formula
@@ -70,7 +74,7 @@ def test_a_latency_serves_the_flight_that_the_page_says(boards):
     flight = lambda latency: (
         (latency - crossing - start * plan.tree_depth - plan.drift_words) / (1 + plan.tree_depth)
     )
-    # What the least latency serves, and one cycle less does not, is what is allowed for.
+    # The least latency allows for the cable, and one cycle less does not.
     assert flight(plan.least_latency - 1) < CABLE_CYCLES <= flight(plan.least_latency)
     assert math.isclose(flight(20) - flight(19), 1 / (1 + plan.tree_depth))
 
@@ -79,12 +83,12 @@ MEASURED = Path(__file__).parents[2] / "sim" / "measured"
 
 
 def rows(name):
-    """The rows of a file of measurements."""
+    """Return the rows of a file of measurements."""
     return json.loads((MEASURED / f"{name}.json").read_text(encoding="utf-8"))["rows"]
 
 
 def test_each_case_is_measured():
-    """Its tables and its clock."""
+    """Each router has measurements of its LUTs and its clock."""
     found = {(row["router"], row["what"]) for row in rows("routers")}
     assert found == {(case.name, what) for case in CASES for what in ("LUT4", "MHz")}
 
@@ -92,12 +96,15 @@ def test_each_case_is_measured():
 @pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_routers_are_as_large_as_was_measured(case):
-    """`python sim/hardware_targets.py --routers` measures them anew."""
+    """Measured LUTs are reproduced.
+
+    `python sim/hardware_targets.py --routers` measures them anew.
+    """
     (row,) = (row for row in rows("routers") if (row["router"], row["what"]) == (case.name, "LUT4"))
     assert next(measure(case, placements=1, progress=None)) == row
 
 
 @pytest.mark.parametrize("engine", ["amaranth", "icarus", "compiled", "verilator"])
 def test_each_engine_is_measured(engine):
-    """On more than one size, so that a line can be drawn."""
+    """Each engine is measured at more than one size, so that a line can be drawn."""
     assert len([row for row in rows("engine_speed") if row["engine"] == engine]) > 1

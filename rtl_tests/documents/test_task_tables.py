@@ -16,7 +16,7 @@ PAGES = [DOCS / "start/i-want-to.md", DOCS / "how-to/troubleshoot.md"]
 
 
 def cells(page: Path, column: int | None = None) -> list[str]:
-    """Return the code in the tables of a page, of one column or of all."""
+    """Return the code in the tables of a page, in one column or in all columns."""
     found: list[str] = []
     for line in page.read_text("utf-8").splitlines():
         if line.startswith("| "):
@@ -34,14 +34,14 @@ COMMANDS = sorted(
 
 
 def test_pages_have_commands() -> None:
-    """The tables are read as they are meant."""
+    """The tables of the pages contain commands."""
     assert len(COMMANDS) > 80
     assert "torusfabric algorithms" in COMMANDS
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_are_valid(command: str) -> None:
-    """Every command of a table has the options that it names."""
+    """Every command of a table has valid options."""
     words = shlex.split(command)[1:]
     if "--help" in words:
         with pytest.raises(SystemExit):
@@ -51,7 +51,7 @@ def test_commands_are_valid(command: str) -> None:
 
 
 def test_python_of_the_cheat_sheet_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The column of Python is one session, but for what needs a board or place and route."""
+    """The Python column runs as one session, except lines that need a board or place and route."""
     monkeypatch.chdir(tmp_path)
     room = "--tables ram --rows 64 --inputs all --max-flits 4"
     assert main(["verilog", "3x3", "allgather", *room.split(), "-o", "ram/", "--quiet"]) == 0

@@ -1,4 +1,4 @@
-"""Pictures of terms say of networks and programs what these are."""
+"""Pictures of terms agree with the networks and programs that they show."""
 
 import re
 
@@ -8,12 +8,12 @@ import torusfabric as tf
 
 
 def texts(picture: str) -> list[str]:
-    """Return the words of a picture, in their order."""
+    """Return the words of a picture in their order."""
     return re.findall(r"<text[^>]*>([^<]*)</text>", picture)
 
 
 def test_rows_are_those_of_a_program() -> None:
-    """Modes, forms and rows of an engine on 4x4."""
+    """The picture of rows shows modes, forms and rows of an engine on 4x4."""
     forms = tf.plan_forms("4x4", "allgather", max_flits=64)
     program = tf.compile([forms, tf.plan("4x4", "alltoall")], max_flits=64)
     drawn, first = texts(terms.program_rows()), 0
@@ -28,7 +28,7 @@ def test_rows_are_those_of_a_program() -> None:
 
 
 def test_wrap_around_leads_to_the_numbered_nodes() -> None:
-    """The numbers at the ends of links, and the arcs of nodes 5 and 6."""
+    """The picture of a torus shows the right nodes at the ends of links, and the right arcs."""
     torus, drawn = tf.Torus(3, 4), texts(terms.torus())
     for node, port in ((3, "+1"), (4, "-1"), (9, "+0"), (2, "-0")):
         assert str(torus.neighbours[node][torus.port(port)]) in drawn

@@ -1,4 +1,4 @@
-"""The notebook runs from its first cell to its last, and shows what it says."""
+"""The notebook runs from its first cell to its last."""
 
 from pathlib import Path
 
@@ -11,14 +11,14 @@ TOUR = Path(__file__).parents[2] / "docs" / "tour.ipynb"
 
 
 def outputs(cell):
-    """The media types of what a cell shows."""
+    """Return the media types of the output of a cell."""
     return {kind for output in cell.outputs for kind in output.get("data", {"text": 0})}
 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_tour(tmp_path):
-    """In a kernel of its own; a cell that fails is named."""
+    """Every cell of the notebook runs and has an output."""
     notebook = nbformat.read(TOUR, as_version=4)
     nbclient.NotebookClient(
         notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}
@@ -32,6 +32,6 @@ def test_tour(tmp_path):
 
 
 def test_tour_is_stored_without_outputs():
-    """They would be those of somebody's machine."""
+    """The notebook is stored without outputs, which would come from one machine."""
     notebook = nbformat.read(TOUR, as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)

@@ -1,4 +1,4 @@
-"""Animations: one page that holds all it needs, and that a browser shows."""
+"""Animations: a page that needs no other file, and its content."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from torusfabric.errors import InputError
 
 
 def data_of(text):
-    """What a page shows."""
+    """Return the data of a page."""
     return json.loads(re.search(r'type="application/json">(.*?)</script>', text, re.S)[1])
 
 
@@ -26,6 +26,7 @@ def data_of(text):
     ],
 )
 def test_a_replay_ends_with_all_that_is_to_be_received(topology, kind, algorithm):
+    """A replay of the moves in a page ends with all blocks that the collective delivers."""
     program = program_of(topology, kind, algorithm)
     chunks, nodes = program.schedule.chunks, program.topology.nodes
     data = data_of(animation_page(program))
@@ -50,7 +51,7 @@ def test_a_replay_ends_with_all_that_is_to_be_received(topology, kind, algorithm
 
 
 def test_blocks_of_groups_are_those_of_their_nodes():
-    """A page knows no groups: origins and destinations are nodes, and no block leaves its row."""
+    """Origins and destinations in a page are nodes, and no block leaves its group."""
     program = program_of("3x4", "alltoall@1", "matching")
     data = data_of(animation_page(program))
     assert len(data["blocks"]) == 3 * 4 * 4
@@ -67,6 +68,7 @@ def test_blocks_of_groups_are_those_of_their_nodes():
 
 
 def test_page_needs_nothing_else():
+    """A page refers to no other file."""
     text = animation_page(program_of("3x3", "allgather"))
     assert text.startswith("<!doctype html>")
     assert not re.search("@[A-Z]+@", text)
@@ -75,6 +77,7 @@ def test_page_needs_nothing_else():
 
 
 def test_too_much_to_show(monkeypatch):
+    """Networks with too many nodes or blocks are refused."""
     monkeypatch.setattr("torusfabric.draw.frame.MAX_NODES", 8)
     with pytest.raises(
         InputError, match=r"^Animation must have at most 8 nodes, not 9; choose a smaller network$"
@@ -87,6 +90,7 @@ def test_too_much_to_show(monkeypatch):
 
 
 def test_command(tmp_path, capsys):
+    """The command writes a page; a folder that does not exist is an error."""
     page = tmp_path / "play.html"
     assert main(["animate", "4x4", "allgather", "--flits", "6", "-o", str(page), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -112,7 +116,7 @@ def test_command(tmp_path, capsys):
     ),
 )
 def test_a_word_by_cycles(words, ends, tmp_path, capsys):
-    """A page, and what is said of it, hold the stages of a word and the code that makes them."""
+    """With --cycles, page and report contain the stages of a word, and their code."""
     page = tmp_path / "word.html"
     assert main(["animate", *words, "--cycles", "-o", str(page), "--json"]) == 0
     facts, data = json.loads(capsys.readouterr().out), data_of(page.read_text())
@@ -147,7 +151,7 @@ def test_a_word_by_cycles(words, ends, tmp_path, capsys):
     ],
 )
 def test_a_word_that_does_not_go(words, message, tmp_path, capsys):
-    """One line, and no file."""
+    """A word or flit that does not exist is refused in one line, without a file."""
     page = tmp_path / "word.html"
     said = check_refused(capsys, "animate", "3x3", "allgather", "--flits", "2", *words, "-o", page)
     assert message in said

@@ -1,4 +1,4 @@
-"""Charts of comparisons: what stands on their axes, and how curves are told apart."""
+"""Charts of comparisons: labels of the axes, and curves that can be told apart."""
 
 import re
 from itertools import pairwise
@@ -13,7 +13,7 @@ SPACE = "{http://www.w3.org/2000/svg}"
 
 
 def texts_of(svg):
-    """The words of a picture, with where they stand."""
+    """Return the words of a picture with their positions and alignment."""
     return [
         (each.text, float(each.get("x")), float(each.get("y")), each.get("text-anchor"))
         for each in ElementTree.fromstring(svg).iter(f"{SPACE}text")
@@ -21,7 +21,7 @@ def texts_of(svg):
 
 
 def shape_of(path):
-    """The form of a marker, wherever it stands, and whether it is filled."""
+    """Return the form of a marker, independent of its position, and True if it is not filled."""
     if path.tag == f"{SPACE}circle":
         return "circle", path.get("fill") == "none"
     numbers = [float(n) for n in re.findall(r"-?[\d.]+", path.get("d"))]
@@ -34,7 +34,7 @@ def shape_of(path):
 )
 @pytest.mark.parametrize("count", [1, 12])
 def test_curves_of_any_lengths(lengths, count):
-    """Ticks do not overlap, axes say what they count, and every value has a marker."""
+    """Ticks do not overlap, axes have labels, and every value has a marker, for any lengths."""
     curves = {f"a{k}": [n + k for n in lengths] for k in range(count)}
     svg = curve_chart("title", lengths, curves, lengths)
     words = texts_of(svg)
@@ -58,7 +58,7 @@ def test_curves_of_any_lengths(lengths, count):
 
 
 def test_curves_differ_without_their_colours():
-    """Of ten curves each has a marker of another form."""
+    """Ten curves have markers of ten different forms."""
     svg = curve_chart("title", [4], {f"a{k}": [5 * k + 9] for k in range(10)}, [4])
     root = ElementTree.fromstring(svg)
     markers = [*root.iter(f"{SPACE}circle"), *(
@@ -68,7 +68,10 @@ def test_curves_differ_without_their_colours():
 
 
 def test_lengths_may_be_a_list(tmp_path, capsys):
-    """Ranges stand for their ends and the powers of two between; the command sorts lengths."""
+    """`--flits` accepts lists and ranges.
+
+    A range means its ends and the powers of two between them.
+    """
     path = tmp_path / "table.csv"
     words = ["compare", "3x3", "broadcast", "--flits", "100,1:5,7", "--table", str(path)]
     assert main(words) == 0

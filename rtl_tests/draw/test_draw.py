@@ -1,4 +1,4 @@
-"""Drawing schedules: what is in the picture, and where; also of arrowheads."""
+"""Pictures of schedules, on tori and arrowheads: their content and their layout."""
 
 import re
 from xml.etree import ElementTree
@@ -33,7 +33,7 @@ from torusfabric.topology import Arrowhead, Torus
     ids=lambda schedule: f"{schedule.algorithm}-{schedule.topology}-{schedule.ports}",
 )
 def test_document(schedule):
-    """Well-formed, with title, subtitle, and every node's number in every panel."""
+    """A picture is well-formed, with title and subtitle, and every node number in every panel."""
     text = draw(schedule)
     found = words(text)
     heading = f"{schedule.topology} {schedule.collective}, {schedule.algorithm}"
@@ -47,12 +47,12 @@ def test_document(schedule):
 
 
 def test_same_schedule_same_picture():
-    """Nothing in a picture depends on when it is drawn."""
+    """The same schedule gives the same picture."""
     assert draw(forest(2)) == draw(forest(2))
 
 
 def test_everything_lies_on_the_page():
-    """No coordinate is outside the page."""
+    """All coordinates are on the page."""
     for schedule in (forest(3), trees(3), rods_pattern(6, 5)):
         text = draw(schedule)
         ((width, height),) = np.array(
@@ -67,7 +67,7 @@ def test_everything_lies_on_the_page():
 
 
 def test_a_broadcast_by_a_pattern_shows_its_trees():
-    """A panel for each tree, and both folded to a hexagon; no node is in the colour of no cycle."""
+    """A broadcast by a pattern has a panel for each tree, and one with both folded to a hexagon."""
     schedule = plan("arrowhead:2", "broadcast", algorithm="spanning-tree")
     assert schedule.form == "pattern"
     picture = make_picture(schedule)
@@ -78,7 +78,7 @@ def test_a_broadcast_by_a_pattern_shows_its_trees():
 
 
 def test_rounds_on_a_torus():
-    """One panel and colour a round; a node takes the colour of the round that reaches it."""
+    """Each round has a panel and a colour; a node has the colour of the round that reaches it."""
     schedule = circuits(Torus((3, 3)), [[(0, [0, 2])], [(0, [3]), (4, [2])]])
     picture = make_picture(schedule)
     assert [panel.title for panel in picture.panels] == ["round 1", "round 2"]
@@ -94,7 +94,7 @@ def test_rounds_on_a_torus():
 
 
 def test_many_rounds_share_a_panel():
-    """More rounds than panels: each arc has the colour of its first use."""
+    """If there are too many rounds for panels, each arc has the colour of its first use."""
     rounds = [[(node, [2])] for node in range(9)] + [[(0, [2, 2])], [(0, [0])]] * 2
     picture = make_picture(circuits(Torus((3, 3)), rounds, kind="allgather"))
     (panel,) = picture.panels
@@ -103,7 +103,7 @@ def test_many_rounds_share_a_panel():
 
 
 def test_table_is_drawn_as_the_tree_of_node_0():
-    """A ring of 5: node 0's message in two steps each way, node 0 in the middle."""
+    """A table is drawn as the paths of node 0's message, with node 0 in the middle."""
     ring = Torus((5,))
     table = Table(
         topology=ring,
@@ -124,7 +124,10 @@ def test_table_is_drawn_as_the_tree_of_node_0():
 
 @pytest.mark.parametrize("sides", [(5,), (2, 2), (3, 4), (3, 4, 5), (2, 3, 2, 3), (2,) * 5])
 def test_torus_layout(sides):
-    """Every node has a place of its own, next to its neighbours in its layer; borders are stubs."""
+    """Each node has a position of its own beside its neighbours.
+
+    Links across the border are stubs.
+    """
     torus = Torus(sides)
     layout = torus_layout(torus)
     assert len(np.unique(layout.positions.round(6), axis=1).T) == torus.nodes
@@ -140,7 +143,7 @@ def test_torus_layout(sides):
 
 
 def test_layers():
-    """Seven layers stand in a row beside other panels, in a block of their own alone."""
+    """Seven layers are in one row beside other panels, and in a block if they are alone."""
     cube = Torus((7, 7, 7))
     row = torus_layout(cube, in_one_row=True)
     assert np.ptp(row.positions[1]) == 6
@@ -157,7 +160,7 @@ def test_centre(centre):
 
 
 def test_too_many_nodes():
-    """Nobody can read a picture of so many nodes."""
+    """A network with too many nodes is refused."""
     schedule = circuits(Torus((65, 64)), [[(0, [0])]])
     with pytest.raises(
         InputError,
@@ -167,7 +170,7 @@ def test_too_many_nodes():
 
 
 def test_empty_rounds():
-    """A round without transfers, or a schedule without rounds, is a picture all the same."""
+    """Schedules with empty rounds, or without rounds, can be drawn."""
     torus = Torus((3, 3))
     empty = Transfers(np.zeros(0, int), np.zeros((0, 0), np.int8), Listed.single(np.zeros(0, int)))
     for transfers in ((), (empty,)):
@@ -188,7 +191,7 @@ def test_empty_rounds():
     [("allgather@1", "hamiltonian"), ("alltoall@0", "matching"), ("broadcast@1", "max-flow")],
 )
 def test_groups_are_drawn_alike(collective, algorithm):
-    """Every group has the strokes and the colours of one, along its own axes."""
+    """All groups are drawn with the lines and colours of one group, along their own axes."""
     schedule = plan("3x4", collective, algorithm=algorithm, check=False)
     assert isinstance(schedule, Lifted)
     groups = schedule.blocks.groups
@@ -210,14 +213,14 @@ def test_groups_are_drawn_alike(collective, algorithm):
 
 
 def test_colours():
-    """Colours between colours."""
+    """Colours between two colours are interpolated."""
     assert mix_colours("#000000", "#ff8000", 0.5) == "#804000"
     assert colour_at(("#000000", "#ffffff", "#ff0000"), 1) == "#ff0000"
     assert colour_at(("#000000", "#ffffff", "#ff0000"), 0.25) == "#808080"
 
 
 def test_text_is_escaped():
-    """Names cannot break the document."""
+    """Text is escaped in the document."""
     svg = Svg()
     svg.add_text(1, 2, "a < b & c", 12)
     assert words(svg.render(10, 10, '"<>"')) == ["a < b & c"]
@@ -225,7 +228,7 @@ def test_text_is_escaped():
 
 @pytest.mark.parametrize("order", range(5))
 def test_arrowhead_needs_no_stubs_for_its_tree(order):
-    """In the arrowhead as it is built, both trees, one turned, are drawn with unbroken lines."""
+    """Both trees of an arrowhead are drawn with unbroken lines, the second one turned."""
     topology = Arrowhead(order)
     for turned, part in ((False, trees(order, trees=1)), (True, trees(order, trees=2))):
         joined = arrowhead_layout(topology, turned=turned).is_line
@@ -236,12 +239,12 @@ def test_arrowhead_needs_no_stubs_for_its_tree(order):
 
 @pytest.mark.parametrize("order", range(6))
 def test_arrowhead_layout_is_sierpinski_like(order):
-    """All nodes lie in the triangle, four copies of the order below, the corners of it empty."""
+    """All nodes of an arrowhead lie in a triangle of four copies of the previous order."""
     layout = arrowhead_layout(Arrowhead(order))
     assert len(np.unique(layout.positions.round(6), axis=1).T) == 4**order
     assert (-layout.positions[1]).max() == 2**order - 1
     tip = -layout.positions[1] > 2**order / 2
-    # A node in the hexagon is drawn at the same place in both pictures; a head moves by 2^n.
+    # A node in the hexagon has the same position in both pictures. A head moves by 2^n.
     moved = hexagon_layout(Arrowhead(order)).positions - layout.positions
     assert np.allclose(moved[:, tip], [[0], [2**order]])
     heads = np.hypot(*moved) > 1e-6
@@ -254,17 +257,17 @@ def test_arrowhead_layout_is_sierpinski_like(order):
 
 @pytest.mark.parametrize("order", range(6))
 def test_hexagon_has_no_holes(order):
-    """Folded, all nodes lie in a hexagon whose sides are 2^(n-1) hops from the middle."""
+    """All nodes lie in a hexagon with sides of 2^(n-1) hops, and few links are stubs."""
     layout = hexagon_layout(Arrowhead(order))
     assert len(np.unique(layout.positions.round(6), axis=1).T) == 4**order
     across = layout.steps.T @ layout.positions
     assert across.max() <= 2**order / 2 + 1e-9
-    # the only links that are no lines are those across the border: fewer than along a whole side
+    # only links across the border are no lines: fewer than along a whole side
     assert (~layout.is_line).sum() <= 12 * 2**order
 
 
 def test_nine_triangles():
-    """The arrowhead's triangle is divided into six of the hexagon and three heads, all equal."""
+    """The triangle is divided into nine equal triangles: six of the hexagon, and three heads."""
     layout = arrowhead_layout(Arrowhead(3))
     assert len(layout.regions) == 9
     areas = []
@@ -272,14 +275,14 @@ def test_nine_triangles():
         a, b, c = region.corners.T
         areas.append(abs(np.linalg.det([b - a, c - a])) / 2)
     assert areas == pytest.approx([areas[0]] * 9)
-    # the hexagon has the area of all nodes, each of which has half the root of 3
+    # the hexagon has the area of all nodes; each node has an area of half the root of 3
     assert 6 * areas[0] == pytest.approx(64 * 3**0.5 / 2)
     assert [text for *_, text in layout.captions] == ["T1", "T2", "T3"]
     assert [text for *_, text in hexagon_layout(Arrowhead(3)).captions] == ["U1", "U2", "U3"]
 
 
 def test_forest_panels():
-    """The two halves on the arrowhead and the arrowhead turned, and both on the hexagon."""
+    """A forest has panels for both halves, and a panel with both on the hexagon."""
     picture = make_picture(forest(3))
     assert [panel.title for panel in picture.panels] == [
         "first half: N, SW, SE",
@@ -298,13 +301,13 @@ def test_forest_panels():
 
 
 def test_forest_on_three_ports():
-    """One half, two pictures."""
+    """A forest on three ports has two panels, both for one half."""
     titles = [panel.title for panel in make_picture(forest(2, ports=3)).panels]
     assert titles == ["all rounds: N, SW, SE", "folded to a hexagon"]
 
 
 def test_hops_across_the_border_of_the_hexagon():
-    """They lead to second pictures of nodes, not to stubs: one for each place beyond the border."""
+    """A hop across the border of the hexagon leads to a second picture of its node."""
     schedule = trees(2)
     text = draw(schedule)
     discs = len(ElementTree.fromstring(text).findall(f".//{SPACE}circle"))
@@ -323,7 +326,7 @@ def test_hops_across_the_border_of_the_hexagon():
 
 @pytest.mark.parametrize("packets", [1, 4])
 def test_tree_panels(packets):
-    """Packets that follow one another are one tree; a tree has as many lines as it has arcs."""
+    """Packets that follow one another are drawn as one tree, with one line for each arc."""
     picture = make_picture(trees(3, packets=packets))
     assert [len(panel.strokes) for panel in picture.panels] == [63, 63, 126]
     assert [key.text for key in picture.keys] == ["tree 1:", "tree 2:"]

@@ -1,4 +1,4 @@
-"""Pictures of topologies that are not ours."""
+"""Pictures of topologies from other packages."""
 
 import json
 import re
@@ -30,7 +30,7 @@ GRAPHS = [
 
 @pytest.mark.parametrize("topology", [*GRAPHS, tf.Torus(2, 3, 2), tf.Arrowhead(1)], ids=str)
 def test_layouts_show_every_link_once(topology):
-    """As one line between its ends, or as a stub at either."""
+    """A layout shows every link once, as a line or as two stubs."""
     layout = layout_of(topology)
     nodes, joined = np.arange(topology.nodes)[:, None], layout.is_line
     places = np.round(layout.positions.T, 6)
@@ -46,14 +46,14 @@ def test_layouts_show_every_link_once(topology):
 
 
 def test_circles_and_springs_draw_lines():
-    """Only what would lie on another line, or leads back to its node, is a stub."""
+    """In layouts on circles and by springs, only loops and links over another line are stubs."""
     for topology in (GRAPHS[0], GRAPHS[4]):
         assert graph_layout(topology).is_line.all()
     assert (~graph_layout(GRAPHS[6]).is_line).sum() == 6 * 2 + 6
 
 
 def test_grids_draw_what_passes_no_node():
-    """A hop of two along an axis would lie on the node between."""
+    """In a grid layout, a hop that would cross a node is a stub."""
     layout = graph_layout(AnyGraph((5, 6), [(0, 1), (0, -1), (2, 0), (-2, 0), (2, 1), (-2, -1)]))
     joined = layout.is_line.sum(axis=0).tolist()
     assert joined == [25, 25, 0, 0, 15, 15]
@@ -62,7 +62,7 @@ def test_grids_draw_what_passes_no_node():
 @pytest.mark.parametrize("topology", GRAPHS, ids=str)
 @pytest.mark.parametrize("collective", few(1, ["broadcast", "allgather", "alltoall"]))
 def test_any_topology_is_drawn(topology, collective):
-    """The pictures, the moving one and the animation; the same each time."""
+    """Any topology has a picture, a heat map, a moving picture and an animation."""
     schedule = tf.plan(topology, collective)
     text = draw(schedule)
     assert text == draw(tf.plan(topology, collective))
@@ -82,14 +82,14 @@ def test_any_topology_is_drawn(topology, collective):
 
 
 def test_a_page_of_a_torus_has_one_row_of_steps():
-    """The player takes a row for all nodes, or one for each."""
+    """The page of a torus has one row of steps for all nodes."""
     program = tf.compile(tf.plan("3x4", "allgather"))
     data = json.loads(re.search(r'id="data"[^>]*>(.*?)</script>', animation_page(program), re.S)[1])
     assert data["steps"] == [[[0, 1], [0, -1], [1, 0], [-1, 0]]]
 
 
 def test_very_many_nodes_stand_on_a_circle():
-    """Springs of them would take minutes."""
+    """Many nodes are placed on a circle, because a layout by springs would take minutes."""
     topology = AnyGraph((2,) * 11, np.eye(11, dtype=int).tolist())
     assert topology.nodes > MOST_SPRING_NODES
     radius = np.hypot(*graph_layout(topology).positions)

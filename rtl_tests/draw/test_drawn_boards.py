@@ -1,4 +1,4 @@
-"""Boards in pictures: a frame around the nodes of each, and a bar across each link between them."""
+"""Boards in pictures: a frame around the nodes of each board, and a bar across each cut link."""
 
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from torusfabric.topology.boards import Boards
     [((4, 4), "2x1", None), ((4, 6), "2x3", 9), ((6,), "3", None), ((4, 4, 2), "2x1x2", None)],
 )
 def test_frames_hold_the_nodes_of_their_board_and_no_others(sides, counts, centre):
+    """A frame contains the nodes of its board and no others."""
     torus = tf.Torus(*sides)
     boards, layout = Boards.parse(counts, torus), torus_layout(torus, centre=centre)
     shown = with_boards(layout, boards)
@@ -32,7 +33,7 @@ def test_frames_hold_the_nodes_of_their_board_and_no_others(sides, counts, centr
 
 
 def test_each_cut_link_has_a_bar():
-    """A line has one, and a link that is two stubs has one on each."""
+    """A cut link has a bar on its line, or on each of its stubs."""
     torus = tf.Torus(4, 4)
     shown = with_boards(torus_layout(torus), Boards.parse("2x1", torus))
     bars = [region.corners.mean(axis=1) for region in shown.regions if region.fill == BAR_COLOUR]
@@ -42,6 +43,7 @@ def test_each_cut_link_has_a_bar():
 
 
 def test_the_commands_draw_them(tmp_path, capsys):
+    """`draw` and `animate` show boards, and `--boards` excludes `--links`."""
     picture, page = str(tmp_path / "a.svg"), str(tmp_path / "a.html")
     assert main(["draw", "4x4", "allgather", "--boards", "2x1", "-o", picture]) == 0
     assert main(["animate", "4x4", "allgather", "--boards", "2x1", "-o", page]) == 0

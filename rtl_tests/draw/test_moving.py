@@ -1,4 +1,4 @@
-"""Pictures of what moves: hops of a message in their rounds, and cycles that words go round."""
+"""Moving pictures of a message, and pictures of the cycles of a pattern."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -21,7 +21,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def shown(text):
-    """Circles and growing lines, each with when it changes, in seconds."""
+    """Yield each animated circle and line with the times of its changes, in seconds."""
     root = ElementTree.fromstring(text)
     for element in root:
         change = element.find(f"{SVG}animate")
@@ -44,7 +44,7 @@ def shown(text):
     ],
 )
 def test_hops_are_those_of_the_schedule(selection, node):
-    """As many lines as hops (two for one that is drawn as stubs), and each node once."""
+    """A moving picture has a line (or two stubs) for each hop, and each node once."""
     program = tf.compile(tf.plan(*selection.split()))
     blocks = program.blocks
     moves = [
@@ -64,13 +64,13 @@ def test_hops_are_those_of_the_schedule(selection, node):
 
 
 def test_what_does_not_exist():
-    """A node that there is not; all messages at once."""
+    """A node that does not exist is refused."""
     with pytest.raises(InputError, match=r"^Node must be from 0 to 8, not 9$"):
         moving_picture(program_of("3x3", "allgather"), 9)
 
 
 def test_command(tmp_path, capsys):
-    """A file, or the reason why not."""
+    """The command writes a moving picture; --moving and --links exclude each other."""
     path = tmp_path / "moving.svg"
     assert main(["draw", "3x3", "allgather", "--moving", "4", "-o", str(path)]) == 0
     assert re.search("the message of node 4<", path.read_text())
@@ -79,7 +79,7 @@ def test_command(tmp_path, capsys):
 
 
 def test_cycles_of_rows():
-    """A cycle that is run both ways is one cycle, drawn without arrows."""
+    """A cycle that is used in both directions is one cycle, drawn without arrows."""
     pattern = rows_pattern(3, 4)
     number, on_cycle, count = number_cycles(pattern)
     assert count == 3
@@ -96,7 +96,7 @@ def test_cycles_of_rows():
 
 
 def test_cycles_one_way():
-    """A cycle that is run one way has arrows."""
+    """A cycle that is used in one direction has arrows."""
     pattern = rows_pattern(2, 5)
     feed, inject = pattern.feed.copy(), pattern.inject.copy()
     feed[:, 3] = inject[:, 3] = -1
@@ -108,11 +108,11 @@ def test_cycles_one_way():
 
 
 def test_cycles_with_copies():
-    """Copies to the sides have the colour of the cycle that feeds them; both cycles stay apart."""
+    """Copies to the sides have the colour of the cycle that feeds them."""
     pattern = rods_pattern(6, 8)
     number, on_cycle, count = number_cycles(pattern)
     assert count == 2
-    # each of the two cycles has n1 n2 / 2 + n1 links and is run both ways
+    # each cycle has n1 n2 / 2 + n1 links, and is used in both directions
     assert on_cycle.sum() == 2 * 2 * (6 * 8 // 2 + 6)
     keys = [key.text for key in make_picture(pattern).keys]
     assert keys[:2] == ["cycle 1: 30 links, both ways", "cycle 2: 30 links, both ways"]
@@ -134,7 +134,7 @@ BOUNCING = [(0, RIGHT), (1, DOWN), (5, UP), (1, RIGHT), (2, RIGHT), (3, RIGHT)]
 
 @pytest.mark.parametrize("cycles", [(ROW, BELOW, ABOVE), (ROW, BOUNCING)])
 def test_cycles_that_only_share_links(cycles):
-    """A row one way round, and cycles that use its links and others the other way, stay apart."""
+    """Cycles that share links in opposite directions stay apart."""
     pattern = rows_pattern(3, 4)
     feed, inject = np.full_like(pattern.feed, -1), np.full_like(pattern.inject, -1)
     for cycle in cycles:

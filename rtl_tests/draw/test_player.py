@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get i
 
 @pytest.fixture(scope="module")
 def browser():
-    """Chromium without a window."""
+    """A Chromium without a window."""
     with sync_api.sync_playwright() as driver:
         found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield found
@@ -34,7 +34,7 @@ def browser():
 
 @pytest.fixture
 def opened(browser, tmp_path):
-    """Opens a page from a file; whatever goes wrong in it fails the test."""
+    """A function that opens a page from a file; any error of the page fails the test."""
     errors, pages = [], []
 
     def open_page(program, *, address="", width=1100, height=800, stages=()):
@@ -54,7 +54,7 @@ def opened(browser, tmp_path):
 
 
 def test_keys(opened):
-    """Steps, ends, colours and links; a key does what its button does."""
+    """Keys move through the steps, and choose colours and links like the controls."""
     page = opened(program_of("4x5", "allgather", "hamiltonian"))
     now = lambda: page.inner_text("#now")
     assert now() == "before step 1 of 10"
@@ -73,7 +73,7 @@ def test_keys(opened):
 
 
 def test_it_plays_to_the_end(opened):
-    """The space bar starts and stops it."""
+    """The space bar starts the player, which stops at the last step."""
     page = opened(program_of("3x3", "allgather", "matching"))
     for _ in range(12):
         page.keyboard.press("+")
@@ -83,7 +83,7 @@ def test_it_plays_to_the_end(opened):
 
 
 def test_a_node_and_a_block_are_followed(opened):
-    """What is followed is what the schedule carries of it; Escape ends it."""
+    """The player follows a node, or one block of it; Escape ends following."""
     page = opened(program_of("3x3", "scatter", "matching"), address="#0,progress,0")
     assert page.input_value("#follow") == "0"
     assert "node 0 (0,0)" in page.inner_text("#tip")
@@ -104,7 +104,7 @@ def test_a_node_and_a_block_are_followed(opened):
 
 @pytest.mark.parametrize("address", ["#3.5,age,,use", "#2,origin,7"])
 def test_use_of_links_and_age(opened, address):
-    """Counts are those of the rounds that are over, forwards and backwards."""
+    """The use of links counts the rounds that are over, also after steps backwards."""
     page = opened(program_of("4x4", "allgather", "hamiltonian"), address=address)
     place = float(re.search(r"#([\d.]+)", address)[1])
     carried = "rounds.slice(0, Math.floor(place)).flat().reduce((n, m) => n + m[1].length, 0)"
@@ -120,7 +120,7 @@ def test_use_of_links_and_age(opened, address):
     ("kind", "whole"), few(2, [("reduce", 9), ("allreduce", 9), ("allreduce@0", 3)])
 )
 def test_how_much_of_a_sum_is_there(opened, kind, whole):
-    """Contributions are counted by the sum that they are parts of, and where sums meet is said."""
+    """The player counts the contributions of a sum, and says where partial sums meet."""
     page = opened(program_of("3x3", kind), address="#0,progress,0")
     assert page.inner_text("#tip").count(f"1 of {whole} summed") > 0
     assert page.evaluate("fullness(0)") == f"1/{whole}"
@@ -139,14 +139,17 @@ def test_how_much_of_a_sum_is_there(opened, kind, whole):
 
 
 def test_blocks_are_not_sums(opened):
-    """What is only passed on meets nothing."""
+    """In a collective without sums nothing is summed."""
     page = opened(program_of("3x3", "allgather"), address="#0.5,progress,0")
     assert page.evaluate("meetings(0)") == []
     assert "summed" not in page.inner_text("#tip")
 
 
 def test_stages_of_a_word(opened):
-    """Keys and clicks choose a stage: its code is shown, and the picture is that of its cycle."""
+    """Keys and clicks choose a stage of a word.
+
+    The page shows its code, and the picture its cycle.
+    """
     program = program_of("3x3", "allgather", "matching")
     stages = word_path(program, 0, 4)
     page = opened(program, stages=stages)
@@ -178,7 +181,7 @@ def test_stages_of_a_word(opened):
     assert page.evaluate("stage") == 4
 
 
-#: Name and outline of the element that has the focus; null at the end of the page.
+#: A script that returns name and outline of the focused element, or null at the end of the page.
 FOCUSED = """() => {
   const at = document.activeElement, style = getComputedStyle(at);
   if (at === document.body) return null;
@@ -189,7 +192,7 @@ FOCUSED = """() => {
 
 
 def focused_by_tab(page):
-    """Press Tab to the end of the page; the element after each press."""
+    """Return the focused element after each press of Tab, to the end of the page."""
     found = []
     while True:
         page.keyboard.press("Tab")
@@ -201,7 +204,7 @@ def focused_by_tab(page):
 
 @pytest.mark.parametrize("with_word", [False, True])
 def test_tab_reaches_every_control_and_leaves_the_page(opened, with_word):
-    """Each control has a name and a visible focus; behind the last one the focus goes away."""
+    """Tab reaches every control, each with a name and a visible focus, and then leaves the page."""
     program = program_of("3x3", "scatter", "matching")
     stages = word_path(program, 0, 4) if with_word else ()
     page = opened(program, stages=stages, address="#0,progress,0")
@@ -223,7 +226,7 @@ def test_tab_reaches_every_control_and_leaves_the_page(opened, with_word):
     ],
 )
 def test_a_control_without_keyboard_is_found(opened, fault):
-    """A control that Tab skips, without a name or without a visible focus fails the test above."""
+    """A control that Tab skips, without a name or without a visible focus, is found."""
     page = opened(program_of("3x3", "allgather"))
     page.evaluate(fault)
     found = focused_by_tab(page)
@@ -233,7 +236,7 @@ def test_a_control_without_keyboard_is_found(opened, fault):
 
 
 def test_a_node_is_followed_by_keys(opened):
-    """Shift and an arrow key follow the next node; at the border, the one on the other side."""
+    """Shift and an arrow key follow the next node, around the border."""
     page = opened(program_of("3x4", "allgather", "hamiltonian"))
     followed = []
     for key in ("Right", "Right", "Down", "Left", "Left", "Up", "Up"):
@@ -246,7 +249,7 @@ def test_a_node_is_followed_by_keys(opened):
 
 
 def test_help_lists_every_key(opened):
-    """A key opens the list of keys, Escape closes it before it ends following."""
+    """A key opens the list of all keys; Escape closes the list first, and later ends following."""
     page = opened(program_of("3x3", "allgather"), address="#0,progress,4")
     assert page.locator("#help dl").is_hidden()
     page.keyboard.press("?")
@@ -262,7 +265,10 @@ def test_help_lists_every_key(opened):
 
 @pytest.mark.parametrize("system", ["light", "dark"])
 def test_an_embedding_page_chooses_light_or_dark(opened, system):
-    """Without a message the page follows the system of the reader; other values change nothing."""
+    """A page that embeds the player chooses light or dark.
+
+    Otherwise the player follows the system.
+    """
     page = opened(program_of("3x3", "allgather"))
     page.emulate_media(color_scheme=system)
     ground = lambda: page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -278,7 +284,7 @@ def test_an_embedding_page_chooses_light_or_dark(opened, system):
 
 
 def test_no_word_is_followed(opened):
-    """Unless it is asked for."""
+    """A page without stages shows no word."""
     page = opened(program_of("3x3", "allgather"))
     page.keyboard.press("]")
     assert page.locator("#word").is_hidden()
@@ -286,7 +292,7 @@ def test_no_word_is_followed(opened):
 
 
 def test_stages_on_a_phone(opened):
-    """The stages are below the network, and both have room."""
+    """On a phone the stages are below the network, and both have room."""
     program = program_of("3x3", "allgather", "matching")
     page = opened(program, stages=word_path(program, 0, 4), width=360, height=640)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
@@ -295,13 +301,13 @@ def test_stages_on_a_phone(opened):
 
 
 def test_phone(opened):
-    """Nothing is wider than the screen, and the network has room."""
+    """On a phone nothing is wider than the screen, and the network has room."""
     page = opened(program_of("6x8", "allgather"), width=360, height=640)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     assert page.evaluate("canvas.clientHeight") > 250
 
 
-#: Names that would run a script, fetch a file, or end the element that they stand in.
+#: Names that would run a script, load a file, or end their element.
 HOSTILE = (
     "<img src=//localhost:9/x onerror=alert(1)>",
     "</script><script>alert(2)</script>",
@@ -312,7 +318,7 @@ HOSTILE = (
 
 
 def hostile_schedule(kind):
-    """A schedule on a ring whose nodes, ports and algorithm have such names."""
+    """Return a schedule on a ring whose nodes, ports and algorithm have hostile names."""
     graph = nx.MultiDiGraph()
     for tail, head in zip(HOSTILE, HOSTILE[1:] + HOSTILE[:1], strict=True):
         graph.add_edge(tail, head, port="<img/src=x/onerror=alert(6)>")
@@ -323,7 +329,7 @@ def hostile_schedule(kind):
 @pytest.mark.parametrize("address", few(2, ["#0,,0", "#1.5,age,1,use", "#9,<img>,<b>,x,y", "#,,9"]))
 @pytest.mark.parametrize("kind", ["allgather", "reduce-scatter"])
 def test_names_in_a_schedule_file_are_text(browser, tmp_path, kind, address):
-    """A page made of the file of a stranger shows names as they are: no script, no request."""
+    """A page shows hostile names of a schedule file as text, and sends no request."""
     plan, path = tmp_path / "<b>' onload=alert(7) .json", tmp_path / "play.html"
     hostile_schedule(kind).save(plan)
     assert main(["animate", "--plan", str(plan), "--cycles", "-o", str(path), "--quiet"]) == 0
@@ -352,7 +358,7 @@ def test_names_in_a_schedule_file_are_text(browser, tmp_path, kind, address):
 
 
 def test_names_in_pictures_and_notebooks_are_text(browser, tmp_path):
-    """So they are in the SVG that `draw` writes, and in what notebooks show."""
+    """Pictures and notebooks show hostile names as text."""
     schedule, path = hostile_schedule("allgather"), tmp_path / "net.svg"
     path.write_text(draw(schedule), encoding="utf-8")
     shown = tmp_path / "shown.html"
@@ -370,7 +376,7 @@ def test_names_in_pictures_and_notebooks_are_text(browser, tmp_path):
 
 
 def test_the_page_admits_nothing_but_its_own_script(browser, tmp_path):
-    """Markup that got into the page all the same would run nothing and fetch nothing."""
+    """Planted markup in a page runs no script and loads no file."""
     path, planted = tmp_path / "play.html", "<img src=x onerror=alert(1)><script>alert(2)</script>"
     text = animation_page(program_of("3x3", "allgather"))
     path.write_text(text.replace("<main>", f"<main>{planted}<style>body {{ color: red }}</style>"))

@@ -1,4 +1,4 @@
-"""Wrong values in every parameter of the Python interface: an error of ours, or a result."""
+"""Wrong values in every parameter of the Python interface give a result or a torusfabric error."""
 
 import inspect
 import random
@@ -14,18 +14,18 @@ from torusfabric.algorithms.catalogue import BUILT_IN, Catalogue
 from torusfabric.analysis.facts import schedule_facts
 from torusfabric.planning import choice
 
-#: Values that are tried in each parameter.
+#: Number of wrong values that are tried in each parameter.
 SAMPLE = 3
 
 
 @pytest.fixture(scope="module")
 def fuzzer(tmp_path_factory):
-    """Calls of all public names."""
+    """A fuzzer with a valid call of each public name."""
     return CallFuzzer(tmp_path_factory.mktemp("calls"))
 
 
 def test_every_public_name_is_called(fuzzer):
-    """A name that is new comes into the table of calls."""
+    """Every public name that can be called is in the table of calls."""
     made = {value for name in tf.__all__ if callable(value := getattr(tf, name))}
     known = {name.partition(".")[0] for name in fuzzer.calls}
     abstract = {value for value in made if inspect.isabstract(value) or value is tf.Program}
@@ -35,7 +35,7 @@ def test_every_public_name_is_called(fuzzer):
 
 
 def test_a_wrong_value_in_each_parameter(fuzzer, monkeypatch):
-    """Some values in each parameter give a result, or an error of ours."""
+    """Random wrong values in each parameter give a result, or a torusfabric error of one line."""
     monkeypatch.chdir(fuzzer.folder)
     draw = random.Random(5)
     faults = []
@@ -53,18 +53,18 @@ def test_a_wrong_value_in_each_parameter(fuzzer, monkeypatch):
 
 
 def small():
-    """A small fabric."""
+    """Return a small fabric."""
     return tf.Fabric(tf.compile(tf.plan("2", "allgather")), width=8)
 
 
 def table(**values):
-    """A table of an all-gather on a ring of three, checked."""
+    """Return a checked table of an all-gather on a ring of three nodes."""
     usual = {"offset": np.array([[1, 2]]), "chunk": np.array([[0, 0]])}
     ring = {"topology": tf.Torus(3), "collective": tf.Collective("allgather")}
     return tf.check(tf.Table(**ring | usual | values))
 
 
-#: A call, and the message.
+#: Wrong calls and their messages.
 REFUSED = [
     (lambda: tf.Torus(b"3"), "Sides of a torus must be integers of at least 2, not \"b'3'\""),
     (lambda: tf.Circulant(5, b"\1"), "Offsets of a circulant of 5 nodes must be different"),
@@ -101,26 +101,26 @@ REFUSED = [
 
 @pytest.mark.parametrize(("call", "message"), REFUSED, ids=[text for _, text in REFUSED])
 def test_a_wrong_value_is_named(call, message):
-    """One line says the parameter, the allowed values and the value."""
+    """A wrong value is refused with a message that names the parameter and the allowed values."""
     with pytest.raises(tf.InputError) as refused:
         call()
     assert message in str(refused.value)
 
 
 def test_rounds_of_no_transfers():
-    """A round that is none is refused when the schedule is made."""
+    """An invalid round is refused when the schedule is made."""
     head = {"topology": tf.Torus(3), "collective": tf.Collective("allgather")}
     with pytest.raises(tf.InputError, match=r"^Transfers must be a list of Transfers, one a round"):
         tf.Rounds(**head, transfers=(5,))
 
 
 def test_lists_of_numbers_are_tables():
-    """A table takes lists, which become arrays that cannot be written."""
+    """A table accepts lists of numbers."""
     assert table(offset=[[1, 2]], chunk=[[0, 0]]).rounds == 1
 
 
 def test_errors_of_the_user_stay():
-    """What a function of the user raises is no wrong argument."""
+    """An exception of a function that the user passed is raised unchanged."""
 
     def stop(done, total):
         raise KeyError("mine")
@@ -131,7 +131,10 @@ def test_errors_of_the_user_stay():
 
 @pytest.mark.parametrize("part", ["plan", "misfit", "variants"])
 def test_an_algorithm_that_raises(part, monkeypatch, caplog):
-    """Other plans go on without it, and say so; one with its name says what it did."""
+    """An algorithm that fails is logged and left out of the choice.
+
+    A plan by the name of this algorithm is refused.
+    """
 
     def fail(*_):
         raise KeyError("boom")

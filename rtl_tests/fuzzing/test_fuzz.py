@@ -1,4 +1,4 @@
-"""Fuzzers: a few cases of each, what they have found, and what they notice."""
+"""The fuzzers: a few cases of each, former faults, and planted faults that they must see."""
 
 import itertools
 import os
@@ -14,7 +14,7 @@ from torusfabric.cli import main
 from torusfabric.errors import MissingTool
 from torusfabric.toolchain import tools
 
-#: How many cases of each sort are quick, and how many take minutes.
+#: Number of cases of each fuzzer in the quick tests and in the long tests.
 FEW = {"schedule": 80, "msccl": 80, "sweep": 60, "line": 15, "board": 40, "bus": 120,
        "packet": 12, "call": 100}  # fmt: skip
 MANY = {"schedule": 3000, "msccl": 3000, "sweep": 2000, "line": 500, "board": 6000, "bridge": 100,
@@ -27,7 +27,7 @@ def _own_cache(monkeypatch, tmp_path):
 
 
 def check(name, folder, seed, count):
-    """No case of a sort is answered as it must not be."""
+    """Check that no case of a fuzzer gets a wrong answer."""
     folder.mkdir()
     fuzzer = FUZZERS[name](folder)
     fuzzer.batch = min(fuzzer.batch, count)
@@ -40,17 +40,19 @@ def check(name, folder, seed, count):
 
 @pytest.mark.parametrize("name", few(3, [*FEW], tuples=True))
 def test_a_few_cases(name, tmp_path):
+    """A few cases of each fuzzer show no fault."""
     check(name, tmp_path / "work", 1, FEW[name])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", MANY)
 def test_many_cases(name, tmp_path):
+    """Many cases of each fuzzer show no fault."""
     check(name, tmp_path / "work", 2, MANY[name])
 
 
 class Planted(Fuzzer):
-    """A case that does what it is told to."""
+    """A fuzzer whose only case calls a planted function."""
 
     name = "planted"
 
@@ -62,7 +64,7 @@ class Planted(Fuzzer):
 
 
 def judged(folder, act):
-    """What is said of a case."""
+    """Return the reason for which the oracle calls a case a fault, or None."""
     fuzzer = Planted(folder)
     fuzzer.act = act
     (fault,) = run_cases(fuzzer, 0, range(1))
@@ -77,12 +79,14 @@ def raising(error):
 
 
 def test_right_answers_are_no_faults(tmp_path):
+    """Results and errors with a message are no faults."""
     assert judged(tmp_path, lambda: None) is None
     assert judged(tmp_path, raising(errors.InputError("Side must be at least 2, not 1"))) is None
     assert judged(tmp_path, lambda: run_line(["plan", "3x", "allgather"], tmp_path)) is None
 
 
 def test_faults_are_seen(tmp_path, monkeypatch):
+    """Exceptions, empty messages, endless cases and files that are left behind are faults."""
     monkeypatch.setattr(oracle, "PATIENCE", 0.05)
     assert "KeyError" in judged(tmp_path, raising(KeyError("x")))
     assert "without a message" in judged(tmp_path, raising(errors.InputError("")))
@@ -102,6 +106,7 @@ def test_faults_are_seen(tmp_path, monkeypatch):
     ],
 )
 def test_faults_of_commands_are_seen(run, message, tmp_path, monkeypatch):
+    """Wrong statuses, missing errors, left files and missing JSON objects are faults."""
     monkeypatch.setattr("torusfabric.cli.installation.run_cache", run)
     monkeypatch.setattr(oracle, "_parser", cli.make_parser)
     words = ["cache", "--json"] if message == "no object" else ["cache"]
@@ -109,31 +114,33 @@ def test_faults_of_commands_are_seen(run, message, tmp_path, monkeypatch):
 
 
 def refused(capsys, words):
-    """The only line of an error."""
+    """Return the one line that a refused command prints."""
     assert main(words) == 1
     (line,) = capsys.readouterr().err.splitlines()
     return line
 
 
 def test_a_mode_of_nothing(capsys):
-    """Which mode is no question before there is a collective."""
+    """A command with a mode and no collective asks for the collective."""
     line = refused(capsys, ["draw", "3", "-o", "x.svg", "--mode", "7"])
     assert line.startswith("torusfabric: COLLECTIVE must be given")
 
 
 def test_names_of_several_lines(capsys):
+    """A line break in a name is printed as an escape."""
     assert r"a\nb" in refused(capsys, ["import", "a\nb", "--topology", "4"])
     assert r"not 'a\nb'" in refused(capsys, ["plan", "4x4", "allgather", "--algorithm", "a\nb"])
 
 
 def test_values_of_any_length(capsys):
-    """Of what a user wrote, as much is repeated as can be read."""
+    """A message repeats only the beginning of a long value."""
     line = refused(capsys, ["plan", "x" * 5000, "allgather"])
     assert len(line) < 1100
     assert line.startswith("torusfabric: Topology must be side lengths")
 
 
 def test_names_that_no_file_can_have(tmp_path, capsys):
+    """Names that no file can have are refused in one line."""
     line = refused(capsys, ["draw", "4x4", "allgather", "-o", "a\0b"])
     assert line.startswith(r"torusfabric: File a\x00b cannot be written (Invalid argument); ")
     for command in (["verilog"], ["flash", "--board", "icebreaker"]):
@@ -146,7 +153,7 @@ def test_names_that_no_file_can_have(tmp_path, capsys):
 
 @pytest.mark.parametrize("words", [["build", "--board", "icebreaker", "-o"]])
 def test_folders_without_files(words, tmp_path, monkeypatch, capsys):
-    """Where a tool is missing, no empty folder stays behind."""
+    """A command whose tool is missing leaves no empty folder behind."""
 
     def missing(name, *_, **__):
         raise MissingTool(f"Tool {name} was not found")

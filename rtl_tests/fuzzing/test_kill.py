@@ -1,7 +1,7 @@
-"""Faults of the machine: commands that are killed, full disks, caches that cannot be used.
+"""Faults of the machine: killed commands, full disks, and caches that cannot be used.
 
-A command is killed with its tools at a random moment. Then no file with a final name may be half
-written, and the same command must succeed.
+A test kills a command and its tools at a random moment. No file with a final name may then be
+incomplete, and the same command must succeed afterwards.
 """
 
 import functools
@@ -23,8 +23,8 @@ SWEEP = 'steps = ["plan"]\ntopologies = ["2", "3"]\ncollectives = ["allgather", 
 
 SMALL = ["2x2", "allgather", "--width", "4"]
 
-#: Commands that write, and the seconds after which they are killed at the latest, by themselves on
-#: a common machine.
+#: Commands that write files, and the latest second at which each is killed. Times are those of a
+#: common machine.
 COMMANDS = {
     "plan": (["plan", "4x4", "allgather", "-o", "plan.json"], 3),
     "plan.gz": (["plan", "4x4", "alltoall", "-o", "plan.json.gz"], 3),
@@ -44,7 +44,7 @@ COMMANDS = {
               20),
 }  # fmt: skip
 
-#: Those that write something else every time: seconds, or what tools made.
+#: Commands whose files differ in each run: they contain seconds, or output of tools.
 VARYING = ("sweep", "build")
 
 QUICK = ("plan", "verilog")
@@ -52,7 +52,7 @@ QUICK = ("plan", "verilog")
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder with what commands read, and a cache of its own."""
+    """A folder with the input files of all commands, and a cache of its own."""
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
@@ -64,7 +64,7 @@ def place(tmp_path, monkeypatch):
 
 
 def started(words, place, **options):
-    """A command as a process, the first of its group."""
+    """Start a command as the first process of a new process group."""
     words = [sys.executable, "-m", "torusfabric", *words, "--quiet"]
     return subprocess.Popen(
         words,
@@ -78,14 +78,14 @@ def started(words, place, **options):
 
 
 def done(words, place):
-    """Carry out a command, which must succeed."""
+    """Run a command that must succeed."""
     process = started(words, place)
     _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, "")
 
 
 def check_whole(place):
-    """Every file that has its final name is complete."""
+    """Check that every file with a final name is complete."""
     for path in place.rglob("*"):
         inside = path.relative_to(place).parts
         if not path.is_file() or any(part.startswith(".") for part in inside):
@@ -106,15 +106,15 @@ def check_whole(place):
 
 
 def files_of(place):
-    """The files with their final names, and what is in them."""
+    """Return the content of each file with a final name, by path."""
     paths = (path for path in place.rglob("*") if path.is_file())
     return {path: path.read_bytes() for path in paths if "/." not in path.as_posix()}
 
 
 def kill_at_random(name, place, draw, *, times=1, slower=1.0):
-    """Kill a command with its tools at random moments, one after another; then carry it out.
+    """Kill a command with its tools at random moments, several times; then run it to its end.
 
-    What is there after a kill must be there to the byte in the end.
+    A file that was there after a kill must be the same, byte for byte, at the end.
     """
     words, longest = COMMANDS[name]
     found = {}
@@ -123,7 +123,7 @@ def kill_at_random(name, place, draw, *, times=1, slower=1.0):
         time.sleep(draw.uniform(0.05, slower * longest))
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        if name != "build":  # its tools' own files lie in the folder named build
+        if name != "build":  # the folder named build holds the tools' own files
             check_whole(place)
         found |= {} if name in VARYING else files_of(place)
     done(words, place)
@@ -134,7 +134,7 @@ def kill_at_random(name, place, draw, *, times=1, slower=1.0):
 
 @functools.cache
 def slowness():
-    """How much slower than a common machine this one is now."""
+    """Return the slowness of this machine now, as a factor of a common machine, at least 1."""
     began = time.monotonic()
     subprocess.run([sys.executable, "-m", "torusfabric", "algorithms"], stdout=subprocess.DEVNULL)
     return max(1.0, time.monotonic() - began)
@@ -142,6 +142,7 @@ def slowness():
 
 @pytest.mark.parametrize("name", QUICK)
 def test_killed(name, place):
+    """A command killed at a random moment leaves complete files, and succeeds when run again."""
     kill_at_random(name, place, random.Random(name))
 
 
@@ -149,13 +150,13 @@ def test_killed(name, place):
 @pytest.mark.parametrize("trial", range(4))
 @pytest.mark.parametrize("name", COMMANDS)
 def test_killed_often(name, trial, place):
-    """Two kills in each trial, 128 in all: the second finds what is left of the first."""
+    """Two kills in each trial, 128 in all: the second meets the remains of the first."""
     draw = random.Random(f"{name} {trial}")
     kill_at_random(name, place, draw, times=2, slower=slowness())
 
 
 def test_a_full_disk(place):
-    """A file that cannot be completed is not there, and an older one stays as it is."""
+    """On a full disk, an incomplete file is removed and an older file stays unchanged."""
     path = place / "plan.json"
     path.write_text("older")
     limited = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
@@ -169,14 +170,14 @@ def test_a_full_disk(place):
 
 
 def verilog(place, name="out"):
-    """The text of a small fabric, written by a command."""
+    """Return the emitted Verilog of a small fabric, written by a command."""
     words, _ = COMMANDS["verilog"]
     done([*words[:-1], name], place)
     return (place / name / "fabric.v").read_text("utf-8")
 
 
 def test_caches_that_cannot_be_written(place, monkeypatch):
-    """A cache in a place where there is none costs time, and nothing else."""
+    """A cache folder that cannot be made does not stop a command."""
     file = place.parent / "file"
     file.write_text("")
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(file / "cache"))
@@ -184,6 +185,7 @@ def test_caches_that_cannot_be_written(place, monkeypatch):
 
 
 def test_two_processes_with_one_cache(place):
+    """Two processes with one cache emit the same Verilog at the same time."""
     words, _ = COMMANDS["verilog"]
     both = [started([*words[:-1], name], place) for name in ("one", "two")]
     for process in both:

@@ -1,4 +1,4 @@
-"""The tester of tests: what it changes, and what it says of tests that notice or do not."""
+"""The mutation tester: its mutants, its verdicts on tests, and its results file."""
 
 import shutil
 import sys
@@ -67,7 +67,7 @@ def test_f():
 
 @pytest.fixture
 def tree(tmp_path):
-    """A tree of one module with a test."""
+    """A source tree of one module with one test."""
     root = tmp_path / "tree"
     files = {
         "torusfabric/__init__.py": "",
@@ -83,6 +83,7 @@ def tree(tmp_path):
 
 
 def test_what_is_changed(tree):
+    """The mutants of a module include every expected change, and all of them compile."""
     mutants = mutants_of("torusfabric/room/module.py", tree)
     assert {*(mutant.change for mutant in mutants)} >= CHANGES
     for mutant in mutants:
@@ -94,7 +95,10 @@ def test_what_is_changed(tree):
 
 
 def test_samples_stay_what_they_are(tree):
-    """Those of a seed are the same, of as many operators as there are; others draw others."""
+    """A seed always gives the same sample, spread over the operators.
+
+    Another seed gives another.
+    """
     mutants = mutants_of("torusfabric/room/module.py", tree)
     chosen = sample(mutants, 6, seed=1)
     assert sample(mutants[::-1], 6, seed=1) == chosen
@@ -104,7 +108,10 @@ def test_samples_stay_what_they_are(tree):
 
 @pytest.mark.long
 def test_verdicts(tree, tmp_path, monkeypatch):
-    """A mutant is killed by a test that reaches it, hangs, or survives; the tree stays as it is."""
+    """A mutant is killed by a test, times out, survives or is unreached.
+
+    The source tree is unchanged.
+    """
     monkeypatch.setattr("mutation.trial.PATIENCE", 1.0)
     mutants = {m.change: m for m in mutants_of("torusfabric/room/module.py", tree)}
     test, reached = "rtl_tests/room/test_f.py::test_f", Reached([])
@@ -129,7 +136,7 @@ def test_verdicts(tree, tmp_path, monkeypatch):
 
 @pytest.mark.long
 def test_tests_that_fail_anyway(tree, tmp_path):
-    """What fails though nothing is changed is found, each time the tests are asked."""
+    """A test that fails without any mutant is found."""
     path = tree / "rtl_tests/room/test_f.py"
     path.write_text(TESTS + "\n\ndef test_odd():\n    assert f() == 4\n")
     names = [f"rtl_tests/room/test_f.py::{name}" for name in ("test_f", "test_odd")]
@@ -138,7 +145,7 @@ def test_tests_that_fail_anyway(tree, tmp_path):
 
 
 def test_what_a_test_leaves_behind_kills_nothing():
-    """A test that fails after others, and not alone, is passed over."""
+    """A test that fails only after other tests does not count as killing a mutant."""
     asked = []
 
     def run(tests):
@@ -152,7 +159,7 @@ def test_what_a_test_leaves_behind_kills_nothing():
 
 
 def test_order_of_tests(tree):
-    """The examples of the module, then a case of each function, those of the room first."""
+    """The examples of the module run first, then one case of each function, own package first."""
     mutant = next(m for m in mutants_of("torusfabric/room/module.py", tree) if 10 in m.lines)
     order = {
         "rtl_tests/documents/test_docstrings.py::test_examples[torusfabric.room.module]": 3.0,
@@ -173,7 +180,7 @@ def test_order_of_tests(tree):
 
 
 def test_results_are_kept(tree, tmp_path):
-    """The last entry counts; what a useless test killed is to be tried again."""
+    """The last entry of a mutant counts; a mutant killed by a useless test is to be tried again."""
     first, second, *_ = mutants_of("torusfabric/room/module.py", tree)
     results = Results(tmp_path / "results.jsonl")
     results.add(first, Verdict("survived", "", 1, 0.1))
@@ -187,7 +194,7 @@ def test_results_are_kept(tree, tmp_path):
 
 
 def test_listed_mutants_exist():
-    """What is listed as equivalent is what can be drawn today, with a reason."""
+    """Every mutant listed as equivalent still exists, and has a reason."""
     listed = tomllib.loads((ROOT / "rtl_tests/equivalent_mutants.toml").read_text("utf-8"))
     for mutant in listed["mutant"]:
         assert mutant["reason"].endswith(".")

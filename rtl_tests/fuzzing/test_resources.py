@@ -1,4 +1,4 @@
-"""Input that asks for more than there is: one line in ten seconds, and two gigabytes."""
+"""Excessive input is refused in one line, within ten seconds and two gigabytes."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ MANY, DIGITS = 10**9, "9" * 5000
 
 
 def schedule(**changes):
-    """A schedule file with other values."""
+    """Return the text of a schedule file with changed values."""
     values = {
         "format": "torusfabric-schedule",
         "version": 1,
@@ -33,24 +33,25 @@ def schedule(**changes):
 
 
 def torus(*sides):
+    """Return the entry of a torus in a schedule file."""
     return {"kind": "torus", "sides": sides}
 
 
 def spoiled(text, old, new):
-    """A text with something else in it."""
+    """Return a text with the first occurrence of `old` replaced."""
     assert old in text
     return text.replace(old, new, 1)
 
 
 def packed(part, times, before="", after=""):
-    """A small file of a large text."""
+    """Return a small compressed file whose text is large."""
     once = gzip.compress(part.encode())
     return gzip.compress(before.encode()) + once * times + gzip.compress(after.encode())
 
 
 START, END = schedule(rounds=[]).rsplit("]", 1)
 
-#: Schedule files, and what is said of each.
+#: Schedule files and words of their messages.
 SCHEDULES = {
     "a side of 10^9": (schedule(topology=torus(MANY)), "Topology must have at most"),
     "two sides of 10^9": (schedule(topology=torus(MANY, MANY)), "Topology must have at most"),
@@ -110,7 +111,7 @@ SCHEDULES = {
     "a large exponent": (spoiled(schedule(), "[0, 1]", "[0, 1e400000000]"), "a node number"),
     "blanks, packed": (packed(" " * 10**6, 1000), "must unpack to"),
     "zeros, packed": (packed("\0" * 10**6, 1000), "must unpack to"),
-    # Those that take seconds are made when they are tried.
+    # Large texts are functions, so that only the test that needs one makes it.
     "10^7 rounds": (
         lambda: START + "[]," * 10**7 + "[]]" + END,
         "rounds must be a list of at most",
@@ -131,24 +132,24 @@ SCHEDULES = {
 
 
 def read_xml(folder):
-    """The text of a file of MSCCL."""
+    """Return the text of an MSCCL file."""
     tf.export_schedule(GATHER, folder / "seed.xml")
     return (folder / "seed.xml").read_text("utf-8")
 
 
 def with_attribute(name, value):
-    """What changes an attribute, wherever it is."""
+    """Return a function that changes all attributes of one name."""
     return lambda xml: re.sub(rf'( {name})="[^"]*"', rf'\1="{value}"', xml)
 
 
 def entities(count):
-    """A document in which each entity is ten of the one before."""
+    """Return a document in which each entity consists of ten copies of the previous entity."""
     names = string.ascii_lowercase[:count]
     laughs = [f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in pairwise(names)]
     return f'<!DOCTYPE l [<!ENTITY a "ha">{"".join(laughs)}]><algo name="&{names[-1]};"/>'
 
 
-#: What becomes of a file of MSCCL, and what is said of it.
+#: Changes of an MSCCL file and words of their messages.
 DOCUMENTS = {
     "entities of entities": (lambda _: entities(20), "EntitiesForbidden|entit"),
     "a long entity, often": (
@@ -172,7 +173,7 @@ DOCUMENTS = {
     },
 }
 
-#: Sweep files, and what is said of each.
+#: Sweep files and words of their messages.
 SWEEPS = {
     "10^9 seeds": ('topologies = ["2"]\ncollectives = ["allgather"]\nseeds = 1000000000', "fit"),
     "10^10 points": (
@@ -192,7 +193,7 @@ SWEEPS = {
     "a long file": ("#" * 2**21, "must hold at most 1 MiB"),
 }  # fmt: skip
 
-#: Command lines, and what is said of each.
+#: Command lines and words of their messages.
 LINES = {
     "a side of 10^9": (["plan", str(MANY), "allgather"], "must fit in memory"),
     "two sides of 10^9": (["plan", f"{MANY}x{MANY}", "allgather"], "Torus must have at mos"),
@@ -237,7 +238,7 @@ LINES = {
 
 
 def check_refused(words, folder, message):
-    """A command ends in one line that says why, and leaves nothing behind."""
+    """Check that a command ends with one line that gives the reason, and leaves nothing behind."""
     before = sorted(folder.iterdir())
     answer = run_limited(words, folder)
     assert answer.status in (1, 2), answer
@@ -249,6 +250,7 @@ def check_refused(words, folder, message):
 
 @pytest.mark.parametrize("name", few(9, [*SCHEDULES], tuples=True))
 def test_schedule_files(name, tmp_path):
+    """Excessive schedule files are refused."""
     content, message = SCHEDULES[name]
     content = content() if callable(content) else content
     file = "plan.json" if isinstance(content, str) else "plan.json.gz"
@@ -265,7 +267,7 @@ def test_schedule_files(name, tmp_path):
     ]),
 )  # fmt: skip
 def test_idle_rounds_take_seconds(topology, collective, at, tmp_path):
-    """So they do where they come first, and where they come between others."""
+    """A schedule file with 100,000 idle rounds, at any place, is checked in time."""
     tf.plan(topology, collective).save(tmp_path / "plan.json")
     data = json.loads((tmp_path / "plan.json").read_text("utf-8"))
     data["rounds"][at:at] = [[]] * 10**5
@@ -275,6 +277,7 @@ def test_idle_rounds_take_seconds(topology, collective, at, tmp_path):
 
 @pytest.mark.parametrize("name", few(7, [*DOCUMENTS], tuples=True))
 def test_documents(name, tmp_path):
+    """Excessive MSCCL files are refused."""
     change, message = DOCUMENTS[name]
     (tmp_path / "file.xml").write_text(change(read_xml(tmp_path)), "utf-8")
     check_refused(["import", "file.xml", "--topology", "4"], tmp_path, message)
@@ -282,6 +285,7 @@ def test_documents(name, tmp_path):
 
 @pytest.mark.parametrize("name", few(5, [*SWEEPS], tuples=True))
 def test_sweep_files(name, tmp_path):
+    """Excessive sweep files are refused."""
     content, message = SWEEPS[name]
     (tmp_path / "sweep.toml").write_text(content, "utf-8")
     check_refused(["sweep", "sweep.toml", "-o", "results.jsonl"], tmp_path, message)
@@ -289,5 +293,6 @@ def test_sweep_files(name, tmp_path):
 
 @pytest.mark.parametrize("name", few(12, [*LINES], tuples=True))
 def test_lines(name, tmp_path):
+    """Excessive command lines are refused."""
     words, message = LINES[name]
     check_refused(words, tmp_path, message)

@@ -1,4 +1,4 @@
-"""Public functions take what commands take, and answer with the same line."""
+"""Public functions accept the notations of commands, and refuse values as commands do."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ HALF = Duplex.HALF
 
 
 def plan(**options):
-    """A plan of what takes most options."""
+    """Return a plan of a broadcast on 4x4, unless the options name another selection."""
     given = {"topology": "4x4", "collective": "broadcast"} | options
     return tf.plan(given.pop("topology"), given.pop("collective"), **given)
 
@@ -56,12 +56,12 @@ SAME = [
 
 @pytest.mark.parametrize(("given", "plain"), few(12, [*SAME]), ids=lambda value: str(value)[:60])
 def test_forms_that_mean_the_same(given, plain):
-    """Text or value, one or several."""
+    """Text and values, one item and a list of items, give the same plan."""
     assert plan(**given).digest == plan(**plain).digest
 
 
 def test_links_from_a_file(tmp_path):
-    """As for the option of the command."""
+    """A file of broken links gives the same plan as a list of these links."""
     path = tmp_path / "links"
     path.write_text("0:+0  # loose\n\n5:-1\n")
     same = plan(broken_links=[(0, 0), (5, 3)]).digest
@@ -69,17 +69,17 @@ def test_links_from_a_file(tmp_path):
 
 
 def fabric(**others):
-    """A fabric of any length."""
+    """Return a fabric of an all-reduce for up to four flits."""
     program = tf.compile(tf.plan("2x2", "allreduce"), max_flits=4, operators="add,max")
     return tf.Fabric(program, **{"width": 8} | others)
 
 
 def compiled(**options):
-    """A program of a reduction."""
+    """Return a program of an all-reduce."""
     return tf.compile(tf.plan("2x2", "allreduce"), **options)
 
 
-#: A call, and the command that says the same; None where it cannot be said there.
+#: Wrong calls: the call, the command with the same mistake or None, and the message.
 WRONG = [
     (lambda: plan(topology=4), None, "Topology must be .*, not 4"),
     (lambda: plan(topology=None), None, "Topology must be .*, not None"),
@@ -250,7 +250,10 @@ WRONG = [
 
 @pytest.mark.parametrize("number", few(35, [*range(len(WRONG))], tuples=True))
 def test_what_is_wrong(number, capsys, monkeypatch, tmp_path):
-    """An InputError of one line; the command prints the same."""
+    """A wrong argument raises an InputError of one line.
+
+    The command with this mistake prints the line.
+    """
     call, command, message = WRONG[number]
     monkeypatch.chdir(tmp_path)
     with pytest.raises(tf.InputError) as caught:
@@ -268,7 +271,7 @@ def test_what_is_wrong(number, capsys, monkeypatch, tmp_path):
 
 
 def _plain(line):
-    """A message without what tells an option from a parameter: dashes, and text from a number."""
+    """Return a message without the parts in which options and parameters differ, such as dashes."""
     line = re.sub(r" \(see torusfabric \w+ --help.*\)$", "", line.splitlines()[-1])
     line = re.sub(r"not '(-?\d+)'$", r"not \1", line).replace("--data-seed", "--seed")
     line = re.sub(r"^--(\w)", lambda found: found[1].upper(), line)
@@ -276,7 +279,7 @@ def _plain(line):
 
 
 def test_engines_by_name():
-    """And as many drawn jobs as a number says."""
+    """Engines can be chosen by name; `jobs="3"` runs three random jobs beside the usual ones."""
     made = fabric()
     usual = len(tf.simulate(made).jobs)
     report = tf.simulate(made, engine="amaranth", jobs="3", repeat="1", seed="1")
@@ -285,7 +288,7 @@ def test_engines_by_name():
 
 
 def test_numbers_as_text():
-    """In programs and fabrics."""
+    """Programs and fabrics accept numbers as text."""
     program = compiled(max_flits="4", operators="add,max")
     assert program.digest == compiled(max_flits=4, operators=["add", "max"]).digest
     assert program.cycles("3") == program.cycles(3)
@@ -304,6 +307,7 @@ def test_numbers_as_text():
     ],
 )
 def test_one_value_where_several_are_asked_for(make, thing):
+    """A single value where a list is expected is refused in one line."""
     with pytest.raises(tf.InputError, match=f"^{thing} .*must be [^\n]*$"):
         make()
 
@@ -327,7 +331,7 @@ SEVERAL = [
 
 @pytest.mark.parametrize("given", [np.array([1, 2]), np.zeros((2, 2)), np.array([])])
 def test_arrays_where_one_value_is_asked_for(given):
-    """One line, as of any other value."""
+    """An array where one value is expected is refused in one line."""
     for call, thing in SEVERAL[: None if given.size else -1]:
         with pytest.raises(tf.InputError, match=f"(?i)^{thing} must be [^\n]*$"):
             call(given)
@@ -335,11 +339,13 @@ def test_arrays_where_one_value_is_asked_for(given):
 
 @pytest.mark.parametrize("name", ["flits", "broken_links", "broken_nodes", "operators"])
 def test_arrays_without_axes_are_one_value(name):
+    """An array without axes counts as one value, and is refused where a list is expected."""
     with pytest.raises(tf.InputError, match=f"^{name.capitalize()[:6]}.* must be [^\n]*$"):
         tf.compare("3", "allreduce", **{name: np.array(3)})
 
 
 def test_numbers_of_numpy():
+    """Integers of NumPy give the same results as integers of Python."""
     row = tf.compare("3", "allgather", flits=np.int64(2))[0]
     assert (row.algorithm, row.flits) == ("hamiltonian", 2)
     given = {"collective": "allreduce", "algorithm": "matching"}

@@ -1,4 +1,4 @@
-"""What is taken where no algorithm is named: the fewest cycles, or the least time in the model."""
+"""The choice of an algorithm by default: the fewest cycles, or the least time in the cost model."""
 
 import json
 from dataclasses import replace
@@ -23,7 +23,7 @@ KINDS = ("broadcast", "reduce", "scatter", "gather", "allgather", "reduce-scatte
 @pytest.mark.parametrize("collective", KINDS)
 @pytest.mark.parametrize("topology", few(2, ["3x3", "2x4", "4x4"]))
 def test_nothing_takes_fewer_cycles(topology, collective, flits):
-    """Of all that serve; what is taken may have 3 % more where it is smaller."""
+    """The chosen schedule takes at most 3 % more cycles than the fastest candidate."""
     schedule = tf.plan(topology, collective, flits=flits)
     cycles = tf.compile(schedule, flits=flits).cycles()
     rows = tf.compare(topology, collective, flits=flits)
@@ -38,7 +38,7 @@ def test_nothing_takes_fewer_cycles(topology, collective, flits):
 @pytest.mark.parametrize("topology", ["2", "4x4", "8x8", "5x7", "6x4", "4x4x4", "7x7x7"])
 @pytest.mark.parametrize(("collective", "factor"), [("broadcast", 1.5), ("reduce", 4)])
 def test_long_and_short_messages_are_near_the_limit(topology, collective, factor):
-    """1.05 times the volume, so many diameters, and 12 cycles."""
+    """A message of L flits takes at most 1.05 L / ports + `factor` * diameter + 12 cycles."""
     for flits in (1, 4, 16, 64, 256):
         schedule = tf.plan(topology, collective, flits=flits, check=False)
         torus = schedule.topology
@@ -47,7 +47,7 @@ def test_long_and_short_messages_are_near_the_limit(topology, collective, factor
 
 
 def chosen_and_faster(collective):
-    """The programs of what is chosen, and of what saves four cycles of 261."""
+    """Return the programs of the chosen schedule, and of one that saves 4 of 261 cycles."""
     chosen = tf.plan("8x8", collective, flits=16)
     faster = tf.plan("8x8", collective, algorithm="farthest-first", chunks=4)
     return [tf.compile(schedule, flits=16) for schedule in (chosen, faster)]
@@ -55,7 +55,11 @@ def chosen_and_faster(collective):
 
 @pytest.mark.parametrize("collective", ["scatter", "gather"])
 def test_of_nearly_as_fast_ones_the_smaller_is_taken(collective):
-    """It is estimated as a mean of all nodes: memories of a root are not those of others."""
+    """The smaller of two nearly equally fast schedules is chosen.
+
+    The estimate of LUTs is a mean over all nodes, because a root has other memories than other
+    nodes.
+    """
     chosen, faster = chosen_and_faster(collective)
     assert (chosen.cycles(), faster.cycles()) == (261, 257)
     assert estimate_luts(chosen) * 1.5 < estimate_luts(faster)
@@ -64,13 +68,18 @@ def test_of_nearly_as_fast_ones_the_smaller_is_taken(collective):
 @pytest.mark.long
 @pytest.mark.parametrize("collective", ["scatter", "gather"])
 def test_what_is_estimated_to_be_smaller_is(collective):
+    """Synthesis confirms the estimate: the chosen fabric has less than half of the LUTs."""
     designs = [tf.emit(tf.Fabric(program, width=4)) for program in chosen_and_faster(collective)]
     chosen, faster = (tf.synthesize(each, "ecp5-85k").fabric["luts"] for each in designs)
     assert chosen * 2 < faster
 
 
 def test_what_an_operator_does_not_allow_is_not_taken():
-    """Nodes that exchange sums combine words in different orders."""
+    """A schedule that an operator does not allow is never chosen.
+
+    Nodes that exchange partial sums combine words in different orders, so such schedules need an
+    associative operator.
+    """
     unlike = replace(tf.Operator.parse("add"), name="unlike", associative=False)
     free, bound = (
         tf.plan("3x3", "allreduce", flits=1, operators=given) for given in ("add,max", unlike)
@@ -83,7 +92,7 @@ def test_what_an_operator_does_not_allow_is_not_taken():
 
 
 def test_without_a_length():
-    """The best for long messages."""
+    """Without a number of flits, the best schedule for long messages is chosen."""
     assert tf.plan("7x7x7", "allgather").algorithm == "hamiltonian"
     assert tf.plan("7x7x7", "allgather", flits=64).algorithm == "matching"
     assert tf.plan("4x4", "allgather").algorithm == "hamiltonian"
@@ -94,7 +103,10 @@ def test_without_a_length():
 
 
 def test_no_more_chunks_are_planned_than_are_of_use(monkeypatch):
-    """What is best for long messages takes long to plan, and is chosen for none of few flits."""
+    """Short messages lead to no plan with more chunks than they can use.
+
+    Why: schedules for long messages take long to plan, and are never chosen for a few flits.
+    """
     planned = []
     monkeypatch.setattr(
         choice, "schedule_of_selection", lambda one: planned.append(one) or planned_one(one)
@@ -106,20 +118,20 @@ def test_no_more_chunks_are_planned_than_are_of_use(monkeypatch):
 
 @pytest.mark.parametrize("flits", [0, -1, "x", 2**40])
 def test_lengths_that_are_none(flits):
-    """Refused in a line."""
+    """Invalid numbers of flits are refused in one line."""
     with pytest.raises(tf.InputError, match="Flits must be"):
         tf.plan("3x3", "allgather", flits=flits)
 
 
 def test_reasons_name_the_chunks_of_short_messages():
-    """No two candidates of a plan have the same name."""
+    """The reason of a choice gives every candidate a name of its own."""
     why = choice.choose_by_cycles(make_selection("3x3", "reduce-scatter"), 2).why
     names = [one.rsplit(" ", 1)[0] for one in why.split("; ", 1)[1].split(", ")]
     assert len(names) == len({*names}) > 1
 
 
 def test_time_is_that_of_the_model():
-    """A start, a hop and a unit cost what is said; of store-and-forward, a step and a unit."""
+    """Model time adds start, hop and unit for circuits, step and unit for steps."""
     circuits = tf.plan("5x5", "broadcast", algorithm="lee-code")
     cost = schedule_cost(circuits)
     found = tf.time(circuits, alpha=7, beta=1000, delta=Fraction(1, 3), tau=2, length=5)
@@ -129,6 +141,7 @@ def test_time_is_that_of_the_model():
 
 
 def test_time_of_a_file(tmp_path):
+    """A file and its schedule have the same model time."""
     schedule = tf.plan("3x3", "scatter")
     schedule.save(tmp_path / "plan.json")
     assert tf.time(tmp_path / "plan.json", beta=1, tau=1) == tf.time(schedule, beta=1, tau=1)
@@ -139,7 +152,7 @@ def test_time_of_a_file(tmp_path):
 )
 @pytest.mark.parametrize("start", [0, 1, 50, 2000])
 def test_the_least_time_is_taken(kind, start):
-    """No other algorithm, nor any of its variants, takes less; candidates come in that order."""
+    """No algorithm takes less time than the chosen one; `compare` sorts its candidates by time."""
     costs = {"alpha": start, "beta": start, "tau": 1}
     best = tf.plan("4x4", kind, flits=16, objective="time", costs=costs)
     rows = tf.compare("4x4", kind, flits=16, objective="time", costs=costs)
@@ -152,7 +165,7 @@ def test_the_least_time_is_taken(kind, start):
 
 
 def test_starts_decide_for_few_rounds():
-    """Dear starts, few rounds of circuits; no starts, what streams."""
+    """High start-up costs favour a few rounds of circuits; without start-up costs, trees win."""
     for start, algorithm in ((1000, "max-flow"), (0, "spanning-tree")):
         costs = {"alpha": start, "beta": start, "tau": 1}
         chosen = tf.plan("8x8", "broadcast", flits=64, objective="time", costs=costs)
@@ -160,7 +173,7 @@ def test_starts_decide_for_few_rounds():
 
 
 def test_time_decides_for_any_length():
-    """Of the longest messages; there are no forms by cycles then."""
+    """With the objective `time` an engine has one form, the best for its longest messages."""
     wishes = {"objective": "time", "costs": {"alpha": 1000, "beta": 1000, "tau": 1}}
     (form,) = tf.plan_forms("4x4", "broadcast", max_flits=16, **wishes)
     assert form.algorithm == tf.plan("4x4", "broadcast", flits=16, **wishes).algorithm
@@ -170,6 +183,7 @@ def test_time_decides_for_any_length():
 
 
 def test_length_comes_before_flits():
+    """The cost `length` replaces the number of flits in the model time."""
     costs = {"beta": 10, "tau": 1, "length": 1}
     (first, *_) = tf.compare("4x4", "allgather", flits=64, objective="time", costs=costs)
     assert first.time == tf.time(first.schedule, beta=10, tau=1, length=1)
@@ -190,14 +204,14 @@ def test_length_comes_before_flits():
     ],
 )
 def test_refused(wishes, message):
-    """In one clear line, by both."""
+    """`plan` and `compare` refuse wrong objectives and costs in one clear line."""
     for refusing in (tf.plan, tf.compare):
         with pytest.raises(InputError, match=message):
             refusing("4x4", "broadcast", **wishes)
 
 
 def test_commands_take_it(capsys):
-    """The options choose what Python does, and are refused with a file, which is planned."""
+    """The options of commands choose as in Python, and are refused beside a plan file."""
     asked = ["--flits", "64", "--objective", "time", "--costs", "alpha=1000,beta=1000,tau=1"]
     assert main(["plan", "8x8", "broadcast", *asked, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["algorithm"] == "max-flow"

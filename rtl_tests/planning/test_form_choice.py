@@ -1,4 +1,4 @@
-"""The choice of forms for messages of some lengths, and of plans for any root."""
+"""The choice of forms for a range of lengths, and of plans for any root."""
 
 import json
 
@@ -20,13 +20,13 @@ from torusfabric.schedule import Lifted
 
 
 def chosen(network, collective, most, root=None):
-    """The algorithm and chunks of each form."""
+    """Return the algorithm and the number of chunks of each form."""
     forms = resolve_forms(make_selection(network, collective), most, root=root)
     return [(form.algorithm.name, form.planned.chunks) for form in forms]
 
 
 def test_a_form_pays_for_its_tables():
-    """One percent of the cycles is worth twenty percent of the tables."""
+    """A form is built if each percent of saved cycles costs at most 20 percent more tables."""
 
     def forms(saved, more):
         cycles = {(0,): 1.0, (1,): 2.0, (0, 1): 1 - saved}
@@ -43,7 +43,7 @@ def test_a_form_pays_for_its_tables():
 
 
 def test_small_gains_are_left_out():
-    """Forms for a few lengths, or that make every run wait, do not multiply the hardware."""
+    """Forms that save cycles for a few lengths only, or delay every run, are left out."""
     assert chosen("8x8", "reduce", 64, root="any") == [("matching", 64)]
     assert chosen("8x8", "allreduce", 64) == [("spanning-tree", 2)]
     assert chosen("4x4", "allgather", 64) == [("bufferless", 1), ("matching", 4)]
@@ -53,7 +53,7 @@ def test_small_gains_are_left_out():
 @pytest.mark.parametrize("collective", ["allreduce", "allgather", "broadcast", "reduce-scatter"])
 @pytest.mark.parametrize("most", [64, 200])
 def test_mean_cycles_are_near_those_of_all_forms(collective, most):
-    """In the mean over all lengths, what is left out saves less than 5 %."""
+    """The mean over all lengths is less than 5 % above the mean of a program with all forms."""
 
     def cycles(forms):
         plans = tf.plan_forms("4x4", collective, max_flits=most, forms=forms, check=False)
@@ -65,7 +65,7 @@ def test_mean_cycles_are_near_those_of_all_forms(collective, most):
 
 
 def test_there_is_no_cliff():
-    """A flit more does not multiply the estimated tables."""
+    """One flit more raises the estimated number of LUTs by at most 20 %."""
 
     def luts(most):
         plans = tf.plan_forms("8x8", "allreduce", max_flits=most, check=False)
@@ -75,6 +75,7 @@ def test_there_is_no_cliff():
 
 
 def test_forms_share_memories_and_pay_for_their_choice():
+    """Forms of one program share memories; the estimate adds the LUTs that select a form."""
     plans = [tf.plan("4x4", "allgather", algorithm=name) for name in ("matching", "bufferless")]
     programs = [tf.compile(plan, max_flits=64) for plan in plans]
     parts = [estimate_parts(program) for program in programs]
@@ -84,7 +85,7 @@ def test_forms_share_memories_and_pay_for_their_choice():
 
 
 def test_the_choice_is_said(capsys, tmp_path):
-    """What is built, what each form saves, what is left out, and how to build it."""
+    """The report names the chosen forms, their gain, the forms left out, and `--forms all`."""
     for collective, words in {
         "allgather": ["bufferless in 1 chunk and matching in 4 chunks", "saves", "% more LUTs"],
         "reduce-scatter": ["without necklace", "of the cycles for", "--forms all builds more"],
@@ -96,7 +97,7 @@ def test_the_choice_is_said(capsys, tmp_path):
 
 
 def test_synthesis_says_the_choice_first(capsys, monkeypatch):
-    """Before anything is synthesized."""
+    """`synth` prints the choice of forms before it starts synthesis."""
 
     def stop(*_, **__):
         raise tf.InputError("stopped")
@@ -108,7 +109,7 @@ def test_synthesis_says_the_choice_first(capsys, monkeypatch):
 
 
 def form(schedule):
-    """The form of a schedule, or of its part."""
+    """Return the form of a schedule, or of the part that a lifted schedule repeats."""
     return schedule.part.form if isinstance(schedule, Lifted) else schedule.form
 
 
@@ -118,7 +119,7 @@ def form(schedule):
 )
 @pytest.mark.parametrize("topology", ["2x3", "4x4"])
 def test_the_quicker_is_chosen(topology, collective, flits):
-    """Neither plan of one kind alone takes fewer cycles, or as many with fewer LUTs."""
+    """A plan for any root is no slower than the plan for one root, and no larger at equal speed."""
 
     def price(schedule):
         program = tf.compile(schedule, flits=flits, root="any")
@@ -136,14 +137,14 @@ def test_the_quicker_is_chosen(topology, collective, flits):
 
 
 def test_both_are_chosen():
-    """A long reduction is that of an all-reduce; the gather of a torus from fixed ports is not."""
+    """Each form of plan is chosen somewhere: masked, rounds and pattern."""
     assert form(plan_any_root(make_selection("4x4", "reduce@0"), flits=16)[1]) == "masked"
     assert form(plan_any_root(make_selection("4x4", "reduce"), flits=1)[1]) == "rounds"
     assert form(plan_any_root(make_selection("4x4", "broadcast"))[1]) == "pattern"
 
 
 def test_a_named_algorithm_is_kept():
-    """A name restricts what is chosen from, and names again what it gave."""
+    """A named algorithm restricts the choice, and the chosen selection has its name."""
     by_flow = make_selection("4x4", "reduce", algorithm="max-flow")
     assert plan_any_root(by_flow, flits=16)[1].algorithm == "max-flow"
     by_table = make_selection("4x4", "reduce", algorithm="matching")

@@ -1,4 +1,4 @@
-"""Plans kept in the cache: the same again, without planning, and never another one."""
+"""Plans in the cache: an equal request reads the plan, and any other request plans anew."""
 
 import pytest
 
@@ -10,14 +10,14 @@ from torusfabric.toolchain.cache import Cache
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """All networks count as large, and the cache is empty."""
+    """An empty cache, with every network treated as a large one."""
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(selection_schedule, "LARGE_NETWORK_CELLS", 0)
     return tmp_path / "cache"
 
 
 def plan(collective="allgather", topology="4x4!0:+0", **options):
-    """By the planner for any network."""
+    """Return a plan by the planner for any network."""
     return schedule_of_selection(
         make_selection(topology, collective, algorithm="any-network", **options)
     )
@@ -27,7 +27,7 @@ def plan(collective="allgather", topology="4x4!0:+0", **options):
     "kind", ["allgather", "reduce-scatter", "scatter", "alltoall", "allreduce"]
 )
 def test_kept(folder, monkeypatch, kind):
-    """What is read is what was planned."""
+    """A plan that is read from the cache equals the plan that was written."""
     options = {"link_latency": 2, **({"trees": 3, "chunks": 6} if kind == "allreduce" else {})}
     first = plan(kind, **options)
     monkeypatch.setattr(Cache, "put", None)
@@ -36,11 +36,14 @@ def test_kept(folder, monkeypatch, kind):
     assert again.digest == first.digest
     assert again.topology == first.topology
     with pytest.raises(TypeError):
-        plan(kind)  # other links are another network
+        plan(kind)  # another link latency makes another network
 
 
 def test_others_are_planned(folder, monkeypatch):
-    """Other options, other faults; and what is too large is not kept."""
+    """Other options and other faults have entries of their own.
+
+    Plans that are too large have none.
+    """
     written = []
     monkeypatch.setattr(Cache, "put", lambda self, key, *_: written.append(key))
     for options in ({}, {"seed": 1}, {"chunks": 2}, {"topology": "4x4!0:+1"}):
@@ -51,7 +54,7 @@ def test_others_are_planned(folder, monkeypatch):
 
 
 def test_damage_is_planned_anew(folder):
-    """A file that has changed counts as none."""
+    """A damaged cache entry is ignored, and the plan is made anew."""
     first = plan()
     for path in folder.rglob("*"):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""What cannot fit in memory is refused before it starts, in one line; what fits is not."""
+"""Limits of memory: work that cannot fit is refused in one line before it starts."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ from torusfabric.toolchain.notices import LOGGER
 
 GB = 10**9
 
-#: What no machine holds. A number that the user chose is named, with one that would do.
+#: Command lines beyond any memory, and words of the message: the number to change, or its limit.
 BEYOND = (
     ("plan 3x3 allgather --chunks 99999999999999999999", "at most --chunks"),
     ("plan 3x3 allgather --algorithm matching --chunks 1000000000", "at most --chunks"),
@@ -45,13 +45,13 @@ BEYOND = (
 
 @pytest.fixture(autouse=True)
 def memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine of 16 GB."""
+    """A machine with 16 GB of available memory."""
     monkeypatch.setattr(limits, "available_memory", lambda: 16 * GB)
 
 
 @pytest.mark.parametrize(("line", "advice"), BEYOND)
 def test_beyond_memory(line: str, advice: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line says what it would take, and up to which number it would fit, within seconds."""
+    """Work beyond memory is refused within seconds, in one line that names a number that fits."""
     began = time.process_time()
     assert main(line.split()) == 1
     assert time.process_time() - began < 4
@@ -62,7 +62,7 @@ def test_beyond_memory(line: str, advice: str, capsys: pytest.CaptureFixture[str
 
 
 def test_long_work_is_announced(caplog: pytest.LogCaptureFixture) -> None:
-    """What may take long says so before it starts; what takes seconds does not."""
+    """Work of minutes is announced before it starts; work of seconds is not."""
     caplog.set_level(logging.INFO, LOGGER.name)
     limits.log_duration("Simulating", 204)
     limits.log_long_plan("Planning", tf.parse_topology("256x256"), tf.Options())
@@ -76,7 +76,7 @@ def test_long_work_is_announced(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_more_blocks_than_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A small file may speak of more chunks than can be followed."""
+    """A small file that claims more chunks than memory can hold is refused."""
     path = tmp_path / "plan.json"
     tf.plan("3", "broadcast").save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"chunks": 10**10}))
@@ -90,7 +90,7 @@ def test_more_blocks_than_memory(tmp_path: Path, capsys: pytest.CaptureFixture[s
      ("arrowhead:12", "broadcast"), ("1000x1000", "broadcast"), ("4096x64", "gather@0")],
 )  # fmt: skip
 def test_large_plans_fit(topology: str, collective: str) -> None:
-    """What was planned before is not refused."""
+    """Large plans that fit in memory are accepted."""
     numbers, size = memory_arguments(make_selection(topology, collective))
     assert size(*numbers.values()) < 4 * GB
 
@@ -99,19 +99,19 @@ def test_large_plans_fit(topology: str, collective: str) -> None:
     ("topology", "runs"), [("16x16x16", 1), ("64x64", 1), ("64x64", 0), ("2x2", 10**6)]
 )
 def test_large_fabrics_fit(topology: str, runs: int) -> None:
-    """What was built and simulated before is not refused."""
+    """Large fabrics and simulations that fit in memory are accepted."""
     selection = make_selection(topology, "allgather")
     require_hardware_memory(selection.topology, selection.collective, runs=runs)
 
 
 def test_memory_of_a_power() -> None:
-    """What grows with the square of a number fits up to a root."""
+    """If memory grows with the square of a number, the message names the largest that fits."""
     with pytest.raises(tf.InputError, match=r"at least 1.6 TB .*; choose at most 990 nodes$"):
         require_memory("Work", {"nodes": 10_000}, lambda nodes: 16_000 * nodes**2)
 
 
 def test_available_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A container may have less memory than its machine."""
+    """The memory limit of a container counts, if there is one."""
     most, used = tmp_path / "most", tmp_path / "used"
     most.write_text("3000000\n")
     used.write_text("1000000\n")

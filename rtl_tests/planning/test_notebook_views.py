@@ -1,4 +1,4 @@
-"""What values look like in a notebook."""
+"""The views of schedules and reports in a notebook."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ from torusfabric.toolchain.quoting import facts_table
     ],
 )
 def test_schedule(topology, collective, algorithm):
-    """A picture, and a table of what is known."""
+    """A schedule has a picture and a table of its properties."""
     schedule = tf.plan(topology, collective, algorithm=algorithm)
     assert ElementTree.fromstring(schedule_svg(schedule)).tag.endswith("svg")
     shown = schedule_html(schedule)
@@ -34,7 +34,7 @@ def test_schedule(topology, collective, algorithm):
 
 
 def test_notebooks_know_how():
-    """From when the package is imported."""
+    """A notebook finds the views of a schedule once the package is imported."""
     pytest.importorskip("IPython")
     script = (
         "from IPython.core.interactiveshell import InteractiveShell\n"
@@ -50,13 +50,13 @@ def test_notebooks_know_how():
 
 
 def test_large_schedule_is_a_table():
-    """Nobody waits for a picture of thousands of nodes."""
+    """A schedule of many nodes has no picture."""
     schedule = tf.plan("33x33", "allgather", algorithm="matching", check=False)
     assert schedule_svg(schedule) is None
 
 
 def test_schedule_with_a_fault():
-    """The table says where it is; the picture shows it."""
+    """The view of a faulty schedule has the fault in its table, and still a picture."""
     schedule = tf.plan("3x3", "broadcast", algorithm="diagonal")
     shown = schedule_html(replace(schedule, transfers=schedule.transfers[:1]))
     assert "no: " in shown
@@ -64,7 +64,7 @@ def test_schedule_with_a_fault():
 
 
 def test_reports():
-    """Those of simulations say whether they passed, those of synthesis what it costs."""
+    """The view of a simulation says whether the run passed, with measured and predicted cycles."""
     program = tf.compile(tf.plan("2x2", "allgather"), flits=2)
     report = tf.simulate(tf.Fabric(program, width=8))
     shown = report._repr_html_()
@@ -77,7 +77,7 @@ def test_reports():
 
 
 def test_synthesis_report():
-    """The tables of the command."""
+    """The view of a synthesis report has the tables of the command."""
     fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=8)
     report = tf.synthesize(fabric, "ice40-hx8k")
     shown = report._repr_html_()
@@ -86,6 +86,6 @@ def test_synthesis_report():
 
 
 def test_facts_table_is_safe():
-    """Names and values are text."""
+    """Names and values in a table of properties are escaped as text."""
     assert "<b>" not in facts_table("<b>", {"<b>": "<b>"})
     assert facts_table("\0", {"\x1b": "\0"}).isprintable()

@@ -1,4 +1,4 @@
-"""The choice without an algorithm: over parallel links, of short sums, of longer messages."""
+"""The choice of an algorithm for parallel links, for short sums and for longer messages."""
 
 from functools import cache
 from itertools import pairwise
@@ -11,7 +11,7 @@ import torusfabric as tf
 
 @cache
 def cycles_of(network, collective, flits):
-    """Cycles of what is chosen."""
+    """Return the cycles of the chosen schedule."""
     return tf.compile(tf.plan(network, collective, flits=flits, check=False), flits=flits).cycles()
 
 
@@ -25,7 +25,7 @@ def cycles_of(network, collective, flits):
     ],
 )  # fmt: skip
 def test_parallel_links_share_messages(network, collective, flits, most):
-    """A side of 2 has two links between the same nodes, over which chunks go side by side."""
+    """A side of 2 has two links between the same nodes, and chunks travel on both at once."""
     assert cycles_of(network, collective, flits) <= most
 
 
@@ -41,7 +41,7 @@ def test_parallel_links_share_messages(network, collective, flits, most):
     ),
 )
 def test_no_number_of_chunks_is_much_quicker(network, collective):
-    """Of 1 to 6 chunks none takes 3 % and a cycle less than what is chosen."""
+    """No number of chunks from 1 to 6 is faster than the choice by more than 3 % and one cycle."""
     for chunks in range(1, 7):
         plan = tf.plan(network, collective, algorithm="matching", chunks=chunks, check=False)
         for flits in (1, 2, 3, 4, 8, 64):
@@ -52,13 +52,13 @@ def test_no_number_of_chunks_is_much_quicker(network, collective):
 
 @pytest.mark.parametrize("network", few(3, ["4x2x9", "4x4", "2x8", "2x3x4x3", "3x3x3x3"]))
 def test_short_sums_are_cut_by_flits(network):
-    """A reduce-scatter of 3 flits takes no longer than of 4, nor of 2 than of 3."""
+    """A reduce-scatter of L flits takes no longer than one of L + 1 flits, for L up to 3."""
     cycles = [cycles_of(network, "reduce-scatter", flits) for flits in (1, 2, 3, 4)]
     assert cycles == sorted(cycles)
 
 
 def test_one_flit_is_not_cut():
-    """A message of a flit goes in one chunk, also where more flits go in six."""
+    """A message of one flit takes no longer than in a schedule of one chunk."""
     for collective in ("scatter", "gather", "allgather"):
         chosen = tf.plan("2x2x2", collective, flits=1)
         alone = tf.plan("2x2x2", collective, algorithm="matching", chunks=1)
@@ -67,7 +67,7 @@ def test_one_flit_is_not_cut():
 
 @pytest.mark.parametrize("collective", ["alltoall", "reduce-scatter", "allreduce", "allgather"])
 def test_messages_of_any_length_use_both_links(collective):
-    """The longest take few cycles more than if all were as long."""
+    """At its longest message an engine is at most 10 % slower than a fabric for one length."""
     forms = tf.plan_forms("2x2", collective, max_flits=100, check=False)
     program = tf.compile([forms], max_flits=100)
     assert program.cycles(100) <= 1.1 * cycles_of("2x2", collective, 100)
@@ -77,7 +77,7 @@ def test_messages_of_any_length_use_both_links(collective):
 
 COLLECTIVES = ["reduce-scatter", "scatter", "alltoall", "allgather", "allreduce", "broadcast"]
 
-#: Tori, with one link between neighbours and with two, and the lengths that are compared.
+#: Tori with one link and with two links between neighbours, and collectives of the quick test.
 SMALL = [(torus, name) for torus in ("2x4", "3x3") for name in COLLECTIVES[:2]]
 OTHERS = [(torus, name) for torus in ("2x2x2", "2x4", "3x3", "2x3", "4x4") for name in COLLECTIVES]
 
@@ -86,6 +86,7 @@ OTHERS = [(torus, name) for torus in ("2x2x2", "2x4", "3x3", "2x3", "4x4") for n
     ("torus", "collective"), few(len(SMALL), [*SMALL, *(one for one in OTHERS if one not in SMALL)])
 )
 def test_cycles_never_fall(torus, collective):
+    """A longer message never takes fewer cycles."""
     cycles = []
     for flits in range(1, 13):
         schedule = tf.plan(torus, collective, flits=flits, check=False)
@@ -98,7 +99,10 @@ def test_cycles_never_fall(torus, collective):
     [("2x3", "scatter", 42), ("4x4", "scatter", 61), ("3x3x3", "reduce-scatter", 8)],
 )
 def test_smaller_hardware_is_no_slower_than_a_longer_message(torus, collective, flits):
-    """Here the smallest hardware within 3 % of the fewest cycles would be."""
+    """The choice of smaller hardware never makes a message slower than a longer message.
+
+    In these cases the smallest hardware within 3 % of the fewest cycles would be slower.
+    """
     shorter, longer = (
         tf.compile(tf.plan(torus, collective, flits=length, check=False), flits=length).cycles()
         for length in (flits, flits + 1)

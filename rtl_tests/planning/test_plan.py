@@ -1,4 +1,4 @@
-"""The chain from a selection to a schedule."""
+"""The steps from a selection to a checked schedule."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from torusfabric.topology import Torus
 
 
 def test_names_and_values_select_the_same():
-    """Everything may be given by name or as a value."""
+    """Topology, collective and algorithm can be given by name or as a value."""
     by_names = make_selection("4x4", "gossip", algorithm="matching", duplex="full", ports=4)
     topology, collective = Torus(4, 4), Collective("allgather")
     assert by_names == make_selection(
@@ -23,14 +23,14 @@ def test_names_and_values_select_the_same():
 
 
 def test_the_default_algorithm_is_the_first_that_serves():
-    """What is left open is chosen, and then is as if it had been asked for."""
+    """The default algorithm is the first in the catalogue that serves."""
     chosen = resolve(make_selection("4x4", "allgather"))
     assert chosen.algorithm is find_algorithm("hamiltonian")
     assert plan_selection(chosen).digest == plan("4x4", "allgather").digest
 
 
 def test_options_reach_the_algorithm():
-    """Options are those of the algorithms."""
+    """Options reach the algorithm that they belong to."""
     assert plan("arrowhead:2", "broadcast", algorithm="spanning-tree", packets=3).chunks == 6
     assert plan("4x4", "broadcast", root=5).collective.root == 5
     assert plan("5x5", "broadcast", ports=2, algorithm="diagonal").ports == 2
@@ -38,7 +38,7 @@ def test_options_reach_the_algorithm():
 
 @pytest.mark.parametrize("flits", few(1, [1, 64]))
 def test_the_quickest_latency(flits):
-    """Of all latencies the one is taken with which hardware takes the fewest cycles."""
+    """`latency="auto"` chooses the latency with the fewest cycles in hardware."""
     cycles = {
         latency: compile(plan("5x5", "reduce-scatter", latency=latency), flits=flits).cycles()
         for latency in (1, 2, 3, 4)
@@ -50,17 +50,17 @@ def test_the_quickest_latency(flits):
 
 
 def test_the_latency_of_what_knows_none():
-    """Where sums do not move by a table, the latency stays as it is."""
+    """`latency="auto"` stays 1 for schedules whose sums do not move by a table."""
     assert resolve(make_selection("4x4", "broadcast", latency="auto")).options.latency == 1
 
 
 def test_what_is_planned_has_its_smallest_form():
-    """A table that is oblivious is a pattern, as if it were read from a file."""
+    """A plan has its smallest form: a table that is oblivious becomes a pattern."""
     assert plan("5", "allgather", algorithm="matching").form == "pattern"
 
 
 def test_schedules_are_checked():
-    """A wrong schedule is not handed out, unless it is not to be checked."""
+    """A wrong schedule is refused, unless `check=False`."""
     right = find_algorithm("matching")
 
     def wrong(*arguments):
@@ -96,6 +96,6 @@ def test_schedules_are_checked():
     ],
 )
 def test_what_cannot_be_planned(words, options, message):
-    """A user's mistake is one line."""
+    """A selection that cannot be planned is refused in one line."""
     with pytest.raises(InputError, match=f"^{message}"):
         plan(*words, **options)

@@ -1,4 +1,4 @@
-"""Algorithms and topologies of another package, which torusfabric finds by its entry points."""
+"""Plugins: torusfabric finds algorithms and topologies of other packages by their entry points."""
 
 import json
 import os
@@ -15,7 +15,7 @@ PLUGIN = Path(__file__).parent / "plugin"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A folder of packages with the plugin in it."""
+    """A folder of packages that contains the plugin."""
     folder = tmp_path_factory.mktemp("site")
     name = "circulant_fabrics"
     shutil.copytree(PLUGIN / name, folder / name)
@@ -24,7 +24,7 @@ def site(tmp_path_factory):
 
 
 def run(site, *words, cwd=None, status=0):
-    """What a Python command prints with the plugin installed."""
+    """Return the output of a Python command with the plugin installed."""
     paths = [str(site), *filter(None, sys.path)]
     done = subprocess.run(
         [sys.executable, *words],
@@ -38,18 +38,18 @@ def run(site, *words, cwd=None, status=0):
 
 
 def run_json(site, *words, cwd=None):
-    """The JSON object that a command prints."""
+    """Return the JSON object that a command prints."""
     return json.loads(run(site, "-m", "torusfabric", *words, "--json", cwd=cwd))
 
 
 def test_the_catalogue_lists_the_algorithm(site):
-    """It comes after those of torusfabric."""
+    """The catalogue lists an algorithm of a plugin after the built-in ones."""
     names = [entry["name"] for entry in run_json(site, "algorithms")["algorithms"]]
     assert names[-1] == "march"
 
 
 def test_the_topology_is_planned_saved_and_simulated(site, tmp_path):
-    """Every command that takes a topology takes this one, and so does a file."""
+    """A topology of a plugin can be planned, saved to a file and simulated from the file."""
     planned = run_json(
         site, "plan", "chorded:7:3", "allgather", "--algorithm", "march", "-o", "p.json",
         cwd=tmp_path,
@@ -64,20 +64,20 @@ def test_the_topology_is_planned_saved_and_simulated(site, tmp_path):
     few(2, [("draw", ()), ("draw", ("--moving", "2")), ("draw", ("--links",)), ("animate", ())]),
 )
 def test_the_topology_is_drawn(site, tmp_path, command, more):
-    """Pictures need no torus."""
+    """Pictures and animations work for a topology that is no torus."""
     words = (command, "chorded:7:3", "allgather", *more, "-o", "out")
     assert run_json(site, *words, cwd=tmp_path)["topology"] == "chorded:7:3"
     assert "chorded:7:3" in (tmp_path / "out").read_text()
 
 
 def test_algorithms_for_any_topology_serve_it(site):
-    """Tables need no more than a Cayley graph."""
+    """An algorithm for every Cayley graph serves the topology of a plugin."""
     planned = run_json(site, "plan", "chorded:13:5", "alltoall")
     assert planned["checked"] is True
 
 
 def test_registration_takes_no_entry_point(site):
-    """A script registers what it defines."""
+    """A script can register topologies and algorithms without an entry point."""
     script = """if True:
         import torusfabric as tf
         from dataclasses import replace
@@ -94,7 +94,7 @@ def test_registration_takes_no_entry_point(site):
 
 
 def test_a_broken_entry_point_is_named(site, tmp_path):
-    """A plugin that cannot be imported is said in one line, where what it may offer is needed."""
+    """A plugin that cannot be imported is named in one line when a topology is not found."""
     broken = tmp_path / "broken-1.0.dist-info"
     broken.mkdir()
     (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")

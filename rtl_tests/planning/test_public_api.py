@@ -1,4 +1,4 @@
-"""`import torusfabric as tf`: what it offers, and that it is quick to import."""
+"""The public interface, `import torusfabric as tf`: its names, its examples and its imports."""
 
 import ast
 import doctest
@@ -18,7 +18,7 @@ PUBLIC = [name for name in tf.__all__ if name != "__version__"]
 
 
 def test_names_are_those_that_type_checkers_see():
-    """What the package offers is what it imports for type checkers."""
+    """The names of the package are those that it imports for type checkers."""
     tree = ast.parse(Path(tf.__file__).read_text())
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
@@ -29,7 +29,7 @@ def test_names_are_those_that_type_checkers_see():
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_name_has_an_example(name):
-    """The docstring of a public name shows how it is used; examples run in `test_docstrings`."""
+    """The docstring of each public name has an example; `test_docstrings` runs these examples."""
     value = getattr(tf, name)
     globs = vars(sys.modules[value.__module__])
     (found,) = doctest.DocTestFinder(recurse=False).find(value, name, globs=globs)
@@ -37,12 +37,12 @@ def test_every_name_has_an_example(name):
 
 
 def test_there_are_no_other_names():
-    """A misspelt name is an error like any other."""
+    """A misspelt public name raises an AttributeError."""
     with pytest.raises(AttributeError, match="module 'torusfabric' has no attribute 'plann'"):
         tf.plann  # noqa: B018
 
 
-#: Uses names as if packages of extras were not installed.
+#: A script that uses every public name as if the packages of the extras were missing.
 WITHOUT = """
 import sys
 class Missing:
@@ -65,7 +65,7 @@ except tf.MissingTool as error:
 
 
 def test_a_name_without_its_extra(tmp_path):
-    """It is one error that says what to install; all that plans is there."""
+    """A name whose extra is missing raises one error that names the extra; all other names work."""
     (tmp_path / "plan.xml").write_text("<algo></algo>")
     command = [sys.executable, "-c", WITHOUT]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -88,14 +88,14 @@ def test_a_name_without_its_extra(tmp_path):
     ),
 )
 def test_what_is_not_used_is_not_imported(words, absent):
-    """Planning and compiling take no Amaranth."""
+    """Planning and compiling do not import Amaranth, and the version does not import NumPy."""
     script = f"import sys, torusfabric as tf; {words}; print({absent!r} in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 
 def test_from_plan_to_hardware(tmp_path):
-    """The calls of a whole design, one after another."""
+    """The calls of a whole design work one after another, from plan to Verilog."""
     schedule = tf.plan(tf.Torus(2, 3), "allgather", algorithm="matching")
     assert schedule.steps == tf.bound(schedule) == 2
     schedule.save(tmp_path / "plan.json")
@@ -115,7 +115,7 @@ def test_from_plan_to_hardware(tmp_path):
 
 
 def test_files_stand_for_schedules(tmp_path):
-    """What takes a schedule file as a command takes its path in Python."""
+    """Functions that take a schedule accept the path of a schedule file, too."""
     schedule, path = tf.plan("4x4", "alltoall"), tmp_path / "plan.json.gz"
     schedule.save(path)
     assert tf.check(path) == tf.check(str(path)) == tf.check(schedule)
@@ -140,13 +140,13 @@ def test_files_stand_for_schedules(tmp_path):
     ],
 )
 def test_what_does_not_compile(options, message):
-    """A program that cannot be made is refused in one line."""
+    """A program that cannot be compiled is refused in one line."""
     with pytest.raises(tf.InputError, match=f"^{message}"):
         tf.compile(tf.plan("4x4", "allgather"), **options)
 
 
 def test_the_example_of_the_readme(tmp_path, monkeypatch, capsys):
-    """What the README shows runs, and prints what it says; synthesis is tried elsewhere."""
+    """The example of the README runs and prints the stated output; synthesis is left out."""
     readme = Path(__file__).parents[2] / "README.md"
     (block,) = re.findall(r"```python\n(.*?)```", readme.read_text(), re.S)
     lines = [line for line in block.splitlines() if "synthesize" not in line]

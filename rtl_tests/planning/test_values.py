@@ -1,4 +1,4 @@
-"""Values of the interface are pickled, copied, compared and printed, and cannot be written."""
+"""Public values can be pickled, copied, compared and printed, and their arrays are read-only."""
 
 import copy
 import pickle
@@ -25,12 +25,12 @@ FABRICS = [{}, {"top": "stream"}, {"bus": "axi4"}, {"tables": "ram"}, {"prefix":
 
 
 def again(value):
-    """A value that comes out of a pickle."""
+    """Return the value after a round trip through a pickle."""
     return pickle.loads(pickle.dumps(value))
 
 
 def arrays(value):
-    """The arrays that a value has, those of its public properties too."""
+    """Return the arrays among the attributes and public properties of a value."""
     names = [name for name in dir(type(value)) if not name.startswith("_")] + [*vars(value)]
     found = [getattr(value, name) for name in names if name != "all_distances"]
     return [one for one in found if isinstance(one, np.ndarray)]
@@ -39,7 +39,7 @@ def arrays(value):
 @pytest.mark.parametrize("copied", [again, copy.copy, copy.deepcopy])
 @pytest.mark.parametrize("options", FABRICS, ids=str)
 def test_fabrics(options, copied):
-    """A copy of a fabric has the same text; so has one of a design."""
+    """A copy of a fabric gives the same Verilog, and a copy of a design equals the design."""
     program = tf.compile(tf.plan("2x2", "allreduce"), max_flits=4, operators="add,max")
     fabric = tf.Fabric(program, width=8, **options)
     design = tf.emit(fabric)
@@ -48,14 +48,14 @@ def test_fabrics(options, copied):
 
 
 def test_a_fabric_from_a_pickle_runs():
-    """Work of others gets a fabric by a pickle, and simulates it."""
+    """A fabric that was pickled for another process can be simulated."""
     fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather"), max_flits=2), width=8)
     assert tf.simulate(again(fabric)).cycles == tf.simulate(fabric).cycles
 
 
 @pytest.mark.parametrize("name", ["matching", "spanning-tree"])
 def test_algorithms(name):
-    """An algorithm of the catalogue comes out of a pickle as the same entry."""
+    """A pickled algorithm of the catalogue is restored as the same object."""
     algorithm = find_algorithm(name)
     assert again(algorithm) is copy.deepcopy(algorithm) is algorithm
     other = replace(algorithm, summary="another")
@@ -66,7 +66,7 @@ def test_algorithms(name):
 @pytest.mark.parametrize("copied", [again, copy.copy, copy.deepcopy])
 @pytest.mark.parametrize(("network", "collective", "options"), PLANS)
 def test_equal_plans(network, collective, options, copied):
-    """Plans and programs of the same are equal, those of something else are not."""
+    """Plans and programs of one selection are equal; those of other selections differ."""
     plan = tf.plan(network, collective, **options)
     program = tf.compile(plan, max_flits=plan.chunks)
     same = copied(plan), tf.plan(network, collective, **options)
@@ -78,7 +78,7 @@ def test_equal_plans(network, collective, options, copied):
 
 
 def test_a_plan_from_a_file_is_equal(tmp_path):
-    """A file keeps all that plans are compared by."""
+    """A plan that is read from a file equals the plan that was saved."""
     plan = tf.plan("3x3", "alltoall")
     plan.save(tmp_path / "plan.json")
     assert tf.load(tmp_path / "plan.json") == plan
@@ -87,7 +87,7 @@ def test_a_plan_from_a_file_is_equal(tmp_path):
 @pytest.mark.parametrize("copied", [lambda value: value, again])
 @pytest.mark.parametrize("network", NETWORKS)
 def test_arrays_of_networks(network, copied):
-    """No array of a network can be written, since all plans on it rely on it."""
+    """Writing to any array of a network cannot change its table of neighbours."""
     topology = tf.parse_topology(network)
     assert topology.neighbours.shape == topology.linked.shape
     found = arrays(copied(topology))
@@ -104,7 +104,7 @@ def test_arrays_of_networks(network, copied):
 @pytest.mark.parametrize("copied", [lambda value: value, again])
 @pytest.mark.parametrize(("network", "collective", "options"), PLANS)
 def test_arrays_of_plans(network, collective, options, copied):
-    """No array of a plan can be written."""
+    """Arrays of a plan are read-only."""
     plan = copied(tf.plan(network, collective, **options))
     for transfers in plan.rounds():
         for array in (transfers.source, transfers.hops, *vars(transfers.payload).values()):
@@ -114,7 +114,7 @@ def test_arrays_of_plans(network, collective, options, copied):
 
 
 def test_values_are_printed_in_short():
-    """What has long texts or tables is printed by what it is."""
+    """The printed form of a value with long texts or tables is short."""
     loaded = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
     for value in (tf.emit(loaded), tf.image(loaded, "alltoall"), tf.plan("mesh:3x3", "alltoall")):
         assert len(repr(value)) < 300

@@ -1,4 +1,4 @@
-"""What is proved of loading holds, and planted faults are refuted."""
+"""Claims of the adapter `loading`: the prover proves them, and refutes planted faults."""
 
 import zlib
 from copy import copy
@@ -23,7 +23,7 @@ from torusfabric.proof.units import find_operators
 
 @cache
 def loaded(top="host"):
-    """A fabric whose tables are loaded, and its text."""
+    """Return a fabric with loaded tables, and its design."""
     plans = [tf.plan("3", name) for name in ("allgather", "allreduce")]
     program = tf.compile(plans, max_flits=4, operators=["add"])
     fabric = tf.Fabric(program, width=8, top=top, tables="ram")
@@ -38,14 +38,14 @@ def loaded(top="host"):
     ],
 )
 def test_all_is_proved(top, modules):
-    """Tables that differ in contents alone are proved once."""
+    """All claims about a loader are proved; tables that differ only in contents are proved once."""
     fabric, _ = loaded(top)
     found = [*harnesses(fabric)]
     assert [each.name for each in found] == modules.split()
     assert all(prove_harness(each).failed is None for each in found)
 
 
-#: A text in a module, a wrong one, and the claim that it breaks.
+#: Module, text, wrong text, and the claim that the wrong text breaks.
 FAULTS = {
     "a table that is written by another number": (
         "table_node_0", "(load_table == number) |", "1'd1 |", "shows_address_row_from_0"),
@@ -76,6 +76,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("what", few(5, [*FAULTS]))
 def test_faults_are_refuted(what):
+    """The prover refutes each planted fault, and names the claim that the fault breaks."""
     module, right, wrong, claim = FAULTS[what]
     fabric, design = loaded()
     text = design.modules[module]
@@ -85,7 +86,7 @@ def test_faults_are_refuted(what):
 
 
 def refuted_claim(netlist, design, fabric, module):
-    """The claim about a module that is refuted."""
+    """Return the claim about a module that the prover refutes."""
     every = writing_harnesses(netlist, design, fabric.digest)
     (harness,) = (each for each in every if each.name == module)
     failed = prove_harness(harness).failed
@@ -93,7 +94,7 @@ def refuted_claim(netlist, design, fabric, module):
     return failed.signal
 
 
-#: The same in the loader of a board.
+#: Planted faults in the loader of a board: text, wrong text, and the claim that it breaks.
 OF_BOARDS = {
     "tables of the other board": (
         "? 2'd3 : 2'd1", "? 2'd1 : 2'd3", "numbers_tables_by_the_block"),
@@ -108,6 +109,7 @@ OF_BOARDS = {
 
 @pytest.mark.parametrize("what", few(2, [*OF_BOARDS]))
 def test_faults_of_boards_are_refuted(what):
+    """The prover refutes each planted fault in the loader of a board."""
     right, wrong, claim = OF_BOARDS[what]
     system = board_system((4,), "2", 9, "allgather", max_flits=2, tables="ram")
     design, netlist = emit_boards(system), system.netlists[0]
@@ -119,7 +121,7 @@ def test_faults_of_boards_are_refuted(what):
 
 
 def refuted_wires(port, change):
-    """What is said of wires of the second table of a node, once those of a port are changed."""
+    """Return the message of the refutation after a change of one pin of node 1's table."""
     fabric, _ = loaded()
     still = with_constant_tables(fabric)
     design = tf.emit(still)
@@ -135,6 +137,7 @@ def refuted_wires(port, change):
 
 
 def test_wires_are_compared():
+    """Wrong wires of a table are refuted, with the pin in the message."""
     message = refuted_wires("number", lambda bits: ["0"] * len(bits))
     assert "number of the_table_node_1 must be wired to" in message
     message = refuted_wires("load_word", lambda bits: bits[::-1])
@@ -143,7 +146,7 @@ def test_wires_are_compared():
 
 @pytest.mark.parametrize("at", [-3, -12])
 def test_words_of_images_are_compared(at):
-    """A row with another word is found, though the check is right."""
+    """An image with a wrong word is refuted, even if its CRC is right."""
     fabric, _ = loaded()
     image_claim(fabric.image).check()
     wrong, words = copy(fabric.image), [*fabric.image.words]
@@ -156,7 +159,11 @@ def test_words_of_images_are_compared(at):
 
 @pytest.mark.parametrize("names", ["reduce", "reduce,scatter"])
 def test_streams_of_short_runs_are_proved(names):
-    """The sequencer tells their end in their last slot, which is late for streams, not wrong."""
+    """Fabrics with streams and very short runs are proved.
+
+    The sequencer signals the end of such a run in its last slot. That is late for streams, but not
+    wrong.
+    """
     plans = [tf.plan("3", name) for name in names.split(",")]
     program = tf.compile(plans, max_flits=2, operators=["add"])
     assert prove(tf.Fabric(program, width=4, top="stream", tables="ram", beat=1)).proved

@@ -1,6 +1,6 @@
-"""Queues between two clocks: no word is lost or stale, whatever resets when.
+"""Clock crossings of streams: a reset at any moment neither loses nor repeats a word.
 
-The emitted Verilog runs in Icarus, where the clocks have any periods.
+The emitted Verilog runs in Icarus, where the two clocks can have any periods.
 """
 
 import random
@@ -65,14 +65,14 @@ RESETS = {
 
 @cache
 def crossings():
-    """The text of the two crossings of a fabric with clocks of its nodes."""
+    """Return the Verilog of the two crossings of a fabric whose nodes have clocks of their own."""
     program = tf.compile(tf.plan("2", "allgather"), flits=2)
     design = tf.emit(tf.Fabric(program, width=16, top="stream", clocks="per-node"))
     return "\n".join(text for name, text in design.modules.items() if name.endswith("_crossing"))
 
 
 def run(folder, text, *, side, reset, periods, seed):
-    """Return the numbers of wrong and of received words of a bench in Icarus."""
+    """Run the bench in Icarus and return the numbers of wrong and of received words."""
     into, out = ("node_clk", "clk") if side == "s_axis" else ("clk", "node_clk")
     facts = {"SEED": seed, "CROSSING": f"{side}_crossing", "FABRIC": periods[0],
              "NODE": periods[1], "INTO": into, "OUT": out, "RESET": RESETS[reset]}  # fmt: skip
@@ -98,6 +98,7 @@ CASES = [
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 @pytest.mark.parametrize(("side", "reset", "periods"), few(8, CASES))
 def test_resets_at_any_moment_leave_no_word(tmp_path, side, reset, periods):
+    """After a reset of either side, or of both, words arrive in order with at most one gap."""
     seed = random.Random(str((side, reset, periods))).randrange(1 << 30)
     wrong, received = run(tmp_path, crossings(), side=side, reset=reset, periods=periods, seed=seed)
     assert wrong == 0

@@ -1,4 +1,4 @@
-"""The packet table of a node: the words that it names, and its bits that need a ROM."""
+"""Packet tables of nodes: the words that a table names, and the bits for which it needs a ROM."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from torusfabric.rtl.core import Core
 
 
 def tables(topology, collectives, **options):
-    """The packet tables of the loaders and of the unloaders of a fabric."""
+    """Return the packet tables of the loader and of the unloader of a fabric."""
     fabric = build_fabric(topology, collectives, **{"top": "stream", "beat": 1} | options)
     top = StreamTop(StreamFront(fabric.program, fabric.width, fabric.beat).core, Clocks.ONE, 0)
     return top.loader.packet_table, top.unloader.packet_table
@@ -28,17 +28,19 @@ def tables(topology, collectives, **options):
     ],
 )
 def test_words_that_are_sent_need_no_rom(topology, collective, options):
-    """They lie one packet after another, by a power of two, in one bank."""
+    """Sent packets need no ROM: they lie at multiples of a power of two, in one bank."""
     assert tables(topology, collective, **options)[0].rom_bits == 0
 
 
 def test_nodes_without_packets_have_an_empty_table():
+    """Nodes that send no packets have an empty row in the table."""
     rows = tables("3x3", "scatter", flits=3)[0].rom_rows
     assert rows[0].any()
     assert not rows[1:].any()
 
 
 def test_forms_of_which_one_needs_a_rom_take_no_more_bits():
+    """A ROM that serves two modes has no more bits than the ROM of the larger mode alone."""
     alone = [tables("4x4", each, max_flits=8)[1].rom_bits for each in ("allgather", "alltoall")]
     assert tables("4x4", "allgather,alltoall", max_flits=8)[1].rom_bits <= max(alone)
 
@@ -54,7 +56,7 @@ def test_forms_of_which_one_needs_a_rom_take_no_more_bits():
     ],
 )
 def test_tables_name_every_word_of_the_memory_port(topology, collective, options, beat):
-    """Words of packets, block by block, are those at the places that the core says."""
+    """A packet table names the bank and address that the core gives for each word of each block."""
     kind, _, algorithm = collective.partition(":")
     plan = tf.plan(topology, kind, **({"algorithm": algorithm} if algorithm else {}))
     program = tf.compile(plan, **options).by_beats(beat)

@@ -1,4 +1,4 @@
-"""The run port of streams: starts become commands, and statuses are shown."""
+"""The run port of streams: it turns a start into a command, and reports the status of the run."""
 
 from helpers import simulated
 
@@ -6,12 +6,12 @@ from torusfabric.adapters.streams.run_port import CommandPort
 
 
 def test_a_start_while_a_command_is_under_way_sends_none():
-    """Neither another command nor another word in that which is being sent."""
+    """A start during a command sends no other command, and changes no word of the current one."""
     port, words = CommandPort({"mode": 2, "length": 4}), []
 
     async def bench(ctx):
         for cycle in range(40):
-            # What is started first is sent, a word in every third cycle.
+            # The choices of the first start are sent; the port accepts a word in every third cycle.
             ctx.set(port.start, cycle % 4 == 1)
             ctx.set(port.mode, 1 + (cycle > 1))
             ctx.set(port.length, 9 - (cycle > 1))
@@ -26,7 +26,7 @@ def test_a_start_while_a_command_is_under_way_sends_none():
 
 
 def test_each_status_says_how_its_run_ended():
-    """Though others came before it."""
+    """Each run reports its own error and cycles, also after earlier runs."""
     port = CommandPort({})
 
     async def bench(ctx):

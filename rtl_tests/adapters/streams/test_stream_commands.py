@@ -1,4 +1,4 @@
-"""Engines with streams: what commands choose, and what statuses report."""
+"""Engines with streams: the choices of commands, and the reports in statuses."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ from torusfabric.adapters.streams.drive.traffic import make_traffic
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job
 from torusfabric.simulation.jobs import complete_job, random_jobs
 
-#: Commands of a reduce (mode 1) from three nodes, with two operators, of up to four flits, that
-#: cannot be carried out, and why.
+#: Invalid commands, each with its error number. The fabric has a reduce (mode 1) on three nodes,
+#: with two operators, for up to four flits.
 REFUSED = {
     (2, 0, 0, 0, 77): 1,
     (1 << 31, 0, 0, 0, 77): 1,
@@ -27,6 +27,7 @@ REFUSED = {
 
 
 def test_commands_that_are_refused():
+    """Each invalid command gets a status with its tag and its error number; valid commands run."""
     fabric = streams("3", "allgather,reduce", max_flits=4, root="any", operators=["add", "max"])
     jobs = [Job(mode=1, length=3, root=2, operation=1), Job(mode=0, length=4)]
     good = [(1, 0, 2, 1, 1), (0, 4, 9, 9, 2)]
@@ -42,7 +43,10 @@ def test_commands_that_are_refused():
 @pytest.mark.parametrize("clocks", ["one", "per-node"])
 @pytest.mark.parametrize("stall", [0, 0.5])
 def test_a_command_of_another_number_of_words_is_refused(stall, clocks):
-    """Each is between two good ones, which are carried out; its fifth word, if any, is its tag."""
+    """A command with a wrong number of words gets error 12, and the valid commands around it run.
+
+    The status has the fifth word of the command as its tag, or 0.
+    """
     fabric = streams("2", "allgather,alltoall", max_flits=2, clocks=clocks)
     lengths = [length for length in range(1, 13) if length != 5]
     jobs = [
@@ -70,7 +74,11 @@ def test_a_command_of_another_number_of_words_is_refused(stall, clocks):
 
 @needs_icarus
 def test_emitted_commands_of_another_number_of_words_are_refused(tmp_path):
-    """With and without rests between words; a last word that is missing ends with the next one."""
+    """The emitted Verilog refuses commands with a wrong number of words, with or without idle
+    cycles.
+
+    A command without a last word ends with the next command.
+    """
     fabric = streams("2", "allgather,alltoall", max_flits=2)
     tf.emit(fabric).write(tmp_path / "out")
     idle = {"m_axis_status_tready": 1}
@@ -93,13 +101,13 @@ def test_emitted_commands_of_another_number_of_words_are_refused(tmp_path):
         steps += [idle] * 20
         wanted += [9, 12, 0, 11, 1, 0]
     shown = run_vectors(tmp_path / "out", tmp_path / "work", steps)
-    # What is shown after a step is taken in the next, while nothing rests.
+    # A value shown after a step is accepted in the next step, because `tready` is always high.
     found = [each["m_axis_status_tdata"] for each in shown[17:] if each["m_axis_status_tvalid"]]
     assert found == wanted
 
 
 def barriers(fabric, jobs, places):
-    """Messages and commands of jobs with barriers in between, and their statuses."""
+    """Return messages, commands and statuses of jobs with barriers in between."""
     mode, nodes, program = len(fabric.program.modes), range(fabric.nodes), fabric.program
     messages, commands, statuses = [], [], []
     for k, message in enumerate(messages_of(fabric, jobs)):
@@ -117,6 +125,7 @@ def barriers(fabric, jobs, places):
 
 @pytest.mark.parametrize("collectives", ["allgather", "alltoall,allreduce"])
 def test_barriers(collectives):
+    """Barriers between runs get statuses of 0 cycles, and disturb no run."""
     fabric = streams("2x2", collectives, max_flits=3, barrier=True)
     bench, jobs = StreamBench(fabric, 0.3), random_jobs(fabric, 4, seed=4)
     messages, commands, statuses = barriers(fabric, jobs, places={0, 1, 3})
@@ -126,6 +135,7 @@ def test_barriers(collectives):
 
 
 def test_nobody_passes_a_barrier_before_all_have_come():
+    """No node passes a barrier before all nodes have arrived."""
     fabric = streams("2x2", "allgather", max_flits=3, barrier=True)
     words = [[(0, [node])] for node in range(4)]
     late = [*words[:3], []]
@@ -133,6 +143,7 @@ def test_nobody_passes_a_barrier_before_all_have_come():
 
 
 def test_a_barrier_needs_streams_and_lengths():
+    """A barrier needs a stream top and messages of any length."""
     with pytest.raises(tf.InputError, match="Top must be stream for a barrier, not host"):
         tf.Fabric(tf.compile(tf.plan("2", "allgather"), max_flits=3, barrier=True))
     with pytest.raises(tf.InputError, match="A barrier needs messages whose length each run"):
@@ -140,6 +151,7 @@ def test_a_barrier_needs_streams_and_lengths():
 
 
 def test_a_barrier_takes_one_word():
+    """A barrier packet of two words is refused with error 6."""
     fabric = streams("2x2", "allgather", max_flits=3, barrier=True)
     bench, long = StreamBench(fabric), [[(0, [1, 2])]] * 4
     assert bench.run([Message(Job(), long, [[]] * 4)], [(1, 0, 0, 0, 5)]) == []

@@ -1,4 +1,4 @@
-"""The streams of a fabric are joined to those of other components by `connect`."""
+"""Streams as Amaranth interfaces: `connect` connects those of a fabric with other components."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -13,7 +13,7 @@ RECEIVED = StructLayout({"data": 8, "last": 1, "origin": 2})
 
 
 class Adder(wiring.Component):
-    """Sends its number, then for ever one more than the sum of what it receives."""
+    """A component that sends its number, and then again and again the received sum plus one."""
 
     out: Out(stream.Signature(SENT))
     into: In(stream.Signature(RECEIVED))
@@ -44,6 +44,7 @@ class Adder(wiring.Component):
 
 
 def test_components_meet_in_a_collective():
+    """Four components that are connected to a fabric compute repeated sums by an all-gather."""
     program = tf.compile(tf.plan("2x2", "allgather"), flits=1)
     m = Module()
     m.submodules.fabric = fabric = tf.Fabric(program, width=8, top="stream", beat=1)
@@ -56,7 +57,8 @@ def test_components_meet_in_a_collective():
     async def testbench(ctx):
         while any(ctx.get(adder.rounds) < 3 for adder in adders):
             await ctx.tick()
-        # 0 + 1 + 2 + 3 + 1, and then four times that and one more.
+        # The first sum is 0 + 1 + 2 + 3, plus 1. Each later value is four times the value before,
+        # plus 1.
         assert [ctx.get(adder.out.payload.data) for adder in adders] == [4 * (4 * 7 + 1) + 1] * 4
 
     simulator = Simulator(m)
@@ -66,6 +68,7 @@ def test_components_meet_in_a_collective():
 
 
 def test_commands_are_streams():
+    """The command port is a stream of 32-bit words; run signals and nodes are members, too."""
     plans = [tf.plan("2", "allgather"), tf.plan("2", "alltoall")]
     fabric = tf.Fabric(tf.compile(plans, max_flits=2), width=8, top="stream", beat=1)
     assert fabric.command.payload.shape() == StructLayout({"data": 32, "last": 1})

@@ -1,4 +1,4 @@
-"""Simulations of fabrics with streams: words are compared, rates are what ports allow, faults."""
+"""Simulations of fabrics with streams: words, rates, and planted faults."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def stream_fabric(topology="2x2", collective="allgather", *, fault=None, width=8
 
 
 class TestExchanges:
-    """What is sent and received, by the definition of the collective."""
+    """Random packets, sent and received as the collective defines."""
 
     def exchange(self, collective, **job):
         fabric = stream_fabric("3", collective, max_flits=3)
@@ -33,15 +33,18 @@ class TestExchanges:
 
     @pytest.mark.parametrize("collective", ["scatter", "alltoall", "reduce-scatter"])
     def test_each_destination_has_a_packet(self, collective):
+        """A sending node has one packet for each destination."""
         for packets in self.exchange(collective).sent:
             assert sorted(number for number, _ in packets) in ([0, 1, 2], [])
 
     @pytest.mark.parametrize("collective", ["allgather", "alltoall", "gather"])
     def test_packets_come_by_ascending_origins(self, collective):
+        """A node receives its packets in the order of their origins."""
         for packets in self.exchange(collective).received:
             assert [number for number, _ in packets] in ([0, 1, 2], [])
 
     def test_words_of_an_alltoall(self):
+        """In an all-to-all each received packet is one that its origin sent to this node."""
         sent, received = self.exchange("alltoall")
         for node, packets in enumerate(received):
             for origin, words in packets:
@@ -49,7 +52,7 @@ class TestExchanges:
 
 
 def run_both(fabric, **options):
-    """Reports of both engines."""
+    """Return the reports of both engines."""
     return [
         simulate_streams(fabric, engine=engine(fabric), **options)
         for engine in (AmaranthEngine, CompiledEngine)
@@ -58,7 +61,7 @@ def run_both(fabric, **options):
 
 @pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 def test_engines_agree():
-    """Both compare all words; without stalls they take the same cycles, too."""
+    """Both engines find every word right; without stalls they count the same cycles."""
     fabric = stream_fabric("2", "alltoall", width=40, max_flits=3)
     jobs = draw_jobs(fabric, 4)
     slow, fast = run_both(fabric, jobs=jobs, stall=0.0)
@@ -80,18 +83,18 @@ def test_engines_agree():
     ),
 )
 def test_runs_follow_one_another_at_once(topology, kinds):
-    """Nothing of one is stored by, or loaded over, another."""
+    """Runs that follow at once neither store nor load over the words of another run."""
     check_runs(topology, kinds, 5)
 
 
 @pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 def test_runs_end_soon_after_their_last_slot():
-    """Sooner than nodes could be told of it ahead."""
+    """Runs that end before the sequencer could announce their end are right."""
     check_runs("mesh:3", "reduce-scatter", 3, link_latency="3")
 
 
 def check_runs(topology, kinds, most, **options):
-    """Thirty runs of some collectives, by the compiled engine."""
+    """Check thirty random runs of some collectives with the compiled engine."""
     plans = [tf.plan(topology, kind, flits=most, **options) for kind in kinds.split(",")]
     fabric = tf.Fabric(tf.compile(plans, max_flits=most), width=8, top="stream")
     report = simulate_streams(fabric, jobs=draw_jobs(fabric, 30), engine=CompiledEngine(fabric))
@@ -99,6 +102,7 @@ def check_runs(topology, kinds, most, **options):
 
 
 def test_commands_choose_modes_and_operators():
+    """Commands choose mode, length and operator of each run."""
     fabric = streams("2", "allgather,allreduce", max_flits=3, operators=["add", "max"])
     jobs = draw_jobs(fabric, 6)
     report = tf.simulate(fabric, jobs=jobs, stall=0.3)
@@ -109,7 +113,7 @@ def test_commands_choose_modes_and_operators():
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_nodes_with_clocks_of_their_own(seed):
-    """Every word is right, and runs take the cycles of the clock of the fabric."""
+    """With a clock for each node every word is right, and no rate is reported."""
     fabric = streams("2x2", "allgather", max_flits=2, clocks="per-node")
     report = tf.simulate(fabric, stall=0.2, seed=seed)
     assert report.passed, report.first_wrong
@@ -118,12 +122,14 @@ def test_nodes_with_clocks_of_their_own(seed):
 
 
 def test_a_wrong_word_in_another_domain_is_found():
+    """A wrong word is found, also if nodes have clocks of their own."""
     program = misrouted(tf.compile(tf.plan("2x2", "alltoall"), flits=1))
     fabric = tf.Fabric(program, width=8, top="stream", beat=1, clocks="per-node")
     assert tf.simulate(fabric).words_wrong > 0
 
 
 def test_barriers_alone_are_simulated():
+    """Runs of barriers alone can be simulated."""
     program = tf.compile(tf.plan("2", "allgather"), max_flits=2, barrier=True)
     fabric = tf.Fabric(program, width=8, top="stream")
     report = tf.simulate(fabric, jobs=[tf.Job(mode=1)] * 2)
@@ -132,6 +138,7 @@ def test_barriers_alone_are_simulated():
 
 
 def test_barriers_stand_between_runs():
+    """Barriers are simulated between the other runs."""
     program = tf.compile(tf.plan("2", "allgather"), max_flits=2, barrier=True)
     report = tf.simulate(tf.Fabric(program, width=8, top="stream", beat=1), stall=0.3)
     assert report.passed, report.first_wrong
@@ -140,7 +147,7 @@ def test_barriers_stand_between_runs():
 
 @pytest.mark.parametrize("stall", [0.0, 0.6])
 def test_a_wrong_word_is_found(stall):
-    """A router passes on another word: some words are wrong, and the first of them is named."""
+    """The simulation finds wrong words of a faulty router, and names the first one."""
     report = tf.simulate(stream_fabric("3x3", "alltoall", flits=1, fault=misrouted), stall=stall)
     assert report.words_wrong > 0
     assert "at node" in report.first_wrong
@@ -148,7 +155,7 @@ def test_a_wrong_word_is_found(stall):
 
 
 def test_a_fabric_that_rests_too_soon_is_an_error():
-    """Sources that have less than a packet to send: what is not given is counted."""
+    """A fabric that stays idle with words outstanding is an error; here each source lacks words."""
 
     class Short(AmaranthEngine):
         def run_traffic(self, traffic, progress=None):
@@ -162,7 +169,7 @@ def test_a_fabric_that_rests_too_soon_is_an_error():
 
 
 def test_runs_that_links_limit():
-    """Of words of one port, runs take the cycles of the program: no other part takes as long."""
+    """The cycles of the program limit the rate if each node sends and receives one short packet."""
     exchange = RunPackets([[Packet(0, (1, 2))]] * 3, [[Packet(0, (1, 2))]] * 3)
     rate = sustained_rate([exchange] * 4, [9] * 4, [20, 29, 38, 47], stall=0.0, buffers=2, width=16)
     assert (rate.limited_by, rate.limit_share, rate.least_cycles) == ("run", 1, 27)
@@ -171,6 +178,7 @@ def test_runs_that_links_limit():
 
 
 def test_ports_that_rest_limit_more():
+    """Stalls of one half double the cycles of a rate that ports limit."""
     exchange = RunPackets([[Packet(0, (1,))]] * 3, [[Packet(k, (1,) * 6) for k in range(3)]] * 3)
     rates = [
         sustained_rate([exchange] * 4, [9] * 4, [20, 60, 90, 120], stall=stall, buffers=2, width=16)
@@ -181,7 +189,7 @@ def test_ports_that_rest_limit_more():
 
 
 def test_runs_follow_one_another_at_the_rate_of_ports():
-    """An all-gather brings each node more words than a run takes cycles."""
+    """Ports limit an all-gather, which brings each node more words than a run takes cycles."""
     report = tf.simulate(stream_fabric("3x3", flits=4), jobs=[tf.Job()] * 6)
     assert report.rate.limited_by == "unload"
     assert report.rate.limit_share >= 0.95
@@ -189,11 +197,13 @@ def test_runs_follow_one_another_at_the_rate_of_ports():
 
 @pytest.mark.parametrize("stall", [-0.1, 0.96, float("nan"), float("inf")])
 def test_a_stall_out_of_range_is_refused(stall):
+    """A stall outside 0 to 0.95 is refused."""
     with pytest.raises(InputError, match=r"Stall must be from 0 to 0\.95, not"):
         simulate_streams(stream_fabric(), stall=stall)
 
 
 def test_only_ports_of_streams_rest():
+    """Only the ports of a stream top can stall."""
     fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather")), width=8)
     with pytest.raises(
         InputError, match=r"^Stall 0\.\d+ needs ports that can rest, those of the top stream"
@@ -202,6 +212,8 @@ def test_only_ports_of_streams_rest():
 
 
 def test_an_engine_may_have_no_streams():
+    """An engine without streams is refused."""
+
     class Ports(Engine):
         name, run_all = "ports", None
 
@@ -213,6 +225,7 @@ def test_an_engine_may_have_no_streams():
 
 
 def test_small_work_is_not_compiled():
+    """A small simulation uses the engine that needs no compiler."""
     fabric = stream_fabric()
     assert choose_engine(fabric).engine.name == "amaranth"
     with pytest.raises(InputError, match="must be one of auto, amaranth, compiled, "):
@@ -220,13 +233,14 @@ def test_small_work_is_not_compiled():
 
 
 def test_waves_show_streams(tmp_path):
+    """Waveforms contain the signals of streams."""
     fabric = stream_fabric("2", "broadcast", flits=1)
     engine = AmaranthEngine(fabric, wave=tmp_path / "waves.vcd")
     assert simulate_streams(fabric, jobs=[tf.Job()], engine=engine).passed
     assert "s_axis_0_tvalid" in (tmp_path / "waves.vcd").read_text()
 
 
-#: Fabrics, and the errors that can come up in them.
+#: Fabrics and the error numbers that can occur in each.
 FABRICS = {
     "one length": ("2", "allgather", {"flits": 2}, {6}),
     "destinations": ("3", "alltoall", {"max_flits": 2}, {6, 7}),
@@ -241,7 +255,7 @@ FABRICS = {
 
 @pytest.mark.parametrize("name", few(2, [*FABRICS], tuples=True))
 def test_what_is_no_good_is_dropped(name):
-    """For the right reason; every other word is right, and in its time."""
+    """Faulty packets and commands are dropped with the right error; all other words are right."""
     topology, collectives, options, errors = FABRICS[name]
     fabric = streams(topology, collectives, **options)
     jobs = draw_jobs(fabric, 12)
@@ -254,6 +268,7 @@ def test_what_is_no_good_is_dropped(name):
 
 @pytest.mark.skipif(not cxx.has_compiler(), reason="no C++ compiler")
 def test_engines_agree_on_errors():
+    """Both engines drop the same faulty packets."""
     fabric = streams("3", "alltoall", max_flits=2)
     reports = [
         simulate_streams(fabric, jobs=[tf.Job(length=2)] * 12, faults=0.5, engine=engine(fabric))
@@ -266,7 +281,7 @@ def test_engines_agree_on_errors():
 
 @pytest.mark.parametrize("collectives", ["alltoall", "alltoall,allgather"])
 def test_an_error_that_is_not_told_is_found(collectives, monkeypatch):
-    """Loaders that take every destination for one that exists: words are wrong, or errors are."""
+    """Loaders that accept every destination are found out by faulty packets."""
     monkeypatch.setattr(Loader, "is_wrong_destination", lambda *_: Const(0))
     fabric = streams("3", collectives, max_flits=2)
     jobs = [tf.Job(mode=0 if "," in collectives else None, length=1)] * 12
@@ -277,5 +292,6 @@ def test_an_error_that_is_not_told_is_found(collectives, monkeypatch):
 
 @pytest.mark.parametrize("faults", [-0.1, 1.1, float("nan")])
 def test_a_share_out_of_range_is_refused(faults):
+    """A share of faults outside 0 to 1 is refused."""
     with pytest.raises(InputError, match="Share of faults must be from 0 to 1, not"):
         simulate_streams(streams("2", "allgather", flits=1), faults=faults)

@@ -1,4 +1,4 @@
-"""Fabrics with streams: every word at every node, whatever rests, and what is no good dropped."""
+"""Fabrics with streams: every word arrives, with any stalls, and faulty messages are dropped."""
 
 from contextlib import nullcontext
 
@@ -16,7 +16,8 @@ from torusfabric.adapters.streams.sections import choose_sections
 from torusfabric.simulation.engines import Job
 from torusfabric.simulation.jobs import random_jobs
 
-#: Waves, tables, groups, sums, rounds; one and several packets each way; runs that choose.
+#: Patterns, tables, groups, sums and rounds; one or several packets for each node; runs with
+#: choices.
 STREAMS = [
     ("3x3", "allgather", {"flits": 3}),
     ("2x2", "alltoall", {"flits": 3}),
@@ -42,7 +43,7 @@ STREAMS = [
 
 
 def streams_of(buffers, topology, collectives, **options):
-    """A fabric whose nodes hold so many messages each way, or as many as it needs if None."""
+    """Return a fabric whose nodes hold `buffers` messages each way, or as many as they need."""
     with forced(buffers=buffers) if buffers else nullcontext():
         return streams(topology, collectives, **options)
 
@@ -51,7 +52,7 @@ def streams_of(buffers, topology, collectives, **options):
 @pytest.mark.parametrize("buffers", [None, 3])
 @pytest.mark.parametrize(("topology", "collectives", "options"), few(4, STREAMS))
 def test_words_and_cycles(topology, collectives, options, buffers, stall):
-    """With the sections that a fabric needs and with four, whatever rests when."""
+    """Words and cycles are right with the fabric's own sections and with four, under any stalls."""
     fabric = streams_of(buffers, topology, collectives, **options)
     bench = check(fabric, random_jobs(fabric, 6, seed=2), stall)
     if bench.statuses:
@@ -61,7 +62,7 @@ def test_words_and_cycles(topology, collectives, options, buffers, stall):
 COLLECTIVES = ["allgather", "alltoall", "broadcast", "scatter", "gather", "reduce",
                "reduce-scatter", "allreduce"]  # fmt: skip
 
-#: How likely it is that a port rests in a cycle.
+#: Probability that a port stalls in a cycle.
 RESTS = st.sampled_from([0, 0.2, 0.7])
 
 
@@ -69,7 +70,7 @@ RESTS = st.sampled_from([0, 0.2, 0.7])
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_any(data):
-    """So it is for streams of anything."""
+    """Random fabrics with streams deliver every word."""
     several = data.draw(st.lists(st.sampled_from(COLLECTIVES), min_size=1, max_size=4))
     fabric = streams_of(
         data.draw(st.sampled_from([None, 3])),
@@ -86,6 +87,7 @@ def test_any(data):
 @pytest.mark.parametrize("edges", few(2, [9, 30, 5, 23, 40, 47], tuples=True))
 @pytest.mark.parametrize("buffers", [None, 3])
 def test_a_reset_at_any_time(buffers, edges):
+    """After a reset at any time, all later messages arrive."""
     fabric = streams_of(buffers, "2", "alltoall", flits=4)
     bench = StreamBench(fabric, stall=0.3)
     bench.interrupt(messages_of(fabric, 8, seed=2), edges)
@@ -95,11 +97,13 @@ def test_a_reset_at_any_time(buffers, edges):
 @pytest.mark.parametrize("stall", few(1, [0.4, 0.0]))
 @pytest.mark.parametrize("collective", ["allgather", "alltoall"])
 def test_clocks_of_nodes_have_periods_with_nothing_in_common(collective, stall):
+    """Every word arrives if fabric and nodes have clocks of unrelated periods."""
     fabric = streams("3", collective, max_flits=4, clocks="per-node")
     check(fabric, 6, stall, seed=len(collective))
 
 
 def test_clocks_of_nodes_need_streams():
+    """Clocks of nodes need a stream top."""
     program = tf.compile(tf.plan("2", "allgather"))
     with pytest.raises(tf.InputError, match="must be stream for clocks of the nodes, not host"):
         tf.Fabric(program, clocks="per-node")
@@ -107,6 +111,7 @@ def test_clocks_of_nodes_need_streams():
 
 @pytest.mark.parametrize("width", [1, 70])
 def test_widths(width):
+    """Flits of 1 and of 70 bits arrive."""
     fabric = streams("2x2", "allgather", flits=2, width=width)
     assert StreamBench(fabric, stall=0.5).run(messages_of(fabric, 3)) == []
 
@@ -121,6 +126,7 @@ def test_widths(width):
     ],
 )
 def test_ports_are_those_that_are_listed(topology, collectives, options):
+    """The signals of a fabric are those that `stream_ports` lists, with width, node and clock."""
     fabric = streams(topology, collectives, **options)
     listed = stream_ports(fabric.program, fabric.width, fabric.clocks)
     net = fabric.netlist
@@ -134,6 +140,7 @@ def test_ports_are_those_that_are_listed(topology, collectives, options):
 
 
 def test_nothing_is_read_at_a_port_of_a_host():
+    """A fabric with streams has no host port, so its read latency is 0."""
     assert streams("2", "allgather", flits=1).read_latency == 0
 
 
@@ -147,7 +154,7 @@ def test_nothing_is_read_at_a_port_of_a_host():
     ],
 )
 def test_what_a_node_gets_from_itself_is_kept_there_only(collective, keeping):
-    """Nodes that get nothing from themselves have no memory for it."""
+    """Only nodes that receive their own block have a memory for it."""
     fabric = tf.Fabric(tf.compile(tf.plan("3", collective), flits=2), width=8, top="stream", beat=1)
     nodes = {each.node for each in fabric.netlist.instances if each.module == "own_block"}
     assert [int(node in nodes) for node in range(3)] == keeping
@@ -156,7 +163,7 @@ def test_what_a_node_gets_from_itself_is_kept_there_only(collective, keeping):
 @pytest.mark.parametrize("buffers", [2, 3])
 @pytest.mark.parametrize("edges", few(1, [40, 41, 42], tuples=True))
 def test_a_reset_of_nodes_that_are_full(buffers, edges):
-    """The word that comes first after that is a message, and none is lost."""
+    """After a reset of full nodes the next word begins a message, and no message is lost."""
     with forced(buffers=buffers):
         bench = StreamBench(streams("2", "allgather", flits=1), stall=(0, 0.9))
     bench.interrupt(messages_of(bench.fabric, 30, seed=2), edges)
@@ -165,7 +172,7 @@ def test_a_reset_of_nodes_that_are_full(buffers, edges):
 
 @pytest.mark.parametrize("collectives", ["alltoall", "allgather,gather,reduce"])
 def test_messages_that_are_no_good(collectives):
-    """Those that are dropped leave all others as they are."""
+    """Dropped messages leave all others unchanged."""
     with forced(buffers=3):
         fabric = streams("3", collectives, max_flits=3)
     jobs = random_jobs(fabric, 12, seed=2)
@@ -175,21 +182,23 @@ def test_messages_that_are_no_good(collectives):
 
 
 def test_nodes_of_four_sections_with_clocks_of_their_own():
+    """Nodes with four sections and clocks of their own deliver every word."""
     fabric = streams("2", "allgather", flits=4, clocks="per-node")
     assert choose_sections(fabric.program).n_sections == 4
     report = tf.simulate(fabric, jobs=[tf.Job()] * 8, stall=0.2)
     assert report.passed, report.first_wrong
 
 
-#: Words that the node with the most loads and unloads for each flit of a message.
+#: Words that the busiest node loads, and unloads, for each flit of a message.
 PORTS = {"allgather": (1, 4), "broadcast": (1, 1), "scatter": (4, 1), "gather": (1, 4)}
 
-#: Runs of some nine cycles, in which no node sends or receives as many words.
+#: Runs of about nine cycles, in which every node sends and receives fewer words.
 SHORT = [("2", "allgather", 1), ("2x2", "scatter", 1), ("2x3", "broadcast", 2)]
 
 
 @pytest.mark.parametrize("collective", few(2, [*PORTS], tuples=True))
 def test_runs_follow_one_another_without_a_pause(collective):
+    """Runs follow one another at 95 % of the possible rate."""
     fabric = streams("2x2", collective, flits=24)
     bench = check(fabric, 6)
     period = (bench.ends[-1] - bench.ends[2]) / 3
@@ -199,7 +208,7 @@ def test_runs_follow_one_another_without_a_pause(collective):
 
 @pytest.mark.parametrize(("topology", "collective", "flits"), few(2, [*SHORT]))
 def test_short_runs_follow_one_another_without_a_pause(topology, collective, flits):
-    """Where runs take longest, each begins in the last cycle of the one before."""
+    """If runs limit the rate, each run begins in the last cycle of the previous run."""
     fabric = streams(topology, collective, flits=flits)
     bench = check(fabric, 6)
     assert bench.ends[-1] - bench.ends[2] == 3 * fabric.predicted_cycles
@@ -208,7 +217,7 @@ def test_short_runs_follow_one_another_without_a_pause(topology, collective, fli
 @pytest.mark.parametrize("stall", [(0.0, 0.8), (0.8, 0.0)])
 @pytest.mark.parametrize("flits", [2, 4])
 def test_a_run_that_is_no_good_disturbs_no_other(flits, stall):
-    """With receivers that are slow, and senders that are, in two sections and in four."""
+    """A dropped message leaves other runs unchanged, with slow receivers or senders."""
     fabric = streams("2", "allgather", flits=flits)
     bench, messages = StreamBench(fabric, stall), messages_of(fabric, 8)
     messages[2].sent[1][0] = 0, [1]
@@ -235,7 +244,7 @@ def twice(sent, node):
     sent[node][0] = sent[node][1][0], sent[node][0][1]
 
 
-#: What becomes of a message of four nodes, and the error.
+#: Changes of a message between four nodes, and the error number of each.
 FAULTS = {
     "shorter": ("allgather", {"flits": 3}, lambda sent: shorter(sent, 2), 6),
     "longer": ("allgather", {"flits": 3}, lambda sent: longer(sent, 1), 6),
@@ -249,11 +258,12 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", few(3, [*FAULTS], tuples=True))
 def test_a_message_is_dropped(name):
+    """Faulty messages are dropped: alone, two in a row, and between others."""
     collective, options, spoil, error = FAULTS[name]
     fabric = streams("2x2", collective, **options)
     length = None if "flits" in options else 3
     messages = messages_of(fabric, [Job(length=length)] * 7)
-    # Alone, two at once, and between others.
+    # message 0 is alone; messages 3 and 4 follow each other
     for number in (0, 3, 4):
         spoil(messages[number].sent)
         messages[number].fails(error)
@@ -263,6 +273,7 @@ def test_a_message_is_dropped(name):
 
 
 def test_a_destination_that_does_not_exist():
+    """A message to a destination that does not exist is dropped with error 7."""
     fabric = streams("3", "alltoall", flits=2)
     messages = messages_of(fabric, 3)
     renamed(messages[1].sent, 0, 3)
@@ -271,6 +282,7 @@ def test_a_destination_that_does_not_exist():
 
 
 def test_statuses_say_why():
+    """The status of a dropped message has its error number and its tag."""
     fabric = streams("2x2", "allgather,alltoall", max_flits=4)
     jobs = [Job(mode=mode, length=3) for mode in (0, 1, 1, 0, 0, 1)]
     messages = messages_of(fabric, jobs)
@@ -280,7 +292,7 @@ def test_statuses_say_why():
     for number, error in ((0, 6), (1, 7), (3, 6)):
         messages[number].fails(error)
     commands = [(job.mode, 3 * (k < 4), 0, 0, 10 + k) for k, job in enumerate(jobs)]
-    # A length that the packets do not have.
+    # The command says two flits, but the packets have three.
     commands[4] = (0, 2, 0, 0, 14)
     messages[4].fails(6)
     bench = StreamBench(fabric, 0.3)
@@ -293,7 +305,7 @@ def test_statuses_say_why():
 
 @pytest.mark.parametrize("between", ["a dropped message", "a reduce"])
 def test_the_last_word_waits_for_a_slow_receiver(between):
-    """A run that brings a node nothing gives no room to the next before that word is read."""
+    """The last word waits for a slow receiver, even if the next run brings this node nothing."""
     dropped = between == "a dropped message"
     fabric = streams("3", "allgather,reduce", max_flits=2)
     jobs = [Job(mode=k % 2 * (not dropped), length=2 - k % 2) for k in range(12)]

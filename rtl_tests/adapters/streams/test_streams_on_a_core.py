@@ -16,6 +16,7 @@ COLLECTIVES = ["allgather", "alltoall", "reduce-scatter", "allreduce", "scatter"
     ("topology", "flits"), [("2x3", 12), pytest.param("4x4", 16, marks=pytest.mark.long)]
 )
 def test_words_and_cycles(topology, collective, flits, stall):
+    """Every word is right, with and without stalls."""
     fabric = streams(topology, collective, flits=flits)
     assert fabric.core is not None
     check(fabric, 6, stall)
@@ -25,7 +26,7 @@ def test_words_and_cycles(topology, collective, flits, stall):
 @pytest.mark.parametrize("collective", COLLECTIVES)
 @pytest.mark.parametrize("side", [4, pytest.param(8, marks=pytest.mark.long)])
 def test_runs_follow_one_another(side, collective):
-    """At the rate of runs, or of ports where these move fewer flits than links."""
+    """Runs follow at the rate of runs, or of ports if a port moves fewer flits than the links."""
     nodes = side * side
     program = tf.compile(tf.plan(f"{side}x{side}", collective, flits=16), flits=16)
     fabric = tf.Fabric(program, width=8, top="stream")
@@ -38,7 +39,7 @@ def test_runs_follow_one_another(side, collective):
 
 
 def test_the_core_knows_no_streams():
-    """It has a memory port a node and a run port; own blocks have no memory in it."""
+    """The core has a memory port per node and a run port, and no memory for own blocks."""
     fabric = streams("3x3", "allgather", flits=4)
     core = StreamFront(fabric.program, fabric.width, fabric.beat).core
     names = {name.rpartition("_")[0] for name in core.netlist.node_ports}

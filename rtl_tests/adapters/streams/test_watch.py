@@ -1,4 +1,4 @@
-"""A node for which others have waited too long is named."""
+"""The watch of streams: it names a node for which other nodes have waited too long."""
 
 import re
 import subprocess
@@ -17,13 +17,15 @@ def watched(**options):
 
 
 async def ticks(ctx, fabric, cycles):
-    """What is shown some cycles later: whether a node rests, which, and whether it sends."""
+    """Return after some cycles the outputs: a node stalls, its number, and whether it fails to
+    send.
+    """
     await ctx.tick().repeat(cycles)
     return tuple(ctx.get(getattr(fabric, f"stalled{what}")) for what in ("", "_node", "_sends"))
 
 
 async def send(ctx, fabric, *nodes):
-    """Send a message of each of some nodes."""
+    """Send one message of each given node."""
     for last in (0, 1):
         for node in nodes:
             port = fabric.node[node].send
@@ -35,20 +37,21 @@ async def send(ctx, fabric, *nodes):
 
 
 def test_who_rests_is_named():
+    """The watch names the node that does not send, or does not receive, once others wait for it."""
     fabric = watched()
 
     async def testbench(ctx):
         await ctx.tick().repeat(20)
-        # Where nobody waits, nobody rests.
+        # no node waits, so no node stalls
         assert (await ticks(ctx, fabric, 60))[0] == 0
         await send(ctx, fabric, 0, 1)
         assert (await ticks(ctx, fabric, 15))[0] == 0
         assert (await ticks(ctx, fabric, 30)) == (1, 2, 1)
-        # The run begins with the message of the last; then node 0 takes, and 1 and 2 do not.
+        # The message of node 2 starts the run. Node 0 then receives; nodes 1 and 2 do not.
         ctx.set(fabric.node[0].receive.ready, 1)
         await send(ctx, fabric, 2)
         assert (await ticks(ctx, fabric, 12))[0] == 0
-        # Nodes have room for three runs.
+        # Each node has room for three runs.
         for _ in range(3):
             await send(ctx, fabric, 0, 1, 2)
             shown = await ticks(ctx, fabric, 45)
@@ -62,7 +65,7 @@ def test_who_rests_is_named():
 
 
 def test_nobody_is_named_while_a_run_is_under_way():
-    """Though messages wait for longer than that of the last node may take."""
+    """During a run no node is named, even if messages wait longer than the timeout."""
     program = tf.compile(tf.plan(tf.Torus(3, link_latency=40), "allgather"), flits=2)
     fabric = tf.Fabric(program, width=8, top="stream", beat=1, timeout=20)
 
@@ -82,7 +85,10 @@ def test_nobody_is_named_while_a_run_is_under_way():
 
 
 def test_who_waits_for_statuses_to_be_taken_names_nobody():
-    """All nodes have sent and taken, and no run begins; the search goes round and round."""
+    """No node is named while the fabric waits for a receiver of statuses.
+
+    All nodes have sent and received, but no run begins.
+    """
     program = tf.compile(tf.plan("3", "allgather"), max_flits=2, barrier=True)
     fabric = tf.Fabric(program, width=8, top="stream", timeout=20)
 
@@ -139,7 +145,7 @@ endmodule
 
 @pytest.fixture(scope="module", params=["one", "per-node"])
 def simulator(request, tmp_path_factory):
-    """The bench of a fabric of two nodes, compiled; what it does is given when it is run."""
+    """The compiled bench of a fabric of two nodes; its settings are given at each run."""
     folder, apart = tmp_path_factory.mktemp("watch"), request.param == "per-node"
     program = tf.compile(tf.plan("2", "allgather"), flits=4)
     fabric = tf.Fabric(program, width=16, top="stream", beat=1, timeout=40, clocks=request.param)
@@ -161,11 +167,11 @@ def simulator(request, tmp_path_factory):
     + [((runs, runs), (1, 1), "0 . .") for runs in (0, 1, 3)]
     + [((2, 2), (0, 1), "1 0 0"), ((3, 3), (0, 0), "1 0 0")]
     + [((2, 1), (1, 1), "1 1 1"), ((0, 1), (1, 1), "1 0 1"), ((1, 3), (1, 1), "1 0 1")]
-    # The run could go on but for the sender: node 1 has room for what it brings.
+    # Node 1 has room for the next run, so only the missing sender delays it.
     + [((2, 1), (1, 0), "1 1 1"), ((1, 2), (1, 0), "1 0 1")],
 )
 def test_only_who_holds_up_is_named(sent, takes, shown, simulator):
-    """Two nodes that send some messages, and of which one or both take nothing."""
+    """Only the node that delays the others is named, for several numbers of sent messages."""
     names = ("first", "second", "takes_0", "takes_1")
     given = [f"+{name}={value}" for name, value in zip(names, sent + takes, strict=True)]
     said = subprocess.run(["vvp", "-n", simulator, *given], capture_output=True, text=True)
@@ -174,7 +180,7 @@ def test_only_who_holds_up_is_named(sent, takes, shown, simulator):
 
 @pytest.mark.parametrize("collective", ["broadcast", "gather"])
 def test_who_has_nothing_to_send_is_not_named(collective):
-    """Of an idle fabric nobody is named, nor a receiver that takes its words slowly."""
+    """In an idle fabric no node is named, nor is a receiver that slowly accepts its words."""
     program = tf.compile(tf.plan("3", collective), flits=2)
     fabric = tf.Fabric(program, width=8, top="stream", beat=1, timeout=20)
 
@@ -190,7 +196,10 @@ def test_who_has_nothing_to_send_is_not_named(collective):
 
 
 def test_a_command_asks_for_its_run():
-    """Without one nobody is named as a sender, and with one the root that does not send is."""
+    """Without a command no sender is named.
+
+    With a command, the root that does not send is named.
+    """
     program = tf.compile(tf.plan("3", "broadcast"), max_flits=2, root="any")
     fabric = tf.Fabric(program, width=8, top="stream", beat=1, timeout=20)
 
@@ -207,7 +216,7 @@ def test_a_command_asks_for_its_run():
             assert (await ticks(ctx, fabric, 15))[0] == 0
             assert (await ticks(ctx, fabric, 40)) == (1, root, 1)
             await send(ctx, fabric, root)
-            # Nobody takes what it has received: node 0 is the first.
+            # no node receives its words, and node 0 is the first of them
             assert (await ticks(ctx, fabric, 80)) == (1, 0, 0)
         for node in fabric.node:
             ctx.set(node.receive.ready, 1)
@@ -217,6 +226,7 @@ def test_a_command_asks_for_its_run():
 
 
 def test_without_a_timeout_there_is_no_watch():
+    """A fabric without a timeout has no watch, and a timeout needs a stream top."""
     program = tf.compile(tf.plan("2", "allgather"), flits=1)
     assert "stalled" not in tf.Fabric(program, width=8, top="stream").netlist.outputs
     with pytest.raises(tf.InputError, match="Top must be stream for a timeout of nodes, not host"):
@@ -224,5 +234,6 @@ def test_without_a_timeout_there_is_no_watch():
 
 
 def test_a_register_names_it():
+    """A register of the bus has the number of the named node."""
     bus = interface_facts(watched(bus="wishbone"))["bus"]
     assert bus["registers"]["stalled"]["fields"]["node"]["width"] == 2

@@ -1,4 +1,4 @@
-"""A package of its own that adds a topology and an algorithm to torusfabric."""
+"""A plugin package that adds a topology and an algorithm to torusfabric."""
 
 import re
 from functools import cached_property
@@ -32,28 +32,28 @@ class Circulant(CayleyGraph):
 
     @classmethod
     def parse(cls, text):
-        """A circulant graph such as ``circulant:13:5``."""
+        """Return the graph of a text such as ``chorded:13:5``, or None for any other text."""
         match = re.fullmatch(r"chorded:(\d+):(\d+)", text)
         return cls(int(match[1]), int(match[2])) if match else None
 
     @classmethod
     def from_json(cls, entry):
-        """The circulant graph of an entry of a schedule file."""
+        """Return the circulant graph of an entry of a schedule file, or None."""
         match entry:
             case {"nodes": int(nodes), "chord": int(chord)}:
                 return cls(nodes, chord)
         return None
 
     def to_json(self):
-        """The entry of a schedule file."""
+        """Return the entry of a schedule file."""
         return {"kind": self.kind, "nodes": self.nodes, "chord": self.chord}
 
     def add(self, a, b):
-        """Sum modulo the number of nodes."""
+        """Return the sum modulo the number of nodes."""
         return (np.asarray(a) + b) % self.nodes
 
     def subtract(self, a, b):
-        """Difference modulo the number of nodes."""
+        """Return the difference modulo the number of nodes."""
         return (np.asarray(a) - b) % self.nodes
 
     @cached_property
@@ -63,7 +63,7 @@ class Circulant(CayleyGraph):
 
     @cached_property
     def distances(self):
-        """Distances from node 0, by walking."""
+        """Distances from node 0, found by breadth-first search."""
         found = np.full(self.nodes, -1, np.int32)
         found[0], reached, steps = 0, np.array([0]), 0
         while (found < 0).any():
@@ -75,20 +75,20 @@ class Circulant(CayleyGraph):
 
     @property
     def moduli(self):
-        """One cyclic group."""
+        """Order of the only cyclic group: the number of nodes."""
         return (self.nodes,)
 
     def coordinates(self, nodes):
-        """The node numbers themselves."""
+        """Return the node numbers as the only row of coordinates."""
         return np.asarray(nodes)[None]
 
     def node_name(self, node):
-        """The number."""
+        """Return the node number in parentheses."""
         return f"({node})"
 
 
 def march(topology, collective, options):
-    """An all-gather in which all blocks march around by the first port."""
+    """Return an all-gather in which every block moves along port 0 in each step."""
     feed, inject = np.full((2, topology.nodes, topology.ports), -1)
     feed[:, 0], inject[:, 0] = topology.opposite[0], 0
     return Pattern(
