@@ -88,6 +88,7 @@ def members_of(cls: type, until: frozenset[str] = frozenset()) -> Iterator[tuple
     Parameters
     ----------
     cls : type
+        The class.
     until : frozenset of str
         Name of the base class whose members, and those of further bases, are left out; empty
         for the members of `cls` alone.
