@@ -16,7 +16,7 @@ from torusfabric.fpga.board import COMPACT, ECP5_PLACERS, ECP5_ROUTERS, Board, L
 
 def _board(size: str, platform: type[Any], limit: Limit) -> Board:
     class WithoutSuffix(platform):  # type: ignore[misc]
-        """Platform without the check of the file suffix and its tool, which dfu-util does not need."""
+        """Platform without the check of the file suffix, whose tool dfu-util does not need."""
 
         @property
         def command_templates(self) -> list[str]:
