@@ -117,7 +117,7 @@ def run_command(capsys, *words):
 
 def check_refused(capsys, *words, status=1):
     """Check that a command is refused in one line on standard error, and return that line."""
-    capsys.readouterr()  # of commands before
+    capsys.readouterr()  # discard the output of earlier commands
     found, out, err = run_command(capsys, *words)
     assert (found, out, err.count("\n")) == (status, "", 1), (found, out, err)
     assert err.startswith("torusfabric: ")

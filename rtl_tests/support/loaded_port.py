@@ -73,8 +73,8 @@ def wanted(*schedules):
     return [([one], False) for one in schedules]
 
 
-#: LONG: flits of a run that takes longer than loading an image. BASE: number of the word that
-#: clears the modes.
+#: LONG: flits of a run that takes longer than loading an image. BASE: number of the image word with
+#: which the modes of the former image end.
 LONG, BASE = 64, 4
 
 

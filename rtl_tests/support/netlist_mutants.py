@@ -40,7 +40,7 @@ SWAPPED, INVERTED, ROM_BIT, LATE, STUCK, OPERAND = KINDS = (
 #: The package, whose lines name sites.
 PACKAGE = Path(__file__).parents[2] / "torusfabric"
 
-#: Operators whose operands must not be swapped.
+#: Operators whose operands have an order, so that swapping them is a mutation.
 ORDERED = ("-", "<", "<=", ">", ">=")
 
 
