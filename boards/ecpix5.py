@@ -13,7 +13,7 @@ from amaranth_boards.ecpix5 import ECPIX545Platform, ECPIX585Platform
 
 from torusfabric.fpga.board import COMPACT, Board, Limit
 
-#: The pair of its SATA plug.
+#: Transceiver of the SATA plug: the pair that sends, and the pair that receives.
 SERDES = Resource(
     "serdes",
     0,

@@ -10,7 +10,7 @@ from amaranth_boards.versa_ecp5 import VersaECP5Platform
 
 from torusfabric.fpga.board import COMPACT, Board, Limit
 
-#: The first pair of its PCI Express plug.
+#: First transceiver of the PCI Express plug: the pair that sends, and the pair that receives.
 SERDES = Resource(
     "serdes",
     0,
