@@ -8,7 +8,7 @@ collective and length alone, planned by `tf.plan`.
     python sim/form_cycles.py --tori 3x5 --most 64
     python sim/form_cycles.py --root any                  # engines of any root
 
-The status is 2 if an engine exceeds a fabric for one collective by more than 6 cycles.
+The status is 2 if an engine exceeds a fabric for one collective by more cycles than are granted.
 """
 
 import argparse

@@ -185,7 +185,7 @@ def engine(topology, collectives):
 
 
 def engine_row(case, progress):
-    """Return the LUTs of the largest router of an engine, and of any mode's router alone."""
+    """Return the LUTs of an engine's largest router, and of the largest that one mode needs."""
 
     def worst(program):
         design = tf.emit(tf.Fabric(program, width=WIDTH)).routers()

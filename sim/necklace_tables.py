@@ -24,7 +24,7 @@ from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.topology import Torus
 
 #: Table 4 as printed: n, k, nodes, nodes of nonfull necklaces, necklaces, smallest and largest
-#: subtree, "k^n / 2n", ratio. (The seventh column is in fact (k^n - 1) / 2n.)
+#: subtree, "k^n / 2n", ratio. (The column "k^n / 2n" is in fact (k^n - 1) / 2n.)
 PRINTED = """
 4 3 81 1 11 10 10 10.00 1.00
 4 4 256 16 36 30 35 31.88 1.10

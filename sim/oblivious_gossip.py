@@ -146,7 +146,7 @@ def steps(largest, progress):
 
 
 def print_steps(rows):
-    """Print the rows of `steps` as they come."""
+    """Print the rows of `steps` as soon as they are computed."""
     heads = ["claimed", "bound", "planned", "cycles", "data"]
     print("\nSteps, and what crosses the busiest link, in messages")
     print("(cycles: of one flit a block, simulated, all words right; - where not simulated)\n")

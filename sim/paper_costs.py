@@ -56,7 +56,7 @@ def tree_cost(
     tau: float,
     length: float,
 ) -> float:
-    """Time of the store-and-forward broadcast: (12) on one tree, (13) on two.
+    """Return the time of the store-and-forward broadcast: (12) on one tree, (13) on two.
 
     With more packets it is the exact time (2^n - 2 + P) (beta + L tau / 2P) of which (14) is the
     least over real P.
