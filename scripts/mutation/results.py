@@ -40,7 +40,7 @@ class Results:
         return self._known.get(mutant.digest, {}).get("outcome", "")
 
     def doubtful(self, mutants: Iterable[Mutant]) -> set[str]:
-        """Return the killers of some mutants that are not known to pass unchanged code."""
+        """Return tests that killed these mutants and have not yet passed on unchanged code."""
         entries = (self._known.get(mutant.digest, {}) for mutant in mutants)
         return {entry["by"] for entry in entries if entry.get("by") and "sound" not in entry}
 
