@@ -34,7 +34,7 @@ def sides_of(squares: np.ndarray) -> np.ndarray:
 def step(squares: np.ndarray, heat: np.ndarray, received: np.ndarray) -> np.ndarray:
     """Return the squares after one iteration in whole numbers.
 
-    `received` holds, for each node, the sides that arrive through +0, -0, +1 and -1.
+    `received` holds, for each node, the sides that neighbours send through +0, -0, +1 and -1.
     """
     padded = np.pad(squares, ((0, 0), (1, 1), (1, 1)))
     # A side that a neighbour sends through its +0 is the lower side of the square above.

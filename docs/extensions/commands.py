@@ -21,7 +21,7 @@ __all__ = ["command_list", "command_section", "parsers", "setup"]
 LIST = "<!-- commands -->\n"
 ONE = re.compile(r"<!-- command: (\w+) -->\n")
 
-#: A page of these documents, as help texts name it.
+#: Path of a page of these documents in a help text.
 PAGE = re.compile(r"docs/([\w/-]+)\.md(#[\w-]+)?")
 
 #: An option within a text.

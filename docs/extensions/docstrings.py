@@ -78,7 +78,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     return [*lines, ""]
 
 
-#: Docstring of a field of a named tuple that says nothing.
+#: Beginning of the docstring that Python gives the fields of a named tuple, without information.
 ALIAS = "Alias for field number"
 
 
