@@ -12,7 +12,7 @@ The columns, all three times in the same cost model:
                compared; - for an order that is too large to simulate
 
 Orders 1 to 5 are planned by default, and orders up to 3 are simulated, which takes half a minute.
-Each further order takes about ten times as long.
+Each further order to simulate takes about ten times as long.
 
     python sim/arrowhead_costs.py
     python sim/arrowhead_costs.py --orders 1 2 3 4 --largest 256 --length 500

@@ -34,8 +34,7 @@ def carry_out_in(folder: str, blocks: list[dict[str, Any]]) -> list[list[tuple[s
     Returns
     -------
     list
-        For each block a list of its commands, each with its output; empty for a block that does not
-        run.
+        For each block a list of its commands, each with its output; empty if the block is not run.
     """
     os.chdir(folder)
     sys.path[:0] = PACKAGES

@@ -123,8 +123,7 @@ def read_as_early_as_may_be(fabric, messages):
                 await ctx.tick()
             ask(ctx, word)
             await answer(ctx, fabric.read_latency, found[0, :, word])
-            # Another address is read before the start and after it, so that only one cycle can be
-            # right.
+            # Another address is read before and after the start: only one cycle has the right word.
             ask(ctx, (word + 1) % words)
             await ctx.tick().repeat(fabric.read_latency)
             ask(ctx, word)
