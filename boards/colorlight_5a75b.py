@@ -1,8 +1,8 @@
 """Colorlight 5A-75B r7.0, an LED panel driver: ECP5 at 25 MHz.
 
-All pins of its panel connectors are outputs, so the serial line takes an adapter of 3.3 V on J19:
-the board sends on DATA_LED- and receives on KEY+, where otherwise its lamp and its button are. No
-lamp is left. It is loaded with a JTAG adapter of type FT232.
+All pins of the panel connectors are outputs. The serial line therefore needs an adapter of 3.3 V on
+J19: the board sends on DATA_LED-, the pin of its LED, and receives on KEY+, the pin of its button.
+No LED is left for a run. The board is loaded with a JTAG adapter of type FT232.
 """
 
 from amaranth_boards.colorlight_5a75b_r7_0 import Colorlight_5A75B_R70Platform

@@ -1,9 +1,9 @@
 """ECPIX-5 by LambdaConcept: ECP5-5G at 100 MHz; the serial line is on its USB plug.
 
-The first of its coloured lamps is blue during a run, green after it. For its clock it takes
-nextpnr's first router: on the 45F, it brought a 10x10 all-gather of 8 bits to 117 MHz, the second
-one only to 95. 11x11 needs more block RAMs than there are. What the 85F holds is an estimate from
-its block RAMs; its clock may set a lower limit.
+The first of its coloured LEDs is blue during a run and green after it. Why the first router of
+nextpnr: on the 45F it brought a 10x10 all-gather of 8 bits to 117 MHz, the second router only to
+95. 11x11 needs more block RAMs than the 45F has. The limit of the 85F is an estimate from its block
+RAMs; its clock may set a lower limit.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from amaranth_boards.ecpix5 import ECPIX545Platform, ECPIX585Platform
 
 from torusfabric.fpga.board import COMPACT, Board, Limit
 
-#: The pair of its SATA plug.
+#: Transceiver of the SATA plug: the pair that sends, and the pair that receives.
 SERDES = Resource(
     "serdes",
     0,

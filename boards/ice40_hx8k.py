@@ -1,7 +1,7 @@
 """iCE40-HX8K breakout board by Lattice: iCE40HX8K at 12 MHz; the serial line is on its USB plug.
 
-Its first two lamps show that a run is under way, or over. It is loaded into the device itself
-(jumpers J6 as for `iceprog -S`), and lost when the power goes.
+The first LED is lit during a run, the second one after it. The bitstream is loaded into the device
+itself (jumpers J6 as for `iceprog -S`) and is lost when the power goes.
 """
 
 from amaranth_boards.ice40_hx8k_b_evn import ICE40HX8KBEVNPlatform

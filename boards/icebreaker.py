@@ -1,6 +1,6 @@
 """iCEBreaker by 1BitSquared: iCE40UP5K at 12 MHz; the serial line is on its USB plug.
 
-Its red lamp is lit during a run, its green one after it.
+The red LED is lit during a run, the green one after it.
 """
 
 from amaranth_boards.icebreaker import ICEBreakerPlatform

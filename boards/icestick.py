@@ -1,7 +1,7 @@
 """iCEstick by Lattice: iCE40HX1K at 12 MHz; the serial line is on its USB plug.
 
-The first two of its five lamps show that a run is under way, or over. With 1280 logic cells it
-holds the smallest fabrics only.
+The first of its five LEDs is lit during a run, the second one after it. With 1280 logic cells the
+board holds only the smallest fabrics.
 """
 
 from amaranth_boards.icestick import ICEStickPlatform

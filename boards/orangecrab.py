@@ -1,8 +1,8 @@
 """OrangeCrab r0.2: ECP5 at 48 MHz.
 
-Its USB plug is wired to the device itself, so the serial line takes an adapter of 3.3 V: pin 0 of
-the board (RX) receives, pin 1 (TX) sends. The lamp is blue during a run, green after it. To load
-it, hold the button while plugging it in.
+The USB plug is wired to the device itself. The serial line therefore needs an adapter of 3.3 V: pin
+0 of the board (RX) receives, pin 1 (TX) sends. The LED is blue during a run and green after it. To
+load a bitstream, hold the button while you plug the board in.
 """
 
 from typing import Any
@@ -16,11 +16,11 @@ from torusfabric.fpga.board import COMPACT, ECP5_PLACERS, ECP5_ROUTERS, Board, L
 
 def _board(size: str, platform: type[Any], limit: Limit) -> Board:
     class WithoutSuffix(platform):  # type: ignore[misc]
-        """Leaves out the check of the suffix that dfu-util can do without, and its tool."""
+        """Platform without the check of the file suffix, whose tool dfu-util does not need."""
 
         @property
         def command_templates(self) -> list[str]:
-            """The commands of the platform but one."""
+            """Commands of the platform, without the one for the suffix."""
             return [text for text in super().command_templates if "dfu-suffix" not in text]
 
     return Board(

@@ -1,6 +1,6 @@
 """Tang Nano 9K by Sipeed: GW1NR-9C at 27 MHz; the serial line is on its USB plug.
 
-The first two of its lamps show that a run is under way, or over.
+The first LED is lit during a run, the second one after it.
 """
 
 from amaranth_boards.tang_nano_9k import TangNano9kPlatform

@@ -1,7 +1,7 @@
 """TinyFPGA BX: iCE40LP8K at 16 MHz.
 
-Its USB plug is wired to the device itself, so the serial line takes an adapter of 3.3 V: pin 1 of
-the board receives, pin 2 sends. The only lamp is lit after a run.
+The USB plug is wired to the device itself. The serial line therefore needs an adapter of 3.3 V: pin
+1 of the board receives, pin 2 sends. The only LED is lit after a run.
 """
 
 from amaranth.build import Attrs

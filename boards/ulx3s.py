@@ -1,9 +1,9 @@
 """ULX3S by Radiona: ECP5 at 25 MHz; the serial line is on the USB plug US1.
 
-The first two of its eight lamps show that a run is under way, or over. On the 25F, a 9x9 all-gather
-of 8 bits takes nearly all tables; nextpnr's second router ends after some minutes, where its first
-one had not after 20. 10x10 needs more block RAMs than there are. What the 85F holds is an estimate
-from its block RAMs.
+The first of its eight LEDs is lit during a run, the second one after it. On the 25F, a 9x9
+all-gather of 8 bits takes nearly all LUTs; the second router of nextpnr ends after some minutes,
+the first one had not ended after 20. 10x10 needs more block RAMs than the 25F has. The limit of the
+85F is an estimate from its block RAMs.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from torusfabric.fpga.board import COMPACT, ECP5_PLACERS, ECP5_ROUTERS, Board, L
 
 
 def _pairs(numbers: str, direction: str) -> DiffPairs:
-    """Pairs of its header."""
+    """Return pins of the header in pairs, by their numbers."""
     names = numbers.split()
     plus, minus = (" ".join(f"{name}{sign}" for name in names) for sign in "+-")
     return DiffPairs(plus, minus, conn=("gpio", 0), dir=direction)

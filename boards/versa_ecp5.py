@@ -1,8 +1,8 @@
 """ECP5 Versa board by Lattice: LFE5UM-45F at 100 MHz; the serial line is on its USB plug.
 
-The first two of its lamps show that a run is under way, or over. What it holds is an estimate from
-its block RAMs: 10x10 was placed and routed at 117 MHz on an ECPIX-5, whose device is as large, but
-another one.
+The first LED is lit during a run, the second one after it. The limit is an estimate from block
+RAMs: 10x10 was placed and routed at 117 MHz on an ECPIX-5, whose device has the same size but is
+another type.
 """
 
 from amaranth.build import DiffPairs, Resource, Subsignal
@@ -10,7 +10,7 @@ from amaranth_boards.versa_ecp5 import VersaECP5Platform
 
 from torusfabric.fpga.board import COMPACT, Board, Limit
 
-#: The first pair of its PCI Express plug.
+#: First transceiver of the PCI Express plug: the pair that sends, and the pair that receives.
 SERDES = Resource(
     "serdes",
     0,

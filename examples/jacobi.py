@@ -1,10 +1,11 @@
 """A Jacobi iteration on sixteen nodes: halo, and an all-reduce for the norm.
 
-A grid of values is cut into 4x4 squares, one a node of a torus; it wraps around as the torus does.
-In each iteration a node sends each side of its square to the neighbour there, an exchange with four
-offsets, and replaces each value by the mean of its neighbours and what heats or cools it there. An
-all-reduce then says by how much any value has changed. The same is done with an all-gather of all
-sides, of which a node needs four only. A second engine sends all sides to all neighbours, a halo.
+A grid of values is cut into 4x4 squares, one for each node of a torus. The grid wraps around as the
+torus does. In each iteration a node sends each side of its square to the neighbour at that side: an
+exchange with four offsets. It then replaces each value by the mean of the four neighbouring values,
+plus the heat of the value. An all-reduce gives all nodes the largest change of any value. The
+example has two more ways to send the sides: a halo, in which a node sends all four sides to all
+neighbours, and an all-gather of all sides, of which a node needs four.
 
     python examples/jacobi.py                 # simulate, and compare with numpy
     torusfabric build 4x4 exchange,allreduce --width 16 --max-flits 4 --op max --board ulx3s-85f
@@ -19,21 +20,24 @@ import torusfabric as tf
 #: Nodes along each side of the torus, values along each side of a node's square, bits of a value.
 TORUS, SIDE, WIDTH = (4, 4), 4, 16
 
-#: What carries the sides of squares, with the words of a message: a side to each neighbour, all
-#: four to all neighbours, or all four to all nodes.
+#: Collectives that carry the sides of squares, with the words of a message: one side to each
+#: neighbour, all four sides to all neighbours, or all four sides to all nodes.
 WAYS = {"exchange": SIDE, "halo": 4 * SIDE, "allgather": 4 * SIDE}
 
 
 def sides_of(squares: np.ndarray) -> np.ndarray:
-    """The sides of each square that face its neighbours by +0, -0, +1 and -1."""
+    """Return the sides of each square that face its neighbours at +0, -0, +1 and -1."""
     down, up, right, left = squares[:, -1], squares[:, 0], squares[:, :, -1], squares[:, :, 0]
     return np.stack([down, up, right, left], axis=1)
 
 
 def step(squares: np.ndarray, heat: np.ndarray, received: np.ndarray) -> np.ndarray:
-    """One iteration in whole numbers, given the side by each of +0, -0, +1 and -1."""
+    """Return the squares after one iteration in whole numbers.
+
+    `received` holds, for each node, the sides that neighbours send through +0, -0, +1 and -1.
+    """
     padded = np.pad(squares, ((0, 0), (1, 1), (1, 1)))
-    # What comes by +0 is the lower side of the square above.
+    # A side that a neighbour sends through its +0 is the lower side of the square above.
     padded[:, 0, 1:-1], padded[:, -1, 1:-1] = received[:, 0], received[:, 1]
     padded[:, 1:-1, 0], padded[:, 1:-1, -1] = received[:, 2], received[:, 3]
     total = padded[:, :-2, 1:-1] + padded[:, 2:, 1:-1] + padded[:, 1:-1, :-2] + padded[:, 1:-1, 2:]
@@ -41,12 +45,12 @@ def step(squares: np.ndarray, heat: np.ndarray, received: np.ndarray) -> np.ndar
 
 
 class Iteration:
-    """The squares of all nodes, and the engine that carries what they send.
+    """The squares of all nodes, and the engine that carries their sides.
 
     Parameters
     ----------
     way : str
-        A key of `WAYS`.
+        Collective that carries the sides, a key of `WAYS`.
     """
 
     def __init__(self, way: str) -> None:
@@ -54,11 +58,11 @@ class Iteration:
         plans = [tf.plan(self.torus, way), tf.plan(self.torus, "allreduce")]
         self.program = tf.compile(plans, max_flits=WAYS[way], operators=["max"])
         nodes = np.arange(self.torus.nodes)
-        #: From which node each node receives by +0, -0, +1 and -1.
+        #: Nodes whose ports +0, -0, +1 and -1 lead to each node.
         self.sources = self.torus.subtract(nodes[:, None], self.torus.generators[None, :])
 
     def exchange(self, squares: np.ndarray) -> np.ndarray:
-        """What each node receives of its four neighbours."""
+        """Return the sides that each node receives from its four neighbours."""
         sides = sides_of(squares)
         nodes, length = len(squares), WAYS[self.way]
         found = self.program.execute(sides.reshape(nodes, -1), width=WIDTH, length=length)
@@ -71,13 +75,13 @@ class Iteration:
         return whole[:, np.arange(4), np.arange(4)]
 
     def norm(self, changes: np.ndarray) -> int:
-        """The largest change of any node, as all of them receive it."""
+        """Return the largest change of any node, which all nodes receive."""
         found = self.program.execute(changes[:, None], width=WIDTH, mode=1, length=1)
         assert (found == found[0]).all(), "all nodes must agree"
         return int(found[0, 0])
 
     def run(self, squares: np.ndarray, heat: np.ndarray, iterations: int) -> tuple[np.ndarray, int]:
-        """The squares after some iterations, and the last change."""
+        """Return the squares after some iterations, and the largest change of the last one."""
         change = 0
         for _ in range(iterations):
             after = step(squares, heat, self.exchange(squares))
@@ -87,14 +91,14 @@ class Iteration:
 
     @property
     def predicted(self) -> tuple[int, int]:
-        """Cycles of the sides, and of the norm."""
+        """Predicted cycles of the run for the sides, and of the run for the norm."""
         return (
             self.program.cycles(mode=0, length=WAYS[self.way]),
             self.program.cycles(mode=1, length=1),
         )
 
     def simulate(self) -> tuple[int, ...]:
-        """Cycles of the same in a simulation of the hardware, which compares all words."""
+        """Return the cycles of both runs in a simulation of the hardware; it compares all words."""
         fabric = tf.Fabric(self.program, width=WIDTH)
         jobs = [tf.Job(mode=0, length=WAYS[self.way]), tf.Job(mode=1, length=1)]
         result = tf.simulate(fabric, jobs=jobs)
@@ -103,7 +107,7 @@ class Iteration:
 
 
 def problem(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Squares to begin with, and a node that is heated."""
+    """Return random initial squares, and the heat, which is not zero in one node."""
     shape = TORUS[0] * TORUS[1], SIDE, SIDE
     squares = np.random.default_rng(seed).integers(0, 1 << WIDTH - 4, shape)
     heat = np.zeros(shape, np.int64)
@@ -112,7 +116,7 @@ def problem(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def expected(squares: np.ndarray, heat: np.ndarray, iterations: int) -> np.ndarray:
-    """The same on the whole grid, in numpy."""
+    """Return the squares after some iterations, computed on the whole grid in numpy."""
     rows, columns = TORUS
 
     def whole(parts: np.ndarray) -> np.ndarray:

@@ -1,9 +1,10 @@
 """A distributed power iteration: sixteen small processing elements on a 4x4 torus.
 
-Element k holds four rows of a 64 x 64 matrix A and four words of a vector x. In each iteration all
-elements get the whole of x by an all-gather, multiply it by their rows as it comes, word by word,
-and agree by an all-reduce on how far the product must be shifted to the right, for its largest word
-to have 16 bits. After some iterations x is the eigenvector of A of largest eigenvalue.
+Element k holds four rows of a 64 x 64 matrix A and four words of a vector x. In each iteration an
+all-gather gives all elements the whole of x. An element multiplies the words by its rows as they
+arrive, one word at a time. An all-reduce then gives all elements the shift to the right after which
+the largest word of the product has 16 bits. After some iterations x is the eigenvector of A with
+the largest eigenvalue.
 
     python examples/matrix_vector.py                    # simulate, and compare with numpy
     python examples/matrix_vector.py --build FOLDER     # a bitstream for an ULX3S-85F
@@ -35,24 +36,27 @@ GATHER, MAXIMUM = 0, 1
 
 
 class Element(wiring.Component):
-    """Multiplies x by some rows of the matrix, and scales what comes of it.
+    """Processing element that multiplies x by some rows of the matrix, and scales the products.
 
     Parameters
     ----------
     rows : ndarray of int, shape (ROWS, words of x)
+        Rows of the matrix.
     first : ndarray of int, shape (ROWS,)
-        The words of x that are its own, to begin with.
+        Initial values of the element's own words of x.
     iterations : int
+        Number of iterations.
     origin_bits : int
         Bits of the number of a node.
 
     Members
     -------
     send, receive : stream
-        To be connected to those of a node.
+        Streams to and from a node of the fabric.
     done : Out(1)
+        High after the last iteration.
     x : Out(X_BITS) * ROWS
-        Its own words.
+        The element's own words of x.
     """
 
     def __init__(
@@ -100,7 +104,8 @@ class Element(wiring.Component):
                 with m.If(send.ready):
                     m.next = "SCALE"
             with m.State("SCALE"):
-                # The word that all agree on stays until all sums are scaled, one after another.
+                # The maximum, which all elements receive, stays until all sums are scaled, one a
+                # cycle.
                 m.d.comb += receive.ready.eq(own == ROWS - 1)
                 with m.If(receive.valid):
                     m.d.sync += [own.eq(own + 1), x[own].eq(sums[own] >> receive.payload.data[:5])]
@@ -114,12 +119,12 @@ class Element(wiring.Component):
         return m
 
     def _multiply(self, m: Module, taken: Signal, restart: Signal) -> list[Any]:
-        """The word that comes, multiplied by its column of the rows."""
+        """Return the products of the arriving word and its column of the rows."""
         words = [int(sum(int(a) << A_BITS * k for k, a in enumerate(column)))
                  for column in self._rows.T]  # fmt: skip
         m.submodules.matrix = matrix = Memory(shape=A_BITS * ROWS, depth=len(words), init=words)
         port, column = matrix.read_port(), Signal(range(len(words)))
-        # The memory shows a column with the word that it is for.
+        # The memory outputs a column in the cycle of the word that the column multiplies.
         m.d.comb += port.addr.eq(Mux(restart, 0, column + taken))
         m.d.sync += column.eq(port.addr)
         word = self.receive.payload.data[:X_BITS]
@@ -127,7 +132,7 @@ class Element(wiring.Component):
 
 
 def _excess(sums: Array) -> Value:
-    """By how many bits the largest of the sums is longer than a word of x."""
+    """Return the number of bits by which the largest sum is longer than a word of x."""
     upper = reduce(or_, sums)[X_BITS:]
     length: Value = Const(0)
     for bit, one in enumerate(upper):
@@ -136,11 +141,12 @@ def _excess(sums: Array) -> Value:
 
 
 class Conductor(wiring.Component):
-    """Commands an all-gather and an all-reduce in turn, as fast as they are taken.
+    """Controller that commands an all-gather and an all-reduce in turn, without pauses.
 
     Parameters
     ----------
     iterations : int
+        Number of iterations, of two runs each.
     """
 
     def __init__(self, iterations: int) -> None:
@@ -153,7 +159,7 @@ class Conductor(wiring.Component):
         m = Module()
         run, beat = Signal(range(self._runs + 1)), Signal(range(5))
         command = self.command
-        # Mode, length (0: that of the packets), root, operation, and a tag.
+        # Mode, length (0: the length of the packets), root, operation, and a tag.
         words = Array([run[0], 0, 0, 0, run])
         m.d.comb += [command.valid.eq(run != self._runs), command.payload.data.eq(words[beat]),
                      command.payload.last.eq(beat == len(words) - 1)]  # fmt: skip
@@ -164,13 +170,16 @@ class Conductor(wiring.Component):
 
 
 class PowerIteration(wiring.Component):
-    """The whole: elements, the fabric that they meet in, and what commands it.
+    """The whole design: elements, the fabric between them, and the controller of its runs.
 
     Parameters
     ----------
     matrix : ndarray of int, shape (n, n)
+        The matrix A.
     start : ndarray of int, shape (n,)
+        The initial vector x.
     iterations : int
+        Number of iterations.
     """
 
     def __init__(self, matrix: np.ndarray, start: np.ndarray, *, iterations: int) -> None:
@@ -203,7 +212,7 @@ class PowerIteration(wiring.Component):
 
 
 def expected_vector(matrix: np.ndarray, start: np.ndarray, *, iterations: int) -> np.ndarray:
-    """What the design computes, bit by bit, in numpy."""
+    """Return the vector that the design computes, bit by bit, in numpy."""
     x = start.astype(np.int64)
     for _ in range(iterations):
         y = matrix @ x
@@ -212,7 +221,7 @@ def expected_vector(matrix: np.ndarray, start: np.ndarray, *, iterations: int) -
 
 
 def simulate(design: PowerIteration) -> tuple[np.ndarray, int, list[tuple[int, int]]]:
-    """Simulate until all is done; returns x, the cycles, and of each run its mode and cycles."""
+    """Simulate to the end; return x, the cycles, and the mode and cycles of each run."""
     found: list[tuple[int, int]] = []
     words: list[int] = []
     total = 0
@@ -238,19 +247,21 @@ def simulate(design: PowerIteration) -> tuple[np.ndarray, int, list[tuple[int, i
 
 
 class Lamps(Elaboratable):
-    """The design on a board: lamp 0 shows that it runs, lamps 1 and 2 whether x is right.
+    """The design on a board: LED 0 shows that it runs, LEDs 1 and 2 show whether x is right.
 
     Parameters
     ----------
     design : PowerIteration
+        The design.
     expected : ndarray of int
+        The vector that the design must compute.
     """
 
     def __init__(self, design: PowerIteration, expected: np.ndarray) -> None:
         self._design, self._expected = design, expected.tolist()
 
     def elaborate(self, platform: Any) -> Module:
-        """Compare x, and connect the lamps."""
+        """Compare x, and connect the LEDs."""
         m = Module()
         m.submodules.design = design = self._design
         right = Signal(len(self._expected))
@@ -278,7 +289,7 @@ def build(design: PowerIteration, expected: np.ndarray, folder: Path) -> None:
 
 
 def problem(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A symmetric matrix whose largest eigenvalue stands out, and a vector to begin with."""
+    """Return a symmetric matrix with a dominant largest eigenvalue, and an initial vector."""
     random, size = np.random.default_rng(seed), ROWS * tf.parse_topology(TORUS).nodes
     half = random.integers(0, 1 << A_BITS - 1, (size, size))
     return half + half.T, random.integers(1, 1 << X_BITS, size)

@@ -1,4 +1,4 @@
-"""The generator of `torusfabric.core`: FuseSoC runs it with a file of parameters."""
+"""Generator of `torusfabric.core`; FuseSoC runs it with a file of parameters."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-#: The core that is written beside the Verilog.
+#: Core file that is written beside the Verilog.
 CORE = """\
 CAPI=2:
 name: {vlnv}
@@ -27,7 +27,7 @@ targets:
 
 
 def command_line(parameters: dict[str, Any]) -> list[str]:
-    """The words of `torusfabric verilog` for some parameters.
+    """Return the words of `torusfabric verilog` for some parameters.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def command_line(parameters: dict[str, Any]) -> list[str]:
 
 
 def generate(file: str) -> int:
-    """Write Verilog and a core into the working directory; returns the exit status."""
+    """Write Verilog and a core file into the working directory; return the exit status."""
     request = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
     try:
         words = command_line(request["parameters"])

@@ -13,7 +13,7 @@ import numpy as np
 
 from torusfabric.draw.svg import Svg
 
-#: The packages from the top; each imports only from packages below it. Those of one colour work
+#: The packages from the top; each imports only from packages below it. Packages of one colour work
 #: together.
 BLUE, GREEN, AMBER, GREY = "#eaf2fb", "#edf6ea", "#fdf3df", "#f1f3f4"
 ROOMS = (
@@ -56,19 +56,19 @@ INK, PALE = "#202124", "#5f6368"
 
 
 def middle(room: str) -> float:
-    """The middle of the box of a package, from the top of the page."""
+    """Return the vertical middle of the box of a package, in pixels from the top of the page."""
     row = [name for name, _, _ in ROOMS].index(room)
     return TOP + row * (HEIGHT + GAP) + HEIGHT / 2
 
 
 def arrow(svg: Svg, x: float, start: float, end: float) -> None:
-    """A line upwards with a tip."""
+    """Draw a line upwards with a tip."""
     svg.add_lines([[(x, start), (x, end + 6)]], stroke=PALE, stroke_width=1.6)
     svg.add_areas([[(x, end), (x - 4.5, end + 8), (x + 4.5, end + 8)]], fill=PALE)
 
 
 def architecture() -> str:
-    """The whole picture."""
+    """Return the whole picture as SVG."""
     svg = Svg()
     svg.add_text(ROOM_LEFT, 28, "The packages", 15, fill=INK, font_weight="bold")
     svg.add_text(ROOM_LEFT, 47, "each imports only from packages below it", 11, fill=PALE)

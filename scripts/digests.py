@@ -1,7 +1,7 @@
 """Print the digest of each file that some commands write: equal in every version of Python.
 
 ``python scripts/digests.py`` runs a range of commands in this Python. ``bash scripts/versions``
-compares what it prints in the oldest and the newest Python that are found.
+compares the digests of the oldest and the newest Python that are found.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from torusfabric.cli import main
 from torusfabric.fpga.board import find_board
 from torusfabric.fpga.board.plan import plan_build
 
-#: What is written into a folder, or a file: each top, each bus, engines, each form of a schedule.
+#: Commands that write files: each top, each bus, engines, each kind of schedule file.
 COMMANDS = """\
 plan 4x4 alltoall -o plan.json
 plan arrowhead:2 broadcast -o plan.json
@@ -45,12 +45,13 @@ verilog 3x3 allreduce --top stream --clocks per-node -o .
 
 HOME = Path.cwd()
 
-#: Boards whose bitstreams are prepared for the tools, which make the same of the same.
+#: Boards for which the inputs of the synthesis tools are compared. Why not bitstreams: the tools
+#: make equal bitstreams of equal inputs.
 BOARDS = ("icebreaker", "ulx3s-25f")
 
 
 def written() -> Iterator[tuple[str, bytes]]:
-    """The name of each command and file, and what the file holds."""
+    """Yield the name of each command and file, and the content of the file."""
     for command in COMMANDS.splitlines():
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)

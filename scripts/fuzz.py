@@ -1,8 +1,8 @@
-"""Give bad input to everything that takes any, and see that it is taken or refused in one line.
+"""Give random bad input to every reader of input; each must accept it or refuse it in one line.
 
-Schedule files, MSCCL XML, sweep files, command lines, bytes on the serial line (both ways),
-accesses to registers and packets of streams are made at random; `rtl_tests/support/fuzzing` says
-how, and what is wrong with an answer. A case is made by the seed and its number alone, and
+Inputs are schedule files, MSCCL XML, sweep files, command lines, bytes on the serial line (in both
+directions), accesses to registers and packets of streams. `rtl_tests/support/fuzzing` makes them,
+and decides whether an answer is wrong. The seed and the number of a case determine it, so that
 `--case` makes it again.
 
 Example::
@@ -28,7 +28,7 @@ from torusfabric.toolchain.progress import progress_bar  # noqa: E402
 
 
 def parsed() -> argparse.Namespace:
-    """What the command line says."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--cases", type=int, default=10_000, help="how many (default 10000)")
     parser.add_argument("--seed", type=int, default=0, help="which ones (default 0)")
@@ -38,14 +38,14 @@ def parsed() -> argparse.Namespace:
 
 
 def shares(cases: int, only: str | None) -> dict[str, int]:
-    """How many cases of each sort there are."""
+    """Return the number of cases of each sort of input."""
     chosen = {name: fuzzer for name, fuzzer in FUZZERS.items() if only in (None, name)}
     whole = sum(fuzzer.weight for fuzzer in chosen.values())
     return {name: -(-cases * fuzzer.weight // whole) for name, fuzzer in chosen.items()}
 
 
 def faults(name: str, seed: int, numbers: range) -> Iterator[tuple[int, Fault | None]]:
-    """Run the cases of one sort; how many were run, and what was wrong."""
+    """Run the cases of one sort; yield the number of cases run, and a fault or None."""
     with tempfile.TemporaryDirectory(prefix="torusfabric-fuzz-") as folder:
         os.environ["TORUSFABRIC_CACHE"] = str(Path(folder, "cache"))
         work = Path(folder, "work")
@@ -59,7 +59,7 @@ def faults(name: str, seed: int, numbers: range) -> Iterator[tuple[int, Fault | 
 
 
 def main() -> int:
-    """Print what is wrong; returns 2 if there is anything."""
+    """Print all faults; return 2 if there are any."""
     arguments = parsed()
     warnings.simplefilter("ignore")
     if arguments.case:

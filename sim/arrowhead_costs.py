@@ -1,11 +1,18 @@
-"""Broadcasting on the arrowhead torus: what the paper claims, the lower bound, and what is planned.
+"""Broadcasts on the arrowhead torus: times claimed by the paper, lower bounds and planned times.
 
 Dominique Deserable, "Broadcasting in the Arrowhead Torus", INRIA research report 2827, 1996. A row
-is a protocol on one order; the number beside its name is that of its cost in the paper. "Planned"
-is measured on the checked schedule, in the same cost model. "Rounds" are those of the schedule,
-and "cycles" the clock cycles of its fabric in simulation, with one flit a chunk and every word
-compared; - where it is not simulated. By default up to order 3, which takes half a minute; each
-order more takes some ten times as long.
+is a protocol on one order; the number beside its name is the equation of its cost in the paper.
+The columns, all three times in the same cost model:
+
+    claimed    time by the paper's equation
+    bound      lower bound of the time
+    planned    time of the planned and checked schedule
+    rounds     rounds of that schedule
+    cycles     clock cycles of its fabric in simulation, with one flit a chunk and every word
+               compared; - for an order that is too large to simulate
+
+Orders 1 to 5 are planned by default, and orders up to 3 are simulated, which takes half a minute.
+Each further order to simulate takes about ten times as long.
 
     python sim/arrowhead_costs.py
     python sim/arrowhead_costs.py --orders 1 2 3 4 --largest 256 --length 500
@@ -25,13 +32,27 @@ from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.planning import PlanOptions
 from torusfabric.topology import Arrowhead
 
-#: Nodes of the largest fabric that is simulated unless more are asked for.
+#: Nodes of the largest fabric that is simulated by default.
 LARGEST = 64
 
 
 @dataclass(frozen=True)
 class Model:
-    """The parameters of the cost model: times, and the length of the message."""
+    """Parameters of the cost model: times, and the length of the message.
+
+    Parameters
+    ----------
+    alpha : float
+        Start-up time of a round of circuits.
+    beta : float
+        Start-up time of a step of store-and-forward.
+    delta : float
+        Time to switch a circuit through a node.
+    tau : float
+        Time to send a message of unit length over one link.
+    length : float
+        Length of the message.
+    """
 
     alpha: float
     beta: float
@@ -40,17 +61,33 @@ class Model:
     length: float
 
     def circuit(self):
-        """Those of the circuit-switched costs."""
+        """Return the arguments of the cost functions for circuit switching."""
         return {"alpha": self.alpha, "delta": self.delta, "tau": self.tau, "length": self.length}
 
     def stored(self):
-        """Those of the store-and-forward costs."""
+        """Return the arguments of the cost functions for store-and-forward."""
         return {"beta": self.beta, "tau": self.tau, "length": self.length}
 
 
 @dataclass
 class Case:
-    """One row: a protocol on an arrowhead of one order."""
+    """One row of the table: a protocol on an arrowhead torus.
+
+    Parameters
+    ----------
+    protocol : str
+        Name of the protocol, with the number of its equation.
+    order : int
+        Order n of the arrowhead torus, which has 4^n nodes.
+    algorithm : str
+        Algorithm that plans the protocol.
+    options : PlanOptions
+        Options of the algorithm.
+    claimed : float
+        Time by the paper's equation.
+    bound : float
+        Lower bound of the time.
+    """
 
     protocol: str
     order: int
@@ -61,17 +98,17 @@ class Case:
 
     @cached_property
     def schedule(self):
-        """The planned schedule, which is checked."""
+        """Planned and checked schedule."""
         topology = Arrowhead(self.order)
         return tf.plan(topology, "broadcast", algorithm=self.algorithm, **self.options)
 
     def planned(self, model):
-        """Time of the planned schedule."""
+        """Return the time of the planned schedule in a cost model."""
         return float(schedule_cost(self.schedule).time(**vars(model)))
 
 
 def cases(order, model):
-    """The protocols of the paper on one order."""
+    """Yield the protocols of the paper on one order."""
     circuit, stored = model.circuit(), model.stored()
     times = stored["beta"], stored["tau"], stored["length"]
     packets = best_packet_count(order, tf.Options(times=times))
@@ -100,13 +137,13 @@ def cases(order, model):
     )
 
 
-#: The width of each column.
+#: Width of each column in characters, by name.
 COLUMNS = {"order": 6, "protocol": 28, "claimed": 12, "bound": 12, "planned": 12, "rounds": 8,
            "cycles": 8}  # fmt: skip
 
 
 def row(case, model, largest):
-    """What is found of a case, by the names of the columns; None for what is not simulated."""
+    """Return the cells of a case by column name; "cycles" is None if the case is not simulated."""
     return {
         "order": case.order,
         "protocol": case.protocol,
@@ -119,7 +156,7 @@ def row(case, model, largest):
 
 
 def rows(orders, model, largest=LARGEST, progress=lambda *_: None):
-    """The rows of all orders, one after another."""
+    """Yield the rows of all orders, one after another."""
     todo = [case for order in orders for case in cases(order, model)]
     for done, case in enumerate(todo):
         progress(done, len(todo), f"order {case.order}, {case.protocol}")
@@ -127,7 +164,7 @@ def rows(orders, model, largest=LARGEST, progress=lambda *_: None):
 
 
 def line(cells):
-    """A row, or the headings, as a line of the table."""
+    """Return a row, or the headings, as a line of the table."""
     texts = [
         "-" if cell is None else f"{cell:.1f}" if isinstance(cell, float) else str(cell)
         for cell in cells

@@ -1,6 +1,7 @@
-"""What can be counted of a commit: cycles, look-up tables, registers. They have no noise.
+"""Exact counts of one commit: clock cycles, LUTs, flip-flops and memories; and clock frequencies.
 
-A count is worse if it is larger than that kept in ``sim/measured/counts.json``. Those of hardware
+`benchmarks.py` compares these counts with the counts kept in ``sim/measured/counts.json``, or with
+the counts of another commit. A larger count is worse; a count has no noise. Counts of hardware
 depend on the version of Yosys, which is kept beside them.
 """
 
@@ -17,10 +18,10 @@ import torusfabric as tf
 from torusfabric.analysis.volume import cycle_limit
 from torusfabric.toolchain import tools
 
-#: What is counted, by name.
+#: Counts by name.
 Counts = dict[str, int]
 
-#: Reports how far work has come.
+#: Progress callback: steps done, steps in all, and the name of the present step.
 Progress = Callable[[int, int, str], object]
 
 TORI = ("4x4", "8x8", "5x7", "6x4", "4x4x4", "7x7x7")
@@ -28,7 +29,7 @@ TORI = ("4x4", "8x8", "5x7", "6x4", "4x4x4", "7x7x7")
 COLLECTIVES = ("broadcast", "scatter", "gather", "allgather", "alltoall", "reduce",
                "reduce-scatter", "allreduce")  # fmt: skip
 
-#: Flits of messages.
+#: Message lengths in flits.
 LENGTHS = (1, 4, 16, 64, 256)
 
 
@@ -38,10 +39,11 @@ class Hardware(NamedTuple):
     Parameters
     ----------
     name : str
+        Name of the fabric in tables and in ``counts.json``.
     command : str
-        The arguments of `torusfabric synth` and `torusfabric verilog`.
+        Arguments of `torusfabric synth` and `torusfabric verilog`.
     cycles : int
-        Cycles that its longest run may take more than that of another commit.
+        Cycles by which its longest run may exceed the longest run of another commit.
     """
 
     name: str
@@ -49,7 +51,7 @@ class Hardware(NamedTuple):
     cycles: int = 0
 
 
-#: Modes of two engines, with the algorithms that they were first counted with.
+#: Modes of two engines. Why algorithms are named: counts stay comparable with the first ones.
 FOUR = ("allgather:hamiltonian,alltoall:matching,allreduce:spanning-tree,"
         "broadcast:spanning-tree")  # fmt: skip
 EIGHT = ("broadcast:spanning-tree,scatter:farthest-first,gather:farthest-first,"
@@ -80,7 +82,7 @@ HARDWARE = (
     Hardware("forms of any root", "8x8 reduce --root any --width 16 --max-flits 64", 2),
 )  # fmt: skip
 
-#: The device of these fabrics.
+#: Device for which these fabrics are synthesized.
 DEVICE = "ecp5-85k"
 
 #: Whole fabrics whose clock is measured, with the arguments of `torusfabric synth`.
@@ -94,7 +96,7 @@ CLOCKS = {
     "--max-flits 4 --target ecp5-45k",
 }
 
-#: Placements of each; the median counts.
+#: Placements of each fabric; the median of their clock frequencies counts.
 PLACEMENTS = 3
 
 
@@ -104,19 +106,19 @@ class Program(NamedTuple):
     Parameters
     ----------
     words : tuple of str
-        What is in front of the arguments.
+        Words of a command in front of its arguments.
     path : str or None
-        The folder that the package is imported from, where it is not installed.
+        Folder from which Python imports the package; None for an installed package.
     """
 
     words: tuple[str, ...]
     path: str | None = None
 
     def run(self, arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command in an empty folder, which ``OUT`` stands for."""
+        """Run a command in an empty folder; ``OUT`` in the arguments stands for this folder."""
         with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
             words = arguments.replace("OUT", folder).split()
-            # Compiled files of Python may be written; the first run of a commit does.
+            # Python may write compiled files, so that only the first run of a commit compiles.
             left_out = "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"
             environ = {key: v for key, v in os.environ.items() if key not in left_out}
             if self.path:
@@ -131,7 +133,7 @@ class Program(NamedTuple):
             )
 
     def report(self, arguments: str) -> dict[str, Any] | None:
-        """The object that a command prints with ``--json``, or None if it fails."""
+        """Return the object that a command prints with ``--json``, or None if the command fails."""
         done = self.run(f"{arguments} --json")
         return None if done.returncode else json.loads(done.stdout)
 
@@ -141,7 +143,7 @@ HERE = Program((sys.executable, "-m", "torusfabric"), str(Path(__file__).resolve
 
 
 def count_cycles(progress: Progress) -> Counts:
-    """Cycles of what is planned for each length without further wishes."""
+    """Return the cycles of the plan that `tf.plan` chooses, by torus, collective and length."""
     found: Counts = {}
     cases = [(torus, collective) for torus in TORI for collective in COLLECTIVES]
     for done, (torus, collective) in enumerate(cases):
@@ -152,12 +154,12 @@ def count_cycles(progress: Progress) -> Counts:
 
 
 def cycles_of(torus: str, collective: str, length: int) -> int:
-    """Cycles of what is planned for a length without further wishes."""
+    """Return the cycles of the plan that `tf.plan` chooses for messages of `length` flits."""
     return tf.compile(tf.plan(torus, collective, flits=length), flits=length).cycles()
 
 
 def limits() -> Counts:
-    """The physical limit of the same cases."""
+    """Return the cycle limit of each case of `count_cycles`."""
     return {
         f"{torus} {collective} {length}": cycle_limit(
             tf.parse_topology(torus), tf.parse_collective(collective), length
@@ -169,7 +171,11 @@ def limits() -> Counts:
 
 
 def count_hardware(progress: Progress, program: Program = HERE) -> Counts:
-    """Cost and cycles of whole fabrics, and LUTs of their worst router, with a commit's program."""
+    """Return cost and cycles of the fabrics in `HARDWARE`, by the program of one commit.
+
+    Each fabric has five counts: LUTs, flip-flops and block RAMs of the whole, LUTs of the largest
+    router, and cycles of the longest run. A fabric whose commands fail has none.
+    """
     found: Counts = {}
     for done, case in enumerate(HARDWARE):
         progress(done, len(HARDWARE), case.name)
@@ -187,7 +193,7 @@ def count_hardware(progress: Progress, program: Program = HERE) -> Counts:
 
 
 def measure_clocks(progress: Progress, program: Program = HERE) -> dict[str, float]:
-    """Clock frequencies of whole fabrics in MHz, with a commit's program."""
+    """Return the clock frequencies of the fabrics in `CLOCKS` in MHz, by one commit's program."""
     found = {}
     for done, (name, command) in enumerate(CLOCKS.items()):
         progress(done, len(CLOCKS), name)
@@ -198,5 +204,5 @@ def measure_clocks(progress: Progress, program: Program = HERE) -> dict[str, flo
 
 
 def yosys() -> str:
-    """The version of Yosys."""
+    """Return the version of Yosys."""
     return tools.version("yosys")

@@ -1,9 +1,9 @@
-"""Seconds of commands, side by side with another commit.
+"""Processor time of commands, measured side by side with another commit.
 
-The other commit is installed into an environment of its own, which is kept. Commands run in turn,
-one of this commit and one of the other, so that a machine whose speed drifts slows both. Compared
-are seconds of processor time, of the command and of what it starts, pair by pair. Timings of
-different runs say little, and are not kept.
+The other commit is installed into an environment of its own, which is kept. A pair is one run by
+this commit and one by the other, directly after each other. Why: the speed of a machine drifts, and
+a pair shares the drift. The seconds of processor time of a command and of its child processes are
+compared pair by pair. Seconds of different days are not comparable, and none are kept.
 """
 
 import json
@@ -21,16 +21,17 @@ from platformdirs import user_cache_path
 
 from torusfabric.errors import InputError
 
-#: Reports how far work has come.
+#: Progress callback: steps done, steps in all, and the name of the present step.
 Progress = Callable[[int, int, str], object]
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: The head that the present plan of the house starts from, and that it is compared with.
+#: Commit of comparison for ``--against`` without a value.
 START = "366bdd92"
 
-#: What a ratio may exceed 1 by, for nothing but noise, and the share of pairs that must agree; and
-#: of a section whose figures may be worse: engines may be 0.8 times as fast.
+#: NOISE: share by which noise alone may raise a ratio above 1. AGREEING: share of pairs that must
+#: be slower before a command is. ALLOWED: allowance of a section that has one of its own in place
+#: of NOISE; a ratio of 1.25 means that engines run at 0.8 times their speed.
 NOISE, AGREEING, ALLOWED = 0.1, 0.75, {"runs": 0.25}
 
 EIGHT = ",".join(COLLECTIVES)
@@ -42,10 +43,12 @@ class Timed(NamedTuple):
     Parameters
     ----------
     section : str
+        Section of the benchmarks that the command belongs to.
     command : str
-        Without the name of the program. ``OUT`` is a folder that is empty before.
+        Arguments of the program. ``OUT`` stands for an empty folder.
     figure : str
-        The key of its JSON that is compared, larger being better; by default the seconds are.
+        Key of the command's JSON whose value is compared, larger being better. The empty string
+        stands for seconds of processor time.
     """
 
     section: str
@@ -79,15 +82,17 @@ TIMED = (
 
 
 class Comparison(NamedTuple):
-    """What came of a command in two commits.
+    """The result of a command in two commits.
 
     Parameters
     ----------
     timed : Timed
+        The command.
     here, there : float or None
-        Medians: seconds, or what is compared; None where the command failed.
+        Medians of this commit and of the other, in seconds or in the unit of ``timed.figure``; None
+        if the command failed.
     ratios : list of float
-        Pair by pair, above 1 where this commit is worse.
+        One ratio for each pair, above 1 if this commit is worse.
     """
 
     timed: Timed
@@ -97,17 +102,17 @@ class Comparison(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """The median of the ratios."""
+        """Median of the ratios, or None without pairs."""
         return statistics.median(self.ratios) if self.ratios else None
 
     @property
     def allowed(self) -> float:
-        """The share by which this commit may be slower."""
+        """Share by which this commit may be worse."""
         return ALLOWED.get(self.timed.section, NOISE)
 
     @property
     def worse(self) -> bool:
-        """Whether this commit is slower than is allowed, or fails where the other does not."""
+        """True if this commit is worse than allowed, or fails where the other does not."""
         if self.ratio is None:
             return self.here is None and self.there is not None
         agreeing = sum(ratio > 1 for ratio in self.ratios) / len(self.ratios)
@@ -115,7 +120,7 @@ class Comparison(NamedTuple):
 
 
 def compare(commit: str, sections: set[str], pairs: int, progress: Progress) -> list[Comparison]:
-    """Time the commands of some sections in this checkout and in a commit, in turn."""
+    """Time the commands of some sections in this checkout and in another commit, in turn."""
     chosen = [timed for timed in TIMED if timed.section in sections]
     if not chosen:
         return []
@@ -136,7 +141,7 @@ def compare(commit: str, sections: set[str], pairs: int, progress: Progress) -> 
 
 
 def compared(timed: Timed, here: list[float], there: list[float]) -> Comparison:
-    """A comparison of what was measured in turn."""
+    """Return the comparison of the figures of one command, measured in turn."""
     ratios = []
     if here and there:
         ratios = [b / a if timed.figure else a / b for a, b in zip(here, there, strict=True)]
@@ -145,7 +150,7 @@ def compared(timed: Timed, here: list[float], there: list[float]) -> Comparison:
 
 
 def measure(program: Program, timed: Timed) -> float | None:
-    """Seconds of processor time, or what else is compared; None if the command fails."""
+    """Return seconds of processor time, or ``timed.figure``; None if the command fails."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = program.run(timed.command)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -160,7 +165,7 @@ def measure(program: Program, timed: Timed) -> float | None:
 def installed(commit: str) -> Program:
     """Return the program of a commit, in an environment of its own that is kept for the next time.
 
-    The environment has all packages of this one, in the same versions.
+    The environment has all packages of the present environment, in the same versions.
     """
     digest = git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}").strip()
     if not digest:
@@ -188,6 +193,6 @@ def installed(commit: str) -> Program:
 
 
 def git(*words: str) -> str:
-    """What git says."""
+    """Return the standard output of a git command, which is empty if the command fails."""
     done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout

@@ -1,21 +1,21 @@
-"""Nothing gets slower, larger or later unseen: counts beside those kept, timings beside a commit.
+"""Benchmarks: counts beside the kept counts, or counts and timings beside another commit.
 
 Counts are cycles (all collectives on six tori, five lengths of messages, beside the physical limit)
-and hardware (LUTs, flip-flops, block RAMs and cycles of 15 whole fabrics). Clocks take place and
-route, and so long that they are measured only if named. All these are compared with what is kept
-in ``sim/measured/``, where nothing may be worse.
+and hardware (LUTs, flip-flops, block RAMs and cycles of 15 whole fabrics). Clocks need place and
+route, which takes long, so they are measured only on request. By default all these are compared
+with the values kept in ``sim/measured/``, and none may be worse.
 
-Against another commit, counts are compared with that commit's: its kept cycles, and hardware and
-clocks that its own commands measure in the same run, as they do seconds. Beside each figure stands
-what it may be worse by.
+With --against, counts are compared with the counts of another commit: the cycles that it keeps, and
+hardware and clocks that its own commands measure in the same run. Seconds of commands are measured
+in the same way. Each figure is printed beside its allowance, the amount by which it may be worse.
 
-What is worse by more than its noise, or than is allowed, is red, and the status is 2.
+A figure that is worse by more than its noise or its allowance is red, and the status is 2.
 
     bash scripts/benchmarks                       # counts
     bash scripts/benchmarks --against HEAD~1      # counts, and seconds of both commits
-    bash scripts/benchmarks --against             # the same, of the head that the plan starts from
-    bash scripts/benchmarks --only clocks         # clocks of routers and whole fabrics
-    bash scripts/benchmarks --keep                # keep what is measured, and say why
+    bash scripts/benchmarks --against             # beside a fixed earlier commit
+    bash scripts/benchmarks --only clocks         # clocks of whole fabrics
+    bash scripts/benchmarks --keep                # keep the measured counts; say why
 """
 
 import argparse
@@ -35,30 +35,31 @@ from torusfabric.errors import InputError, TorusfabricError
 
 KEPT = Path(__file__).parent / "measured" / "counts.json"
 
-#: Sections that are compared with what is kept, and those that are compared with a commit.
+#: Sections that are compared with kept values, and sections that need another commit.
 COUNTED = ("cycles", "hardware", "clocks")
 TIMED = tuple(dict.fromkeys(timed.section for timed in times.TIMED))
 
-#: By how much a clock frequency may be lower for nothing but another placement; and against
-#: another commit.
+#: CLOCK_NOISE: share by which another placement alone may lower a clock frequency.
+#: CLOCK_ALLOWANCE: share by which a clock frequency may be below that of another commit.
 CLOCK_NOISE, CLOCK_ALLOWANCE = 0.1, 0.05
 
-#: What the LUTs of a fabric may grow by against another commit, and those of all; none of wires.
+#: Growth of LUTs that is allowed against another commit: of one fabric, and of all together. The
+#: fabrics called "wires" may not grow.
 LUT_ALLOWANCE, SUM_ALLOWANCE, ALL = 0.15, 0.05, "all fabrics, LUTs"
 
-#: Times the limit that are thought to be good.
+#: Multiple of the cycle limit up to which the summary counts a case as near.
 NEAR = 1.5
 
 
 class Allowance(NamedTuple):
-    """What a figure may be worse by.
+    """The amount by which a figure may be worse.
 
     Parameters
     ----------
     share : float
-        Of the figure that it is compared with.
+        Share of the figure of comparison.
     extra : int
-        As many more beside.
+        Absolute amount, added to the share.
     """
 
     share: float = 0.0
@@ -69,18 +70,23 @@ class Allowance(NamedTuple):
         return " and ".join(words) or "none"
 
 
-#: That of a count, and that of a figure which is only shown.
+#: NONE: the allowance of a count. ANY: the allowance of a figure that is only printed.
 NONE, ANY = Allowance(), Allowance(float("inf"))
 
 
 class Figure(NamedTuple):
-    """A count beside the one that is kept, or that of another commit; None if there is none.
+    """A measured figure beside its figure of comparison, kept or of another commit.
 
     Parameters
     ----------
     section, name : str
-    value, kept : float or None
+        Section of the benchmarks, and name of the figure within the section.
+    value : float or None
+        Measured value; None for a figure that is no longer measured.
+    kept : float or None
+        Value of comparison; None for a new figure.
     allowance : Allowance
+        Amount by which the value may be worse.
     """
 
     section: str
@@ -91,7 +97,7 @@ class Figure(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """``worse``, ``better``, ``same``, ``new`` or ``gone``."""
+        """Verdict in one word: ``worse``, ``better``, ``same``, ``new`` or ``gone``."""
         if self.value is None:
             return "gone"
         if self.kept is None:
@@ -111,7 +117,7 @@ def figures(
     kept: dict[str, float],
     allowance: Callable[[str], Allowance] | Allowance = NONE,
 ) -> list[Figure]:
-    """What was measured beside what is kept; a figure that is gone is one too."""
+    """Return all figures that are measured or kept, each with its allowance."""
     allowed = allowance if callable(allowance) else lambda _: allowance
     names = dict.fromkeys([*measured, *kept])
     return [
@@ -120,7 +126,7 @@ def figures(
 
 
 def figures_against(section: str, commit: str, progress: times.Progress) -> list[Figure]:
-    """Figures beside those of a commit, with what they may be worse by."""
+    """Return the figures of a section beside the figures of another commit."""
     mine = measure(section, progress)
     if section == "cycles":
         known = json.loads(times.git("show", f"{commit}:{KEPT.relative_to(times.ROOT)}"))
@@ -135,14 +141,14 @@ def figures_against(section: str, commit: str, progress: times.Progress) -> list
 
 
 def failed(found: list[Figure], timed: list[times.Comparison]) -> bool:
-    """Whether anything is worse than is allowed, or not measured any more."""
+    """Return True if a figure or a timing is worse than allowed, or a figure is gone."""
     return any(each.verdict in ("worse", "gone") for each in found) or any(
         each.worse for each in timed
     )
 
 
 def hardware_allowance(name: str) -> Allowance:
-    """What a figure of hardware may be worse by, against another commit."""
+    """Return the allowance of a hardware figure against another commit."""
     fabric, _, unit = name.rpartition(", ")
     if name == ALL:
         return Allowance(SUM_ALLOWANCE)
@@ -153,7 +159,7 @@ def hardware_allowance(name: str) -> Allowance:
     return NONE if unit == "block RAMs" else ANY
 
 
-#: What measures the sections of hardware, by the program of a commit.
+#: Functions that measure the sections of hardware, given the program of a commit.
 MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     "hardware": counts.count_hardware,
     "clocks": counts.measure_clocks,
@@ -161,18 +167,18 @@ MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def measure(section: str, progress: times.Progress) -> dict[str, float]:
-    """The figures of a section by name."""
+    """Return the figures of a section by name."""
     measured: dict[str, float] = MEASURES.get(section, counts.count_cycles)(progress)
     return measured
 
 
 def read_kept(path: Path) -> dict[str, Any]:
-    """What is kept: the figures of each section, and the version of Yosys."""
+    """Return the kept values: the figures of each section, and the version of Yosys."""
     return json.loads(path.read_text()) if path.exists() else {"version": 1}
 
 
 def keep(path: Path, kept: dict[str, Any], found: list[Figure], sections: list[str]) -> None:
-    """Keep what was measured of some sections, and leave the others as they are."""
+    """Write the measured values of some sections, and leave the other sections as they are."""
     for section in sections:
         kept[section] = {
             each.name: each.value
@@ -185,7 +191,7 @@ def keep(path: Path, kept: dict[str, Any], found: list[Figure], sections: list[s
 
 
 def cycles_table(found: list[Figure]) -> Table:
-    """Cycles of each torus and collective by length, and how many times the limit they are."""
+    """Return cycles of each torus and collective by length, with their ratio to the cycle limit."""
     table = Table(title="cycles, and times the physical limit, by flits of a message")
     for name in ("torus", "collective"):
         table.add_column(name)
@@ -202,25 +208,25 @@ def cycles_table(found: list[Figure]) -> Table:
 
 
 def cell(figure: Figure, limit: int) -> str:
-    """Cycles, and what they were, in words."""
+    """Return cycles, their ratio to the limit, and the kept cycles if these differ."""
     assert figure.value is not None
     text = f"{figure.value:.0f} ({figure.value / limit:.2g})"
     return coloured(text + changed(figure), figure.verdict)
 
 
 def changed(figure: Figure) -> str:
-    """What is kept, where it differs."""
+    """Return the kept value in words if the measured one differs, else an empty string."""
     return f", not {figure.kept:g}" if figure.verdict in ("worse", "better") else ""
 
 
 def coloured(text: str, verdict: str) -> str:
-    """A text in the colour of a verdict."""
+    """Return a text in the colour of a verdict."""
     colour = {"worse": "red", "gone": "red", "better": "green"}.get(verdict)
     return f"[{colour}]{text}[/]" if colour else text
 
 
 def counts_table(section: str, found: list[Figure], commit: str | None) -> Table:
-    """Other figures, each in a row; against a commit, with what they may be worse by."""
+    """Return the figures of a section, one a row; with allowances if there is another commit."""
     table = Table(title=section)
     for name in (
         ("what", "here", commit, "change", "allowed") if commit else ("what", "measured", "kept")
@@ -237,7 +243,7 @@ def counts_table(section: str, found: list[Figure], commit: str | None) -> Table
 
 
 def times_table(commit: str, found: list[times.Comparison]) -> Table:
-    """Commands of this commit and of another."""
+    """Return the timings of commands in this commit and in another."""
     table = Table(title=f"seconds of processor time, or node cycles a second, against {commit}")
     for name in ("section", "command", "here", commit, "ratio", "of pairs", "allowed"):
         table.add_column(name, justify="left" if name in ("section", "command") else "right")
@@ -256,7 +262,7 @@ def times_table(commit: str, found: list[times.Comparison]) -> Table:
 
 
 def summary(section: str, found: list[Figure]) -> str:
-    """How many figures of a section are worse, and better."""
+    """Return the numbers of worse, better, new and gone figures of a section in one line."""
     number = {name: sum(each.verdict == name for each in found)
               for name in ("worse", "better", "new", "gone")}  # fmt: skip
     text = f"{section}: {len(found)} figures, " + ", ".join(
@@ -270,7 +276,7 @@ def summary(section: str, found: list[Figure]) -> str:
 
 
 def chosen_sections(arguments: argparse.Namespace) -> list[str]:
-    """The sections that are measured."""
+    """Return the sections to measure."""
     sections = arguments.only.split(",") if arguments.only else ["cycles", "hardware"]
     if arguments.against and not arguments.only:
         sections = [*sections, *TIMED]
@@ -284,7 +290,7 @@ def chosen_sections(arguments: argparse.Namespace) -> list[str]:
 
 
 def parse() -> argparse.Namespace:
-    """The arguments."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -303,7 +309,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure, compare and print."""
+    """Measure, compare and print; return the exit status."""
     arguments = parse()
     sections = chosen_sections(arguments)
     kept, found = read_kept(KEPT), []

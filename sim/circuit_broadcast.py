@@ -1,18 +1,18 @@
-"""Circuit-switched broadcast with a limit on ports: what the paper claims, bounds, plans, cycles.
+"""Circuit-switched broadcasts with a limit on ports: claims of the paper, bounds, plans and cycles.
 
 S.-Y. Wang, Y.-C. Tseng, S.-Y. Ni, J.-P. Sheu, "Circuit-switched broadcasting in multi-port
 multi-dimensional torus networks", The Journal of Supercomputing 20, 2001. A node sends up to alpha
-messages, and receives up to alpha, in a round. The columns, in rounds unless said:
+messages, and receives up to alpha, in a round. The columns, in rounds unless another unit is named:
 
     bound      ceil(log(N) / log(alpha + 1)), Lemma 1
-    theorem    what Theorems 1 to 9 claim; - where they say nothing, above three dimensions
-    diagonal   the paper's way, with its gaps filled; planned and checked
-    max-flow   by maximum flows; planned and checked
+    theorem    the claim of Theorems 1 to 9; - above three dimensions, where they claim nothing
+    diagonal   plan by the paper's method, its gaps filled; checked
+    max-flow   plan by maximum flows; checked
     cycles     clock cycles of the hardware for one flit, predicted and simulated, all words right;
-               for diagonal, then for max-flow; - for tori that are not simulated
+               first of diagonal, then of max-flow; - for a torus that is not simulated
 
-An asterisk marks a plan above the theorem's count, none of which there should be, and a + a plan
-above the bound.
+An asterisk marks a plan with more rounds than the theorem's claim; no plan should have one. A +
+marks a plan with more rounds than the bound.
 
     python sim/circuit_broadcast.py
     python sim/circuit_broadcast.py 5x5 6x8 --largest 100
@@ -34,7 +34,7 @@ from torusfabric.topology import parse_topology
 
 ALGORITHMS = ("diagonal", "max-flow")
 
-#: Square and other tori; those of a long run are added to those of a short one.
+#: Tori of a short run. A long run takes the tori of both lists.
 SHORT = (
     "4x6", "5x5", "5x7", "6x8", "7x7", "8x8", "7x13", "10x50", "20x100",
     "3x3x3", "3x5x7", "5x5x5", "4x6x8", "5x9x9", "10x20x30", "3x3x3x3",
@@ -46,7 +46,7 @@ LONG = (
 
 
 def cycles(schedule):
-    """Clock cycles as predicted and as simulated.
+    """Return clock cycles as predicted and as simulated.
 
     Raises
     ------
@@ -60,7 +60,11 @@ def cycles(schedule):
 
 
 def row(topology, ports, largest):
-    """What is found for a torus and a number of ports; None for what is not known, or not run."""
+    """Return the figures of a torus with a limit on ports, by name.
+
+    "theorem" is None where the theorems claim nothing. Cycles are None for a torus with more than
+    `largest` nodes, which is not simulated.
+    """
     found = {
         "torus": str(topology),
         "ports": ports,
@@ -79,7 +83,7 @@ def row(topology, ports, largest):
 
 
 def cells(found):
-    """The cells of one line of the table."""
+    """Yield the cells of one line of the table."""
     least, claim = found["bound"], found["theorem"]
     yield from (least, "-" if claim is None else claim)
     plans = [found[algorithm] for algorithm in ALGORITHMS]
@@ -93,7 +97,7 @@ def cells(found):
 
 
 def rows(names, largest, progress):
-    """The rows of all tori, one for every number of ports."""
+    """Yield the rows of all tori, one for each number of ports."""
     todo = [(topology, ports) for topology in map(parse_topology, names)
             for ports in range(1, topology.ports + 1)]  # fmt: skip
     for done, (topology, ports) in enumerate(todo):
@@ -108,12 +112,12 @@ def print_line(torus, ports, values):
 
 
 def tori(names):
-    """Names of tori with sides of three or more, in order of their dimensions, then of their size.
+    """Return names of tori in order of their dimensions, then of their size.
 
     Raises
     ------
     InputError
-        If one is something else.
+        If a name is no torus, or has a side below 3.
     """
     found = {}
     for name in names:

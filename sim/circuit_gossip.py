@@ -1,19 +1,19 @@
-"""Circuit-switched all-gather: what the paper claims, the bound, what is planned and simulated.
+"""Circuit-switched all-gathers: claims of the paper, bounds, planned and simulated figures.
 
 O. Delmas, S. Perennes, "Circuit-switched gossiping in the 3-dimensional torus networks", INRIA
-research report 2930, 1996. The cost model: a round takes alpha, delta for each hop of its longest
-path, and tau for each unit of its longest message, a unit being one node's message. So there is a
-table for each coefficient: rounds (alpha), hops (delta) and units (tau).
+research report 2930, 1996. In the cost model a round takes alpha, plus delta for each hop of its
+longest path, plus tau for each unit of its longest message. A unit is the message of one node.
+Each coefficient has a table: rounds (alpha), hops (delta) and units (tau).
 
-Variants: "short" for short messages (Propositions 5.8 and 5.17), "large" for large ones, which are
-delivered by pieces (6.3 and 6.4). The closed forms that are printed for tau follow from the paper's
-own recurrence only for sides of 7 and 49; "recurrence" is what that gives. Planned values are
-measured on the checked schedule. The bounds: on rounds, by the load of arcs (Propositions 4.4, 4.5
-and 4.7, not relaxed); on hops, the diameter; on units, what a node receives by six ports.
+Variants: "short" is for short messages (Propositions 5.8 and 5.17), "large" is for long messages,
+delivered in pieces (6.3 and 6.4). The closed forms that the paper prints for tau agree with its own
+recurrence only for sides of 7 and 49; the column "recurrence" solves the recurrence. Planned values
+are measured on the checked schedule. Bounds: rounds by the load of arcs (Propositions 4.4, 4.5 and
+4.7, not relaxed), hops by the diameter, units by the six ports through which a node receives.
 
-Clock cycles are those of the hardware, which takes one to start a round, one a hop and one a flit,
-and three more in all, two of them from the sequencer to the nodes: predicted, and simulated, all
-words of all nodes compared.
+Clock cycles of the hardware: one to start a round, one a hop, one a flit, and three more in all, of
+which two lead from the sequencer to the nodes. They are predicted and simulated, with all words of
+all nodes compared.
 
     python sim/circuit_gossip.py
     python sim/circuit_gossip.py --long              # with 343x343x343, planned and checked
@@ -34,12 +34,12 @@ from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.program.timing import DISTRIBUTION
 from torusfabric.topology import Torus
 
-#: The deepest i that is planned unless asked for more.
+#: Largest i for which a torus with sides 7^i is planned by default.
 PLANNED = 2
 
 
 def claimed(i, large):
-    """Rounds, hops and units as printed."""
+    """Return rounds, hops and units by the closed forms that the paper prints."""
     seventh = Fraction(1, 7)
     if large:
         rounds, ninths, factor, second = 5 * i, 13, Fraction(22, 49), 19 * 7
@@ -51,7 +51,7 @@ def claimed(i, large):
 
 
 def case(i, large, deepest, largest, flits):
-    """Figures of one torus and variant by name; those not worked out are left out."""
+    """Return the figures of one torus and variant by name, without those that are not computed."""
     torus, recurrence = Torus((7**i,) * 3), (tau_large if large else tau_short)(i)
     schedule = tf.plan(torus, "allgather", algorithm="lee-code", large=large, check=False)
     found = dict(zip(("rounds", "hops", "units"), claimed(i, large), strict=True))
@@ -70,7 +70,7 @@ def case(i, large, deepest, largest, flits):
     return found
 
 
-#: The tables: title, and for each column its heading, width and the figure in it.
+#: The tables: title, and for each column its heading, its width and the name of its figure.
 TABLES = [
     (f"{title}:", [("claimed", 14, name), *extra, ("bound", 12, f"floor {name}"),
                    ("planned", 14, f"planned {name}")])
@@ -83,7 +83,7 @@ TABLES = [
 
 
 def print_table(title, columns, cases):
-    """Print one table; what has not been worked out is a dash."""
+    """Print one table; a dash stands for a figure that is not computed."""
     print(f"\n{title}\n")
     heads = "".join(f"{head:>{width}}" for head, width, _ in columns)
     print(f"{'torus':>12} {'variant':>8}{heads}")
@@ -93,7 +93,7 @@ def print_table(title, columns, cases):
 
 
 def plain(value):
-    """A figure as text, whole or with two decimals."""
+    """Return a figure as text, whole or with two decimals."""
     if value is None:
         return "-"
     return str(int(value)) if value == int(value) else f"{float(value):.2f}"

@@ -1,14 +1,15 @@
-"""How near cycles come to what links and distances demand, for messages of any length.
+"""Cycles of collectives beside their goals, for messages of any length.
 
-The goal is 1.05 times the flits on the busiest link, and k times the diameter, and 12 cycles: k is
-1, more for a broadcast and for sums. Six tori, eight collectives and five lengths make 240 cases.
+The goal is 1.05 times the flits on the busiest link, plus k times the diameter, plus 12 cycles: k
+is 1, and more for a broadcast and for sums. Six tori, eight collectives and five lengths make 240
+cases.
 
     python sim/cycle_goals.py                             # all of them: a minute or two
     python sim/cycle_goals.py --only scatter,gather
     python sim/cycle_goals.py --tori 3x9,2x2x5 --lengths 1,7,100
-    python sim/cycle_goals.py --kept                      # of the counts that are kept
+    python sim/cycle_goals.py --kept                      # the kept counts, without new ones
 
-The status is 2 if any is missed.
+The status is 2 if a goal is missed.
 """
 
 import argparse
@@ -28,10 +29,10 @@ from torusfabric.analysis.volume import least_time
 from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.errors import InputError, TorusfabricError
 
-#: What is granted of the flits of the busiest link, and the cycles of a run.
+#: Terms of a goal: factor of the flits on the busiest link, and constant in cycles.
 OF_VOLUME, CONSTANT = Fraction(105, 100), 12
 
-#: Times the diameter where that is not once.
+#: Factor k of the diameter, for the collectives whose k is not 1.
 HOPS = {"broadcast": 1.5, "reduce-scatter": 2, "reduce": 4}
 
 
@@ -41,9 +42,11 @@ class Case(NamedTuple):
     Parameters
     ----------
     torus, collective : str
+        Names of the topology and of the collective.
     length : int
         Flits of a message.
     cycles, goal : int
+        Clock cycles of the planned fabric, and the largest number that meets the goal.
     """
 
     torus: str
@@ -54,12 +57,12 @@ class Case(NamedTuple):
 
     @property
     def met(self) -> bool:
-        """Whether the goal is."""
+        """True if the goal is met."""
         return self.cycles <= self.goal
 
 
 def goal(torus: str, collective: str, length: int) -> int:
-    """Cycles that are thought to be few enough.
+    """Return the goal of a case in clock cycles.
 
     Examples
     --------
@@ -75,7 +78,7 @@ def goal(torus: str, collective: str, length: int) -> int:
 
 
 def table(collective: str, cases: list[Case], lengths: list[int]) -> Table:
-    """The cases of a collective."""
+    """Return the table of the cases of a collective."""
     shown = Table(title=f"{collective}: cycles / goal, by flits of a message")
     shown.add_column("torus")
     for length in lengths:
@@ -87,13 +90,13 @@ def table(collective: str, cases: list[Case], lengths: list[int]) -> Table:
 
 
 def cell(case: Case) -> str:
-    """A case in words, red if it misses its goal."""
+    """Return cycles and goal of a case, red if the case misses its goal."""
     text = f"{case.cycles} / {case.goal}"
     return text if case.met else f"[red]{text}[/]"
 
 
 def parse() -> argparse.Namespace:
-    """The arguments."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -107,7 +110,7 @@ def parse() -> argparse.Namespace:
 
 
 def count(arguments: argparse.Namespace, lengths: list[int]) -> list[Case]:
-    """All cases that are asked for."""
+    """Return all requested cases."""
     kept = json.loads(benchmarks.KEPT.read_text())["cycles"] if arguments.kept else None
     names = [
         (torus, collective)
@@ -130,7 +133,7 @@ def count(arguments: argparse.Namespace, lengths: list[int]) -> list[Case]:
 
 
 def main() -> int:
-    """Count, compare and print."""
+    """Count, compare and print; return the exit status."""
     arguments = parse()
     if not all(length.isdecimal() and int(length) for length in arguments.lengths.split(",")):
         raise InputError(f"Lengths must be numbers of flits, not {arguments.lengths}")

@@ -1,14 +1,15 @@
-"""What engines cost: look-up tables of pairs of collectives, of three, and of shorter messages.
+"""LUTs of engines: pairs of collectives, three collectives, and shorter messages.
 
 Engines of 32 bits for messages of up to 16 flits, on an ECP5, with the forms that a command takes.
 
-    python sim/engine_costs.py                            # all pairs on 4x4, and what is below
+    python sim/engine_costs.py                            # all pairs on 4x4
     python sim/engine_costs.py --tori 8x8 --only reduce-scatter,alltoall
     python sim/engine_costs.py --tori '' --whole          # the fabrics of 8x8 alone
 
-Granted are 1,000 tables a node for a pair; on 8x8, 80,000 for three collectives, and 40,000 for an
-all-reduce with all forms; never more for shorter messages, and no router that is dearer than a full
-crossbar of the same inputs. The status is 2 if any is missed.
+Goals: at most 1,000 LUTs a node for a pair; on 8x8 at most 80,000 LUTs for three collectives, and
+40,000 for an all-reduce with all forms. An engine for shorter messages may not be larger than the
+same engine for longer ones, and no router may be larger than a full crossbar of the same inputs.
+The status is 2 if a goal is missed.
 """
 
 import argparse
@@ -27,25 +28,29 @@ from torusfabric.errors import TorusfabricError
 
 WIDTH, TARGET, MOST = 32, "ecp5-85k", 16
 
-#: What is found of an engine.
+#: Figures of an engine by name.
 Row = dict[str, Any]
 
-#: Tables of a node for any two collectives.
+#: Most LUTs a node for any two collectives.
 OF_PAIR = 1000
 
 
 class Engine(NamedTuple):
-    """Collectives in a fabric, and how many tables they may take.
+    """Collectives of one fabric, with their goal in LUTs.
 
     Parameters
     ----------
     torus : str
+        Name of the topology.
     collectives : tuple of str
+        Names of the collectives.
     most : int
         Flits of the longest message.
     luts : int or None
-        What is granted; None where that is what the engine before took, of longer messages.
+        Largest number of LUTs that meets the goal; None for the LUTs of the engine before, which is
+        the same engine for longer messages.
     forms : str
+        Forms of each mode, as for `tf.plan_forms`.
     """
 
     torus: str
@@ -57,7 +62,7 @@ class Engine(NamedTuple):
 
 THREE = ("allgather", "alltoall", "allreduce")
 
-#: Whole fabrics: three collectives, of shorter messages, too, and all forms of one.
+#: Whole fabrics: three collectives for two lengths of messages, and one collective in all forms.
 WHOLE = (
     Engine("8x8", THREE, 16, 80_000),
     Engine("8x8", THREE, 8, None),
@@ -66,7 +71,7 @@ WHOLE = (
 
 
 def pairs(tori: Sequence[str], only: Sequence[str]) -> Iterator[Engine]:
-    """All pairs of some collectives."""
+    """Yield all pairs of some collectives on each torus."""
     for torus in tori:
         nodes = tf.parse_topology(torus).nodes
         for pair in combinations([name for name in counts.COLLECTIVES if name in only], 2):
@@ -74,7 +79,10 @@ def pairs(tori: Sequence[str], only: Sequence[str]) -> Iterator[Engine]:
 
 
 def measured(engine: Engine) -> Row:
-    """What an engine takes: tables of all, and of its worst router beside a full crossbar."""
+    """Return the LUTs of an engine, and those of its worst router beside a full crossbar.
+
+    The worst router is the one with the largest excess over the full crossbar of its inputs.
+    """
     plans = [
         tf.plan_forms(engine.torus, name, max_flits=engine.most, forms=engine.forms, check=False)
         for name in engine.collectives
@@ -95,7 +103,7 @@ def measured(engine: Engine) -> Row:
 
 
 def rows(engines: Sequence[Engine]) -> Iterator[Row]:
-    """What each takes, and whether that is within what is granted."""
+    """Yield the figures of each engine, with "met" True if the engine meets its goals."""
     longer = 0
     with print_notices(), progress_bar("synthesizing") as progress:
         for done, engine in enumerate(engines):
@@ -108,7 +116,7 @@ def rows(engines: Sequence[Engine]) -> Iterator[Row]:
 
 
 def table(found: Sequence[Row]) -> Table:
-    """All rows."""
+    """Return all rows as a table."""
     shown = Table(title=f"engines of {WIDTH} bits, {TARGET}")
     shown.add_column("torus")
     shown.add_column("collectives")
@@ -128,7 +136,7 @@ def table(found: Sequence[Row]) -> Table:
 
 
 def main() -> int:
-    """Measure and print; returns the status."""
+    """Measure and print; return the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,22 +1,28 @@
-"""How fast the engines are: allgather on Hamiltonian cycles, routers, endpoints and host included.
+"""Speed of the simulation engines, on all-gathers along Hamiltonian cycles with all their hardware.
 
-Each row is measured in a process and a cache of its own. "Build" is the time until the first run
-can start, "processor" what it takes of the processors, "node cycles" counts cycles from start to
-done times nodes in a second of processor time, "whole" is the time to load, run and read one
-collective, all words compared, "even" the number of cycles after which building has paid, compared
-with Amaranth's simulator, and "MB" the memory. Times are in seconds. "icarus" and "verilator" are
-Icarus Verilog and Verilator on the emitted text, which look at no words.
+Routers, endpoints and host port are simulated. Each row is measured in a process of its own, with
+an empty cache. The columns, times in seconds:
 
-Then the compiled engine is measured beside these two, on one thread and on two: one after the other
-in pairs, for a machine that others share is not always as fast. "ratio" is how many times as many
-cycles ours makes in a second, the median of all pairs, beside the least and the most. Icarus has
-one thread always. What is not there within a bound, building included, has a row that says so;
-pairs are as many as there is time for.
+    build          time until the first run can start
+    processor      processor time of the build
+    node cycles/s  cycles from start to done, times nodes, in a second of processor time
+    whole          time to load, run and read one collective, with all words compared
+    even           cycles after which the build has paid, compared with Amaranth's simulator
+    MB             memory of the process
+
+"icarus" and "verilator" are Icarus Verilog and Verilator on the emitted Verilog, without a
+comparison of words.
+
+A second table compares the compiled engine with these two, on one thread and on two. Runs alternate
+in pairs. Why: the speed of a shared machine drifts, and a pair shares the drift. "ratio" is the
+speed of the compiled engine over the speed of the other, the median of all pairs; "least" and
+"most" are the extremes. Icarus Verilog always has one thread. A measurement that takes longer than
+--bound, build included, is reported as late. No new pair begins after half of this time.
 
     python sim/engine_speed.py
     python sim/engine_speed.py 8x8 16x16 32x32 --times 2 --pairs 6
 
-What the page of simulators shows, on a machine that does nothing else:
+The page about simulators shows the figures of these commands on an idle machine:
 
     python sim/engine_speed.py 4x4 8x8 16x16 --engines compiled icarus verilator --pairs 2 --json
     python sim/engine_speed.py 3x3 4x4 --engines amaranth --pairs 0 --json
@@ -43,33 +49,37 @@ from torusfabric.cli.output import print_json, print_notices, print_table, progr
 from torusfabric.collective import random_messages
 from torusfabric.simulation.engines import ENGINES, CompiledEngine, Engine
 
-#: Those that run the emitted text.
+#: Simulators of the emitted Verilog.
 OF_TEXT = {"icarus": Icarus, "verilator": Verilator}
 
-#: What is measured, by name.
+#: All simulators that are measured, by name.
 MEASURED = ENGINES | OF_TEXT
 
-#: Node cycles to measure over, by engine.
+#: Node cycles of one measurement, by engine.
 MEASURED_CYCLES = {"amaranth": 3e4, "compiled": 2e7, "icarus": 1e5, "verilator": 5e6}
 
-#: The most runs to measure over, and how many of ours follow one another.
+#: Most runs of one measurement, and runs in one call of a torusfabric engine.
 MOST_RUNS, TOGETHER = 10_000, 16
 
-#: Threads on which ours is measured beside others.
+#: Numbers of threads on which the compiled engine is compared with others.
 THREADS = (1, 2)
 
-#: The share of the bound after which no further pair begins.
+#: Share of ``--bound`` after which no further pair begins.
 FOR_PAIRS = 0.5
 
-#: More words than this through the host port are too many for Amaranth's simulator.
+#: Most words that Amaranth's simulator loads and reads through the host port in acceptable time.
 MANY_WORDS = 100_000
 
 
 def measure(sides, engine, width):
-    """Build, time and run one engine; returns the figures."""
+    """Build, time and run one engine; return the figures by name.
+
+    "whole" is None for a simulator of the emitted Verilog, and for Amaranth's simulator on a fabric
+    with more than `MANY_WORDS` words to read.
+    """
     fabric = fabric_of(sides, width)
     began, used = time.perf_counter(), processor_time()
-    # What is built for few runs is not made quick.
+    # An engine that expects few runs spends less time on its build, and is slower.
     many = {"repeat": MOST_RUNS} if engine in ENGINES else {}
     made = MEASURED[engine](fabric, **many)
     build, used = time.perf_counter() - began, processor_time() - used
@@ -93,7 +103,10 @@ def measure(sides, engine, width):
 
 
 def timed(made, runs):
-    """Cycles of so many runs or somewhat more, and the seconds that they took, without words."""
+    """Return the cycles of at least `runs` runs, and the seconds that they took.
+
+    Loading and reading of words is not timed.
+    """
     if not isinstance(made, Engine):
         return made.measure(runs)
     fabric = made.fabric
@@ -105,19 +118,39 @@ def timed(made, runs):
 
 
 def fabric_of(sides, width):
-    """What is measured."""
+    """Return the fabric that is measured: an all-gather along Hamiltonian cycles."""
     schedule = tf.plan(sides, "allgather", algorithm="hamiltonian")
     return tf.Fabric(tf.compile(schedule), width=width)
 
 
 def runs_of(fabric, engine):
-    """Runs to measure over; not too many of small tori, for each is called from Python."""
+    """Return the number of runs of one measurement.
+
+    The number is limited because each run is called from Python, which takes longer than a run of a
+    small torus.
+    """
     runs = MEASURED_CYCLES[engine] / (fabric.nodes * fabric.predicted_cycles)
     return int(min(max(1, runs), MOST_RUNS))
 
 
 def compare(sides, other, width, pairs, threads, until):
-    """Run ours beside another, on so many threads, in so many pairs, or until a time."""
+    """Compare the compiled engine with another simulator in pairs of measurements.
+
+    Parameters
+    ----------
+    sides : str
+        Topology of the fabric.
+    other : str
+        "icarus" or "verilator".
+    width : int
+        Bits of a flit.
+    pairs : int
+        Most pairs.
+    threads : int
+        Threads of the compiled engine and of Verilator.
+    until : float
+        Time by `time.time` after which no pair begins; the first pair always runs.
+    """
     fabric = fabric_of(sides, width)
     ours = CompiledEngine(fabric, threads=threads, repeat=MOST_RUNS)
     theirs = Icarus(fabric) if other == "icarus" else Verilator(fabric, threads=threads)
@@ -141,15 +174,16 @@ def compare(sides, other, width, pairs, threads, until):
 
 
 def processor_time():
-    """Seconds that this process and those it has started have used."""
+    """Return the seconds of processor time of this process and of its finished child processes."""
     usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def in_process(sides, engine, arguments, pairs=0, threads=1):
-    """Measure in a process and a cache of its own: an engine, or so many pairs of ours and it.
+    """Measure in a new process with an empty cache; return its figures, or None after the bound.
 
-    Returns None if that is not done within the bound.
+    Without pairs the process measures one engine. With pairs it compares the compiled engine with
+    `engine`.
     """
     with tempfile.TemporaryDirectory(prefix="engine-speed-") as cache:
         command = [sys.executable, __file__, sides, "--width", str(arguments.width),
@@ -162,7 +196,7 @@ def in_process(sides, engine, arguments, pairs=0, threads=1):
         try:
             written, _ = process.communicate(timeout=arguments.bound)
         except subprocess.TimeoutExpired:
-            # With all that it has started.
+            # The signal reaches the child processes, too: the process leads a group of its own.
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             return None
@@ -172,7 +206,10 @@ def in_process(sides, engine, arguments, pairs=0, threads=1):
 
 
 def with_break_even(rows):
-    """Add the cycles after which each engine has made up for its building."""
+    """Add to each row the cycles after which the time of its build has paid.
+
+    The reference is Amaranth's simulator on the same topology; without it "even" is None.
+    """
     slow = {row["topology"]: row for row in rows if row["engine"] == "amaranth"}
     for row in rows:
         reference = slow.get(row["topology"])
@@ -186,7 +223,7 @@ def with_break_even(rows):
 
 
 def in_short(number):
-    """A number to three digits, in thousands (k) or millions (M)."""
+    """Return a number with three digits, in thousands (k) or millions (M)."""
     power, unit = (1e6, "M") if number >= 1e6 else (1e3, "k")
     return f"{number / power:.3g} {unit}"
 
@@ -245,13 +282,13 @@ def main():
 
 
 def about(measured):
-    """On what was measured, for who reads the figures."""
+    """Return a line about the machine: processors, largest load and architecture."""
     load = max((row["load"] for row in measured), default=0)
     return f"{os.cpu_count()} processors, load at most {load:.1f}, {platform.machine()}"
 
 
 def show(rows, pairs):
-    """Print tables of what was measured."""
+    """Print the tables of rows and of pairs."""
     print_table(
         ("torus", "engine", "build", "processor", "node cycles/s", "whole", "even", "MB", "load"),
         [

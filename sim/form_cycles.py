@@ -1,13 +1,14 @@
-"""How near the cycles of an engine come to those of fabrics made for one collective and one length.
+"""Cycles of an engine beside the cycles of fabrics made for one collective and one length.
 
-An engine has all eight collectives, for messages of any length; each has forms, chosen by length.
-Beside its cycles are those of a fabric of that length alone, by what `tf.plan` chooses for it.
+The engine has all eight collectives, for messages of any length. Each collective has forms, and the
+length of the messages selects one. Beside the engine's cycles stand the cycles of a fabric for that
+collective and length alone, planned by `tf.plan`.
 
     python sim/form_cycles.py                             # 4x4 and 8x8: a minute
     python sim/form_cycles.py --tori 3x5 --most 64
     python sim/form_cycles.py --root any                  # engines of any root
 
-The status is 2 if an engine takes more than `GRANTED` cycles more anywhere.
+The status is 2 if an engine exceeds a fabric for one collective by more cycles than are granted.
 """
 
 import argparse
@@ -21,14 +22,14 @@ import torusfabric as tf
 from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.errors import TorusfabricError
 
-#: Cycles that the choice at the start of a run, and all that it is among, may cost.
+#: Cycles by which an engine may be slower. They pay for the choice of a form when a run starts.
 GRANTED = 6
 
 LENGTHS = (1, 2, 3, 4, 6, 8, 16, 32, 64, 128, 256)
 
 
 def engine(torus: str, most: int, root: str | None) -> tf.Program:
-    """The program of all collectives."""
+    """Return the program of an engine of all collectives, for messages of up to `most` flits."""
     rooted = {name: tf.parse_collective(name).rooted for name in counts.COLLECTIVES}
     plans = [
         tf.plan_forms(
@@ -45,13 +46,13 @@ def engine(torus: str, most: int, root: str | None) -> tf.Program:
 
 
 def alone(torus: str, collective: str, length: int) -> int:
-    """The cycles of a fabric of one collective and one length."""
+    """Return the cycles of a fabric for one collective and one length."""
     schedule = tf.plan(torus, collective, flits=length, check=False)
     return tf.compile(schedule, flits=length).cycles()
 
 
 def rows_of(torus: str, arguments: argparse.Namespace) -> list[dict[str, object]]:
-    """The cycles of each collective on a torus, in the engine and alone."""
+    """Return the cycles of each collective on a torus, in the engine and alone."""
     lengths = [length for length in LENGTHS if length <= arguments.most]
     with print_notices(), progress_bar(torus) as progress:
         program = engine(torus, arguments.most, arguments.root)
@@ -75,7 +76,7 @@ def rows_of(torus: str, arguments: argparse.Namespace) -> list[dict[str, object]
 
 
 def more(row: dict[str, object]) -> int:
-    """The most cycles by which an engine takes longer."""
+    """Return the largest number of cycles by which the engine is slower, over all lengths."""
     cycles, single = row["cycles"], row["alone"]
     assert isinstance(cycles, dict)
     assert isinstance(single, dict)
@@ -83,7 +84,7 @@ def more(row: dict[str, object]) -> int:
 
 
 def table(torus: str, rows: list[dict[str, object]]) -> Table:
-    """The rows of a torus."""
+    """Return the rows of a torus as a table."""
     shown = Table(title=f"{torus}: cycles in the engine / alone, by flits of a message")
     shown.add_column("collective")
     lengths = list(rows[0]["alone"])  # type: ignore[call-overload]
@@ -105,7 +106,7 @@ def table(torus: str, rows: list[dict[str, object]]) -> Table:
 
 
 def main() -> int:
-    """Print the tables; returns the status."""
+    """Print the tables; return the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,16 +1,17 @@
-"""Mutants of the hardware: how many of them simulation notices, and how many the proof.
+"""Mutants of the hardware: shares that simulation and proof notice.
 
-A mutant has one thing changed: a wire between instances, a bit of a ROM, or a place inside a module
-(`rtl_tests/support/netlist_mutants.py`). Simulation is that of every word and cycle by Amaranth's
-engine, or of several boards by the compiled one; the proof is that of the emitted Verilog. Of what
-neither notices, Yosys tries to prove that it is equivalent.
+A mutant is a fabric with one change: in a wire between instances, a bit of a ROM, or one place
+inside a module (`rtl_tests/support/netlist_mutants.py`). Simulation compares every word and cycle,
+in Amaranth's engine, or in the compiled engine for a fabric of several boards. The proof covers the
+emitted Verilog. If neither notices a mutant, Yosys tries to prove it equivalent to the original.
 
-The status is 2 if there is a mutant that neither notices, and that is not known to be equivalent.
-Most of these change what is never reached, such as a row of a table past the last one.
+A mutant survives if neither notices it and Yosys does not prove it equivalent. The status is 2 if
+one survives. Most survivors change logic that no run reaches, such as a row of a table past the
+last row.
 
     python sim/hardware_mutants.py                             # 320 mutants, half an hour
     python sim/hardware_mutants.py --kinds sums,boards --count 40
-    python sim/hardware_mutants.py --mutant "tables:1:17"      # one again
+    python sim/hardware_mutants.py --mutant "tables:1:17"      # one mutant again
 """
 
 import argparse
@@ -48,7 +49,7 @@ from torusfabric.toolchain.folders import work_folder  # noqa: E402
 from torusfabric.topology.boards import Boards  # noqa: E402
 from torusfabric.verilog.design import Design  # noqa: E402
 
-#: Small fabrics of each kind: topology, collectives, and what they are compiled and built with.
+#: A small fabric of each kind: topology, collectives, options of `tf.compile` and of `tf.Fabric`.
 FABRICS: dict[str, tuple[Any, str, dict[str, Any], dict[str, Any]]] = {
     "wires": ("3x3", "allgather:hamiltonian", {"flits": 2}, {}),
     "tables": ("2x3", "alltoall:matching", {"flits": 2}, {}),
@@ -62,7 +63,8 @@ FABRICS: dict[str, tuple[Any, str, dict[str, Any], dict[str, Any]]] = {
     "boards": (tf.Torus(2, link_latency=8), "allgather", {"max_flits": 2}, {"width": 8}),
 }  # fmt: skip
 
-#: And of each other kind. Of those with a bus, the bridge is proved, and nothing simulated.
+#: Further kinds, in the same form. Fabrics with a bus have mutants of the bus bridge alone. It is
+#: proved and not simulated.
 OTHERS: dict[str, tuple[Any, str, dict[str, Any], dict[str, Any]]] = {
     "tree sums": ("2x3", "allreduce:spanning-tree", {"flits": 2, "operators": ["add", "max"]}, {}),
     "cycle sums": ("3x3", "reduce-scatter:hamiltonian",
@@ -90,10 +92,11 @@ OTHERS: dict[str, tuple[Any, str, dict[str, Any], dict[str, Any]]] = {
     "AXI4": ("3", "allgather:hamiltonian", {"flits": 2}, {"width": 4, "bus": "axi4"}),
 }  # fmt: skip
 
-#: Seconds after which a mutant is given up: it does not come to an end; and a comparison.
+#: Seconds after which a simulation or a proof of a mutant is stopped, and a comparison by Yosys.
 PATIENCE, LONGER = 180, 600
 
-#: What shows that a module is the same as another, but for what nobody sees.
+#: Scripts of Yosys. EQUIVALENCE prepares one version of a module; COMPARISON proves that the
+#: outputs of both versions are equal.
 EQUIVALENCE = """
 read_verilog -sv {file}
 prep -flatten -top {top}
@@ -115,20 +118,21 @@ equiv_status -assert
 
 
 class Outcome(NamedTuple):
-    """What came of a mutant.
+    """The result of one mutant.
 
     Parameters
     ----------
     fabric : str
-        The kind of fabric.
+        Kind of the fabric.
     seed, number : int
-        Which of its mutants.
+        Seed of the random mutations, and number of the mutation among them.
     kind, place : str
-        As of the mutation.
+        Kind of the mutation, and the changed place in the netlist.
     simulation, proof : str
-        What was noticed, in words; empty if nothing was.
+        Difference that simulation and proof have noticed, in words; empty if none.
     equivalent : bool or None
-        Whether Yosys proves that it does the same; None where that was not tried.
+        True if Yosys proves the mutant equivalent to the original; None without a try, because
+        simulation or proof has noticed the mutant.
     """
 
     fabric: str
@@ -142,13 +146,13 @@ class Outcome(NamedTuple):
 
     @property
     def noticed(self) -> bool:
-        """Whether one of the nets has caught it."""
+        """True if simulation or proof has noticed the mutant."""
         return bool(self.simulation or self.proof)
 
 
 @cache
 def hardware(kind: str) -> Any:
-    """The fabric of a kind, or the system of boards."""
+    """Return the fabric of a kind, or the system of boards."""
     topology, collectives, options, settings = (FABRICS | OTHERS)[kind]
     plans = [tf.plan(topology, name) for name in collectives.split(",")]
     program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
@@ -160,7 +164,11 @@ def hardware(kind: str) -> Any:
 
 @cache
 def simulated(kind: str) -> list[Any]:
-    """What is simulated: first what is proved, and of loaded tables also the one without any."""
+    """Return the fabrics of a kind that are simulated; the first is proved as well.
+
+    A kind with loaded tables has two: the fabric with constant tables, and the fabric with its
+    empty RAM, which an image fills.
+    """
     whole = hardware(kind)
     if kind == "boards" or not whole.room:
         return [whole]
@@ -169,7 +177,7 @@ def simulated(kind: str) -> list[Any]:
 
 @cache
 def mutants(kind: str, count: int, seed: int) -> list[Mutation]:
-    """Mutations of the fabric of a kind."""
+    """Return random mutations of the fabric of a kind."""
     first = simulated(kind)[0]
     netlist = first.netlists[0] if kind == "boards" else first.netlist
     with_bus = kind != "boards" and first.bus
@@ -178,14 +186,14 @@ def mutants(kind: str, count: int, seed: int) -> list[Mutation]:
 
 
 def design_of(whole: Any) -> Design:
-    """The emitted Verilog."""
+    """Return the emitted Verilog."""
     return emit_boards(whole) if isinstance(whole, BoardSystem) else tf.emit(whole)
 
 
 def seen_by_simulation(whole: Any) -> str:
-    """What a simulation of some runs notices."""
+    """Return the difference that a simulation of some runs notices; empty if none."""
     if isinstance(whole, BoardSystem):
-        # On some links words change, so that runs are repeated.
+        # The second simulation has link errors, because of which runs are repeated.
         runs = (simulate_boards(whole, jobs=8, link_errors=rate) for rate in (0.0, 0.02))
         return "" if all(run.passed for run in runs) else "words or cycles"
     if whole.bus:
@@ -198,14 +206,14 @@ def seen_by_simulation(whole: Any) -> str:
 
 
 def seen_by_proof(kind: str, design: Design) -> str:
-    """What the proof of a text refutes."""
+    """Return the module and the signal that the proof refutes; empty if the proof holds."""
     whole, of = hardware(kind), prove_boards if kind == "boards" else prove
     wrong = of(whole, design=design, cache=Cache()).counterexample
     return f"{wrong.module}, {wrong.signal}" if wrong else ""
 
 
 def carry_out(kind: str, count: int, seed: int, number: int) -> Outcome:
-    """Simulate a mutant, and prove it; if nothing is noticed, see whether it is equivalent."""
+    """Simulate and prove a mutant; if neither notices it, let Yosys check the equivalence."""
     mutation = mutants(kind, count, seed)[number]
     tried = [with_netlist(each, mutation.change) for each in simulated(kind)]
     simulation = noticed(lambda: next(filter(None, map(seen_by_simulation, tried)), ""))
@@ -218,7 +226,10 @@ def carry_out(kind: str, count: int, seed: int, number: int) -> Outcome:
 
 
 def noticed(look: Callable[[], str], patience: int = PATIENCE) -> str:
-    """What is noticed; what does not come to an end, or is refused, has been noticed, too."""
+    """Return the result of a check, or its exception in words.
+
+    A check that takes longer than `patience` seconds, or that refuses the mutant, has noticed it.
+    """
 
     def give_up(*_: object) -> None:
         raise TimeoutError(f"no end in {patience} s")
@@ -229,14 +240,14 @@ def noticed(look: Callable[[], str], patience: int = PATIENCE) -> str:
         return look()
     except (AssertionError, InputError, WorkFailed, TimeoutError) as error:
         return f"{type(error).__name__}: {error}".partition("\n")[0]
-    except Exception as error:  # a mutant may be none that can be carried out
+    except Exception as error:  # a mutation may make a netlist that cannot be simulated
         return f"crash: {error!r}"
     finally:
         signal.alarm(0)
 
 
 def compare(gold: Design, gate: Design) -> str:
-    """Raise `WorkFailed` unless Yosys proves that two texts do the same, module by module."""
+    """Raise `WorkFailed` unless Yosys proves all changed modules of two designs equivalent."""
     changed = [name for name, text in gold.modules.items() if gate.modules[name] != text]
     with work_folder("mutants") as folder:
         for name, design in (("gold", gold), ("gate", gate)):
@@ -253,7 +264,7 @@ def compare(gold: Design, gate: Design) -> str:
 
 
 def shares(found: Sequence[Outcome], by: str, names: Sequence[str]) -> Table:
-    """The share that is noticed, by the kind of fabric or of mutation."""
+    """Return the table of shares that are noticed, by kind of fabric or of mutation."""
     table = Table(title=f"mutants noticed by {by}")
     for head in (by, "mutants", "simulation", "proof", "either", "equivalent", "survive"):
         table.add_column(head, justify="left" if head == by else "right")
@@ -274,12 +285,12 @@ def shares(found: Sequence[Outcome], by: str, names: Sequence[str]) -> Table:
 
 
 def survivors(found: Sequence[Outcome]) -> list[Outcome]:
-    """Mutants that neither net has noticed, and that are not known to be equivalent."""
+    """Return the mutants that neither check has noticed and that are not proved equivalent."""
     return [each for each in found if not each.noticed and not each.equivalent]
 
 
 def outcomes(tasks: Sequence[tuple[str, int, int, int]], jobs: int) -> Iterator[Outcome]:
-    """What comes of mutants."""
+    """Yield the result of each mutant, with the work shared among some processes."""
     if jobs == 1:
         yield from (carry_out(*task) for task in tasks)
         return
@@ -288,7 +299,7 @@ def outcomes(tasks: Sequence[tuple[str, int, int, int]], jobs: int) -> Iterator[
 
 
 def parse() -> argparse.Namespace:
-    """The arguments."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -304,7 +315,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Make mutants, and print what notices them."""
+    """Make mutants, and print the checks that notice them; return the exit status."""
     arguments = parse()
     known = FABRICS | OTHERS
     kinds = [*known] if arguments.kinds == "all" else arguments.kinds.split(",")

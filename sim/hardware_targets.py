@@ -1,21 +1,22 @@
-"""Small hardware, shown: what routers cost, how fast they and whole fabrics are, and the targets.
+"""Small hardware: LUTs of routers, clocks of routers and whole fabrics, and their targets.
 
-Routers alone, without endpoints, 32 bits, ECP5 of speed grade 6, compact mapping. Tables are those
-of the worst router class of a fabric; the clock frequency is out of context, in a harness of
-registers, the median of some placements, shared among up to four classes. One placement differs
-from another by a tenth; as the classes differ little, this has less noise than the median of the
-worst class. Beside it stand the median of the worst class, the extremes, and the interval in which
-the median of all possible placements lies with 95 % confidence: a target within this interval is
-neither surely met nor surely missed.
+Routers are synthesized alone, without endpoints, at 32 bits, for an ECP5 of speed grade 6, with
+compact mapping. LUTs are those of the largest router class of a fabric. Clock frequencies are out
+of context, in a harness of registers: the median of some placements, shared among up to four
+classes. One placement differs from another by a tenth. As the classes differ little, this median
+has less noise than that of one class. Beside it stand the lowest median of a class ("worst class"),
+the extremes, and the interval that holds the median of all possible placements with 95 %
+confidence. A target within this interval is neither surely met nor surely missed.
 
-Where a target is missed, the last column is the best that the measured netlist allows: the fewest
-4-input tables that could select from the words which arrive at each out-port bit, or the clock rate
-if the wires of the slowest path took no time.
+Where a target is missed, the last column is the best value that the measured netlist allows: the
+fewest 4-input LUTs that could select from the words which arrive at each out-port bit, or the clock
+frequency if the wires of the slowest path took no time.
 
-Whole fabrics have a host port, or streams, and are placed three times; beside the median is its
+Whole fabrics have a host port or streams. Each is placed three times; beside the median stands its
 slowest path.
 
-Of fabrics of several collectives, the router is compared with that of the dearest of them alone.
+The largest router of a fabric with several collectives is compared with the largest router that one
+of them needs alone.
 
     python sim/hardware_targets.py --placements 16
 """
@@ -34,11 +35,11 @@ from torusfabric.cli.output import print_json, print_notices, progress_bar
 WIDTH = 32
 TARGET = "ecp5-25k"
 
-#: Router classes of a fabric that are placed and routed.
+#: Most router classes of a fabric that are placed and routed.
 CLASSES = 4
 
 #: Routers of other networks on chip: LUT4 and MHz, measured once with the same tools at 32 bits,
-#: ECP5-6, and quoted here. That of Mocarabe has three ports.
+#: ECP5-6, and quoted here. The router of Mocarabe has three ports.
 REFERENCES = {
     "Mocarabe": (272, 148),
     "S4NoC": (539, 184),
@@ -50,9 +51,20 @@ REFERENCES = {
 
 @dataclass(frozen=True)
 class Case:
-    """A fabric, and the most its routers may cost and the least clock rate they must have.
+    """A fabric whose routers have targets: most LUTs, and least clock frequency.
 
-    ``share`` is the most of a full crossbar of the same ports and width.
+    Parameters
+    ----------
+    name : str
+        Name in the table.
+    topology, collective, algorithm : str
+        Schedule of the fabric.
+    luts : int, optional
+        Most LUTs of a router.
+    share : float, optional
+        Most LUTs of a router, as a share of a full crossbar of the same ports and width.
+    mhz : int, optional
+        Least clock frequency in MHz.
     """
 
     name: str
@@ -77,7 +89,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class FabricCase:
-    """A whole fabric, and the least clock rate it must have on a device."""
+    """A whole fabric with a target: the least clock frequency, in MHz, on a device."""
 
     name: str
     topology: str
@@ -90,7 +102,20 @@ class FabricCase:
 
 @dataclass(frozen=True)
 class EngineCase:
-    """Several collectives in a fabric, and how many times the dearest's router theirs may cost."""
+    """Several collectives in one fabric, with a target for their router.
+
+    Parameters
+    ----------
+    name : str
+        Name in the table.
+    topology : str
+        Topology of the fabric.
+    collectives : str
+        Names of the collectives, separated by commas.
+    times : float
+        Most LUTs of the largest router, as a multiple of the largest router that one of the
+        collectives needs alone.
+    """
 
     name: str
     topology: str
@@ -108,10 +133,11 @@ ENGINES = (
     EngineCase("all collectives", "8x8", EVERY, 1.6),
 )
 
-#: What is carried out by an engine that is placed and routed.
+#: Collectives of the engine that is placed and routed.
 ENGINE = "allgather,alltoall,allreduce,broadcast"
 
-#: All-gathers of one flit a chunk, and an engine; one of 32 bits would take most of the device.
+#: All-gathers of one flit a chunk, and an engine. Why 16 bits: an engine of 32 bits would take most
+#: of the device.
 FABRICS = (
     FabricCase("whole, oblivious 2-D", "4x4", "hamiltonian", 32, "ecp5-25k", 220),
     FabricCase("with streams", "4x4", "hamiltonian", 32, "ecp5-25k", 220, top="stream"),
@@ -126,7 +152,7 @@ FABRIC_PLACEMENTS = 3
 
 
 def fabric_row(case, progress):
-    """What is measured of a whole fabric; its routers are not placed alone."""
+    """Return the figures of a whole fabric, whose routers are not placed alone."""
     if case.algorithm:
         schedule = tf.plan(case.topology, "allgather", algorithm=case.algorithm)
         program, what = tf.compile(schedule), f"allgather {case.algorithm}"
@@ -153,13 +179,13 @@ def fabric_row(case, progress):
 
 
 def engine(topology, collectives):
-    """The program of several collectives."""
+    """Return the program of several collectives."""
     plans = [tf.plan(topology, name) for name in collectives.split(",")]
     return tf.compile(plans, max_flits=MOST)
 
 
 def engine_row(case, progress):
-    """The look-up tables of the worst router of an engine, and of the dearest of its modes."""
+    """Return the LUTs of an engine's largest router, and of the largest that one mode needs."""
 
     def worst(program):
         design = tf.emit(tf.Fabric(program, width=WIDTH)).routers()
@@ -185,13 +211,13 @@ def engine_row(case, progress):
 
 
 def routers(case):
-    """The routers of a case, as a design with nothing around them."""
+    """Return the routers of a case, as a design with nothing around them."""
     schedule = tf.plan(case.topology, case.collective, algorithm=case.algorithm)
     return tf.emit(tf.Fabric(tf.compile(schedule), width=WIDTH)).routers()
 
 
 def rows(case, placements, progress):
-    """What is measured of a case: one row for each target, or one without."""
+    """Yield the figures of a case: one row for LUTs, and one for the clock frequency."""
     design = routers(case)
     report = tf.synthesize(design, TARGET, progress=progress)
     worst = max(report.classes, key=lambda row: row["luts"])
@@ -208,7 +234,7 @@ def rows(case, placements, progress):
         cost["target"] = int(case.share * full)
     met = None if cost["target"] is None else cost["measured"] <= cost["target"]
     yield base | cost | {"met": met}
-    # Classes differ in which in-port feeds which out-port, so where there are many, some will do.
+    # Classes differ only in the in-ports that feed each out-port, so that a few stand for all.
     names = [worst["name"], *(row["name"] for row in report.classes if row is not worst)][:CLASSES]
     seeds = range(1, 1 + -(-placements // len(names)))
     timed = tf.synthesize(design.routers(names), TARGET, pnr=True, seeds=seeds, progress=progress)
@@ -225,10 +251,10 @@ def rows(case, placements, progress):
 
 
 def interval(rates):
-    """Where the median of all placements lies, with 95 % confidence, by some of them.
+    """Return the 95 % confidence interval of the median of all placements, from some placements.
 
-    These are order statistics, which hold for any distribution: the number of placements below the
-    true median is binomial, with the standard deviation sqrt(n) / 2.
+    Its ends are order statistics, which hold for any distribution: the number of placements below
+    the true median is binomial, with the standard deviation sqrt(n) / 2.
     """
     if not rates:
         return [None, None]
@@ -238,7 +264,7 @@ def interval(rates):
 
 
 def render(found):
-    """All rows as a table."""
+    """Return all rows as a table."""
     table = Table(title=f"routers at {WIDTH} bits, {TARGET}, speed grade 6, compact mapping")
     for head in ("router", "program", "", "target", "measured", "", "limit of the netlist"):
         table.add_column(head, justify="left" if head in ("router", "program", "") else "right")
@@ -257,7 +283,7 @@ def render(found):
 
 
 def _doubt(row):
-    """Whether more placements could turn the verdict."""
+    """Return a remark if the target lies within the confidence interval, else ""."""
     low, high = row.get("interval", (None, None))
     if row["target"] is None or low is None or not low <= row["target"] <= high:
         return ""
@@ -280,7 +306,7 @@ def _measured(row):
 
 
 def main():
-    """Measure and print."""
+    """Measure and print; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--placements", type=int, default=16, help="of each fabric (default 16)")
     parser.add_argument("--only", metavar="TEXT", default="", help="routers with this in the name")

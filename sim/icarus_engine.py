@@ -1,4 +1,4 @@
-"""Icarus Verilog on the emitted text, as the measure of a simulator that anyone has."""
+"""Icarus Verilog on the emitted Verilog, as a reference for `engine_speed.py`."""
 
 import resource
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import torusfabric as tf
 from torusfabric.toolchain import tools
 
-#: Starts run after run, without looking at words.
+#: Test bench in Verilog that starts run after run and compares no words.
 BENCH = """\
 module bench;
   reg clk = 0, rst = 1, start = 0;
@@ -37,6 +37,7 @@ class Icarus:
     Parameters
     ----------
     fabric : tf.Fabric
+        Fabric with a host port.
     """
 
     def __init__(self, fabric):
@@ -49,11 +50,11 @@ class Icarus:
         subprocess.run(command, cwd=self._folder.name, check=True)
 
     def measure(self, runs):
-        """Cycles of so many runs, and the seconds of processor time that they took."""
+        """Return the cycles of `runs` runs, and the seconds of processor time that they took."""
         return runs * self._fabric.predicted_cycles, self._seconds(runs) - self._seconds(0)
 
     def _seconds(self, runs):
-        """What so many runs take of a processor, reading the text included."""
+        """Return the seconds of processor time of `runs` runs, loading of the bench included."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         command = [tools.require("vvp"), "-n", "bench.vvp", f"+runs={runs}"]
         subprocess.run(command, cwd=self._folder.name, check=True, stdout=subprocess.DEVNULL)

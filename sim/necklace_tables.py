@@ -1,13 +1,13 @@
-"""Tables of Fragopoulou and Akl, recomputed beside what is printed.
+"""Tables of Fragopoulou and Akl, recomputed beside the printed values.
 
 P. Fragopoulou, S. G. Akl, "A Framework for Optimal Communication on the Multidimensional Torus
 Network", Technical Report 94-363, Queen's University, Kingston, 1994.
 
 Table 1: steps of the four collectives, by formula and as planned and checked here. (Its broadcast
-is 2 too many: the text of section 5.2 has M + n floor(k / 2) - 1, which is what is planned.)
-Table 4: necklaces and subtrees. Where a torus has at most --limit nodes its necklaces are built;
-beyond, they are counted by the fixed points of rotations (Burnside). Values that differ from the
-printed ones are marked with an asterisk.
+is 2 too many: the text of section 5.2 has M + n floor(k / 2) - 1, as the plan has.)
+Table 4: necklaces and subtrees. The necklaces of a torus with at most --limit nodes are built; for
+a larger torus they are counted by the fixed points of rotations (Burnside). An asterisk marks a
+value that differs from the printed one.
 
     python sim/necklace_tables.py
     python sim/necklace_tables.py --limit 100000 --largest 600
@@ -24,7 +24,7 @@ from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.topology import Torus
 
 #: Table 4 as printed: n, k, nodes, nodes of nonfull necklaces, necklaces, smallest and largest
-#: subtree, "k^n / 2n", ratio. (The seventh column is in fact (k^n - 1) / 2n.)
+#: subtree, "k^n / 2n", ratio. (The column "k^n / 2n" is in fact (k^n - 1) / 2n.)
 PRINTED = """
 4 3 81 1 11 10 10 10.00 1.00
 4 4 256 16 36 30 35 31.88 1.10
@@ -57,13 +57,17 @@ PRINTED = """
 9 6 10077696 720 559928 559832 559927 559871.94 1.00
 """
 
-#: n, k of the rows of Table 1.
+#: Number of axes n and side k of each row of Table 1.
 CASES = [(2, 3), (2, 4), (2, 5), (2, 6), (2, 7), (2, 8), (3, 2), (3, 3), (3, 4), (3, 5), (4, 2),
          (4, 3), (4, 4), (5, 3)]  # fmt: skip
 
 
 def built(axes, side):
-    """Necklaces of a torus, built: nodes in nonfull ones, how many, and sizes of subtrees."""
+    """Return the figures of a torus from its built necklaces.
+
+    The figures are nodes in nonfull necklaces, number of necklaces, and sizes of the smallest and
+    of the largest subtree.
+    """
     necklaces = Necklaces(Torus((side,) * axes))
     subtrees = np.bincount(necklaces.displacement[1:], minlength=necklaces.n_ports_used)
     nonfull = int((necklaces.necklace_period < necklaces.n_ports_used).sum())
@@ -71,10 +75,11 @@ def built(axes, side):
 
 
 def counted(axes, side):
-    """The same for k >= 3, counted: nodes that i rotations leave in place, by Moebius inversion.
+    """Return the figures of `built` for a side k >= 3, counted by Moebius inversion.
 
-    i rotations permute the digits in gcd(i, n) cycles of length n / gcd(i, n); along a cycle the
-    sign changes i / gcd(i, n) times. A digit that must equal its negative is 0, or k / 2.
+    The inversion takes the numbers of nodes that i rotations leave in place. i rotations permute
+    the n digits in gcd(i, n) cycles of length n / gcd(i, n). Along a cycle the sign changes i /
+    gcd(i, n) times. A digit that must equal its negative is 0, or k / 2.
     """
     exact: dict[int, int] = {}
     for period in (p for p in range(1, 2 * axes + 1) if 2 * axes % p == 0):
@@ -88,7 +93,7 @@ def counted(axes, side):
 
 
 def mark(value, printed):
-    """A recomputed value, with an asterisk if it differs from the printed one."""
+    """Return a recomputed value as text, with an asterisk if it differs from the printed one."""
     return f"{value}{' ' if str(value) == printed else '*'}"
 
 
@@ -99,7 +104,7 @@ HEADS = {"axes": "n", "side": "k", "nodes": "nodes", "nonfull": "nonfull",
 
 
 def table_4(limit, progress):
-    """The rows of Table 4, each value recomputed, as text in the form in which it is printed."""
+    """Yield the rows of Table 4, recomputed, as text in the form in which they are printed."""
     lines = PRINTED.strip().splitlines()
     for done, text in enumerate(lines):
         printed = text.split()
@@ -115,7 +120,7 @@ def table_4(limit, progress):
 
 
 def print_table_4(rows):
-    """Print Table 4, with printed values below where any differs."""
+    """Print Table 4, with printed values below a row where any differs."""
     print("\nTable 4: necklaces and subtrees (* differs from the printed value)\n")
     print(" ".join(f"{head:>11}" for head in HEADS.values()), "        by")
     for row in rows:
@@ -127,7 +132,10 @@ def print_table_4(rows):
 
 
 def formulas(axes, side, chunks, ports):
-    """Steps by Table 1 for M chunks (1 for a broadcast), with 2n read as the number of ports."""
+    """Return the steps by Table 1 for M chunks (1 for a broadcast).
+
+    The factor 2n of the formulas is read as the number of ports.
+    """
     nodes = side**axes
     hops = axes * side ** (axes - 1) * (side * side // 4)
     return {
@@ -143,7 +151,7 @@ KINDS = ("broadcast", "allgather", "scatter", "alltoall")
 
 
 def table_1(largest, progress):
-    """The rows of Table 1: steps as printed, and of planned schedules."""
+    """Yield the rows of Table 1: steps as printed, and of planned schedules."""
     todo = [(axes, side) for axes, side in CASES if side**axes <= largest]
     for done, (axes, side) in enumerate(todo):
         progress(done, len(todo), f"steps for n = {axes}, k = {side}")

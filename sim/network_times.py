@@ -1,10 +1,10 @@
-"""Message times of all collectives on any network, beside the bounds that cannot be beaten.
+"""Message times of all collectives on any network, beside their lower bounds.
 
-Networks are tori with broken links or nodes, meshes, cubes, circulants, twisted tori. Each row is
-what is planned for long messages, the bound of its message times, and how much more they are: 3 %
-at the most, of a total exchange 10 %; of an all-reduce 4 %, where trees that share no link stream.
-`late` are the steps beyond those in which the busiest arc carries and those of the longest way, 4
-at the most. Those that are farther from either are printed last.
+Networks are tori with broken links or nodes, meshes, cubes, circulants, twisted tori. Each row has
+the message times of the plan for long messages, their bound, and their ratio ("above"). The ratio
+may be 1.03; for an all-to-all 1.10; for an all-reduce, which streams over trees that share no link,
+1.04. "late" are the steps beyond the load of the busiest arc and the length of the longest path; 4
+are allowed. Rows that exceed either are printed again at the end.
 
     python sim/network_times.py
     python sim/network_times.py --networks mesh:8x8 16x16!0:+0 --collectives allreduce
@@ -20,7 +20,8 @@ from torusfabric.analysis.link_use import measure_link_use
 from torusfabric.analysis.volume import least_path_length, least_time
 from torusfabric.cli.output import print_json, print_notices, progress_bar
 
-#: One to three broken links, at one node and apart, one way, and broken nodes; and other networks.
+#: Tori with one to three broken links (at one node, at several, in one direction) or with broken
+#: nodes, and other networks.
 NETWORKS = (
     *("4x4!0:+0", "4x4!0:+0,0:-0", "4x4!5:-1,10", "5x5!0:+0", "5x5!0:+0,7:+1,18:-0", "4x4!10"),
     *("6x6!0:+0", "6x6!14", "4x8!3:+1,20:-0", "8x8!0:+0", "8x8!0:+0,9:+1,36:-0", "8x8!9"),
@@ -32,12 +33,12 @@ COLLECTIVES = (
     "alltoall",
 )
 
-#: How much above its bound a collective may be, and how many steps late.
+#: Largest ratio to the bound of two collectives (1.03 for all others), and most steps late.
 ALIKE, LATE = {"alltoall": 1.10, "allreduce": 1.04}, 4
 
 
 def row(name: str, collective: str) -> dict[str, object]:
-    """What is planned for one network."""
+    """Return the figures of the plan for one collective on one network."""
     topology = tf.parse_topology(name)
     began = time.process_time()
     schedule = tf.plan(topology, collective, check=False)
@@ -63,13 +64,13 @@ def row(name: str, collective: str) -> dict[str, object]:
 
 
 def _is_above(row: dict[str, object]) -> bool:
-    """Whether a row is too far above its bounds."""
+    """Return True if a row is too far above its bounds."""
     alike = ALIKE.get(str(row["collective"]), 1.03)
     return float(str(row["above"])) > alike or int(str(row["late"])) > LATE
 
 
 def main():
-    """Print the table, or one JSON object; the status is 2 where anything is too far above."""
+    """Print the table, or one JSON object; return 2 if a row is too far above its bounds."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--networks", nargs="+", default=NETWORKS)
     parser.add_argument("--collectives", nargs="+", default=COLLECTIVES)

@@ -1,16 +1,17 @@
-"""Oblivious all-gather: what the paper claims, the bound, what is planned, what the hardware takes.
+"""Oblivious all-gathers: claims of the paper, bounds, planned steps and hardware cycles.
 
 U. Meyer, J. F. Sibeyn, "Oblivious Gossiping on Tori", J. Algorithms 42 (2002).
 
-Table I: running times by the formulas of section 5, beside what is printed; an asterisk marks
-values that differ. (Those printed for d = 3 follow with 0.333 for 1/3 and 0.1666 for 1/6.) A fourth
-row counts double receives too, which the formula for the one-packet algorithm leaves out.
+Table I: running times by the formulas of section 5, beside the printed values; an asterisk marks
+values that differ. (The printed values for d = 3 follow with 0.333 for 1/3 and 0.1666 for 1/6.) A
+fourth row also counts double receives, which the formula for the one-packet algorithm omits.
 
 Steps: as claimed, the lower bound, as planned and checked, and clock cycles of the hardware in
-simulation, every word compared. What a step carries stands last; "data" is the time for the same
-message, whatever the steps. An oblivious fabric takes three cycles more than it has steps. Where
-one-packet plans take more steps than claimed, it is for double receives: in three axes the paper
-counts none, and for two odd sides it gives no construction.
+simulation, with every word compared. "data" is the data on the busiest link, in messages; it
+compares schedules whose steps differ in size. The last column is the size of a step. An oblivious
+fabric takes three cycles more than it has steps. One-packet plans exceed the claimed steps by their
+double receives: for three axes the paper counts none, and for two odd sides it gives no
+construction.
 
 Figures 1 to 5 are drawn with -o. The size of figure 3 is not printed; 5x6 is drawn, and 6x6x4 for
 figures 4 and 5, layer by layer.
@@ -47,7 +48,8 @@ ALLGATHER = parse_collective("allgather")
 
 RATIOS = (Fraction(1, 100), Fraction(1, 10), Fraction(1))
 
-#: Table I as printed: the side, then d = 2 and d = 3 for each ratio, of the three algorithms.
+#: Table I as printed: for each side, a list for each of the three algorithms, with d = 2 and d = 3
+#: for each ratio.
 PRINTED = {
     4: ([4, 11, 4, 12, 8, 21], [4, 11, 5, 14, 12, 43], [6, 19, 7, 21, 12, 37]),
     16: ([65, 689, 70, 751, 128, 1365], [65, 702, 77, 887, 192, 2730],
@@ -67,12 +69,12 @@ CASES = {
 
 
 def nearest(value):
-    """The nearest integer, halves up."""
+    """Return the nearest integer, halves rounded up."""
     return math.floor(value + Fraction(1, 2))
 
 
 def table_1():
-    """Values of Table I, printed and recomputed: a row for each side and algorithm."""
+    """Yield a row of Table I, printed and recomputed, for each side and algorithm."""
     todo = [(d, r) for r in RATIOS for d in (2, 3)]
     for n, rows in PRINTED.items():
         for (name, formula), printed in zip(FORMULAS.items(), rows, strict=True):
@@ -108,7 +110,7 @@ def line(n, name, cells):
 
 
 def claimed(algorithm, sides):
-    """Steps as the paper has them, rounded up; None where it only gives the leading terms."""
+    """Return the steps that the paper claims, rounded up; None if it gives leading terms only."""
     nodes, d = math.prod(sides), len(sides)
     if algorithm == "hamiltonian":
         return nodes // 2
@@ -124,7 +126,7 @@ def claimed(algorithm, sides):
 
 
 def steps(largest, progress):
-    """Steps as claimed, bounded, planned and simulated: a row for each algorithm and torus."""
+    """Yield the steps of each algorithm and torus: claimed, bounded, planned and simulated."""
     todo = [(algorithm, name) for algorithm, names in CASES.items() for name in names.split()]
     for done, (algorithm, name) in enumerate(todo):
         progress(done, len(todo), f"{name}, {algorithm}")
@@ -144,7 +146,7 @@ def steps(largest, progress):
 
 
 def print_steps(rows):
-    """Print the rows of `steps` as they come."""
+    """Print the rows of `steps` as soon as they are computed."""
     heads = ["claimed", "bound", "planned", "cycles", "data"]
     print("\nSteps, and what crosses the busiest link, in messages")
     print("(cycles: of one flit a block, simulated, all words right; - where not simulated)\n")
@@ -162,7 +164,7 @@ def print_steps(rows):
 
 
 def pattern(sides, algorithm, feed, inject, count):
-    """A pattern to be drawn."""
+    """Return a pattern schedule that a figure shows."""
     torus = Torus(sides)
     return Pattern(
         topology=torus, collective=ALLGATHER, algorithm=algorithm,
@@ -208,7 +210,7 @@ def figure_4():
 
 
 def recoloured(picture, change):
-    """A picture in other colours."""
+    """Return a picture in other colours."""
     panels = [
         replace(p, strokes=[replace(s, colour=change(s.colour)) for s in p.strokes])
         for p in picture.panels
@@ -218,7 +220,7 @@ def recoloured(picture, change):
 
 
 def only(picture, colours):
-    """The cycles of some colours."""
+    """Return a picture with the cycles of some colours alone, without arrows."""
     panels = [
         replace(p, strokes=[s for s in p.strokes if s.colour in colours and not s.arrow])
         for p in picture.panels

@@ -1,18 +1,18 @@
-"""Other planners and ours: all-gathers by TACOS, and the algorithms that MSCCL publishes.
+"""Other planners and torusfabric: all-gathers by TACOS, and the algorithms that MSCCL publishes.
 
 TACOS (W. Won, M. Elavazhagan, S. Srinivasan, S. Gupta, T. Krishna, "TACOS: Topology-Aware
-Collective Algorithm Synthesizer for Distributed Machine Learning", MICRO 2024) searches at random:
-its steps are those of the best of so many tries, measured with its library as it is
-(github.com/astra-sim/tacos, g++ -O2, one core of a machine like this). It plans all-gathers, no
-all-to-all, and gives steps, no hardware. Ours, `matching`, is planned here; the time includes no
-check.
+Collective Algorithm Synthesizer for Distributed Machine Learning", MICRO 2024) searches at random.
+Its steps are the steps of the best of some tries, measured with its unchanged library
+(github.com/astra-sim/tacos, g++ -O2, one core of a comparable machine). It plans all-gathers, no
+all-to-all, and gives steps, no hardware. "ours" is planned here by `matching`; the time excludes
+the check.
 
 The algorithms of MSCCL are those of github.com/microsoft/msccl-tools: rings, recursive doubling and
-halving, rows and columns. They are written here anew as files of that system, imported, list-
-scheduled onto a torus, built and simulated, every word compared; beside them stands our own best
-plan for the same collective and length. (The time of MSCCL's own solver is not comparable: its
-README quotes 0.7 s for an all-gather of 4 steps on the 8 GPUs of a DGX-1.) Cycles are those of the
-hardware from start to done.
+halving, rows and columns. `msccl_generators` writes them anew as MSCCL files. They are imported,
+list-scheduled onto a torus, built and simulated, with every word compared. Beside them stands the
+best plan of torusfabric for the same collective and length. (The time of MSCCL's own solver is not
+comparable: its README quotes 0.7 s for an all-gather of 4 steps on the 8 GPUs of a DGX-1.) Cycles
+are clock cycles of the hardware from start to done.
 
     python sim/other_planners.py
     python sim/other_planners.py --largest 16 --flits 8
@@ -30,7 +30,7 @@ import torusfabric as tf
 from torusfabric.cli.output import print_json, print_notices, progress_bar
 from torusfabric.planning.foreign import best_own_schedule
 
-#: All-gathers of one chunk by TACOS: steps of its best try, how many tries, and seconds of each.
+#: All-gathers of one chunk by TACOS: steps of its best try, number of tries, and seconds of a try.
 TACOS = {
     "3x3": (2, 1000, None),
     "4x4": (4, 20, 0.001),
@@ -48,7 +48,7 @@ TACOS = {
     "8x8x8": (86, 1, 9.4),
 }
 
-#: What MSCCL publishes: torus, map of ranks to nodes, and the file.
+#: Algorithms that MSCCL publishes: torus, map of ranks to nodes, and text of the file.
 PUBLISHED = [
     ("5", "identity", generators.ring_allreduce(5)),
     ("8", "identity", generators.ring_allgather(8)),
@@ -66,7 +66,7 @@ PUBLISHED = [
 
 
 def tacos_row(name, figures):
-    """Steps and seconds of both, for one torus."""
+    """Return steps and seconds of TACOS and of torusfabric for one torus."""
     steps, tries, seconds = figures
     began = time.process_time()
     ours = tf.plan(name, "allgather", algorithm="matching", check=False)
@@ -83,7 +83,7 @@ def tacos_row(name, figures):
 
 
 def published_row(torus, placement, text, flits):
-    """Steps and cycles of an algorithm and of our best plan, on one torus."""
+    """Return steps and cycles of a published algorithm and of the best own plan, on one torus."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file.xml"
         path.write_text(text)
@@ -91,7 +91,7 @@ def published_row(torus, placement, text, flits):
     tf.check(schedule)
     ours = best_own_schedule(schedule)
     assert ours is not None
-    # As many flits to a message as both cut into equal blocks.
+    # Both schedules can cut a message of this length into blocks of whole flits.
     length = flits * max(schedule.chunks, ours.chunks)
     return {
         "torus": torus,

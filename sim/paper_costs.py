@@ -1,4 +1,4 @@
-"""What papers claim in closed form, to be compared with what is planned.
+"""Costs that papers claim in closed form, for comparison with planned schedules.
 
 - O. Delmas and S. Perennes, "Circuit-switched gossiping in the 3-dimensional torus networks", 1996.
 - D. Deserable, "Broadcasting in the Arrowhead Torus", INRIA research report 2827, 1996. The numbers
@@ -26,7 +26,7 @@ from torusfabric.topology import Arrowhead
 def forest_cost(
     order: int, *, ports: int = 6, alpha: float, delta: float, tau: float, length: float
 ) -> float:
-    """Time of the circuit-switched broadcast: (8) on three ports, (9) on six.
+    """Return the time of the circuit-switched broadcast: (8) on three ports, (9) on six.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def tree_cost(
     tau: float,
     length: float,
 ) -> float:
-    """Time of the store-and-forward broadcast: (12) on one tree, (13) on two.
+    """Return the time of the store-and-forward broadcast: (12) on one tree, (13) on two.
 
     With more packets it is the exact time (2^n - 2 + P) (beta + L tau / 2P) of which (14) is the
     least over real P.
@@ -79,9 +79,10 @@ def tree_cost(
 
 
 def pipelined_optimum(order: int, *, beta: float, tau: float, length: float) -> float:
-    """(14): the least time of pipelining over two trees, if P could be any positive number.
+    """Return (14), the least time of pipelining over two trees, if P could be any positive number.
 
-    That P is below 1 for order 1 and for short messages; no number of packets then gives this time.
+    The best P is below 1 for order 1 and for short messages; no number of packets then gives this
+    time.
     """
     if order == 0:
         return 0.0
@@ -91,7 +92,7 @@ def pipelined_optimum(order: int, *, beta: float, tau: float, length: float) -> 
 def circuit_bound(
     order: int, *, ports: int = 6, alpha: float, delta: float, tau: float, length: float
 ) -> float:
-    """(10): no circuit-switched broadcast from a node with this many ports takes less time.
+    """Return (10), a lower bound of the time of a circuit-switched broadcast.
 
     In a round each informed node informs at most ``ports`` others; the farthest node is a diameter
     away, and the message leaves its root on at most ``ports`` ports.
@@ -106,22 +107,22 @@ def circuit_bound(
 
 
 def store_and_forward_bound(order: int, *, beta: float, tau: float, length: float) -> float:
-    """(15): no store-and-forward broadcast takes less time, in whatever packets of unit length."""
+    """Return (15), a lower bound of the time of a store-and-forward broadcast in unit packets."""
     if order == 0:
         return 0.0
     return Arrowhead(order).diameter * (beta + tau) + (length - 6) * tau / 6
 
 
 def whole_packet_steps(nodes: int) -> Fraction:
-    """Steps of whole packets on two edge-disjoint Hamiltonian cycles: at least this, less O(1).
+    """Return a lower bound of the steps of whole packets on two edge-disjoint Hamiltonian cycles.
 
-    Meyer and Sibeyn, Theorem 2: 11/40 P on any 4-regular network of P nodes.
+    Meyer and Sibeyn, Theorem 2: 11/40 P on any 4-regular network of P nodes, less O(1).
     """
     return Fraction(11 * nodes, 40)
 
 
 def time_hamiltonian(n: int, d: int, startup: Number, feed: Number) -> Number:
-    """T_opt of Meyer and Sibeyn, section 5: n^d / 2 steps with packets of s / d.
+    """Return T_opt of Meyer and Sibeyn, section 5: n^d / 2 steps with packets of s / d.
 
     Parameters
     ----------
@@ -140,14 +141,14 @@ def time_hamiltonian(n: int, d: int, startup: Number, feed: Number) -> Number:
 def time_one_packet(
     n: int, d: int, startup: Number, feed: Number, *, exact: bool = False
 ) -> Number:
-    """T_one of Meyer and Sibeyn, section 5: n^(d-1) / 2 (n / d + 1) steps with packets of s.
+    """Return T_one of Meyer and Sibeyn, section 5: n^(d-1) / 2 (n / d + 1) steps with packets of s.
 
     Parameters
     ----------
     n, d, startup, feed : number
-        As for `time_hamiltonian`.
+        Parameters of `time_hamiltonian`.
     exact : bool
-        Whether to take the step count with double-receives, `one_packet_steps`.
+        True for the step count with double receives, `one_packet_steps`.
     """
     steps = (
         Fraction(one_packet_steps(n, d))
@@ -158,22 +159,22 @@ def time_one_packet(
 
 
 def time_dependent(n: int, d: int, startup: Number, feed: Number) -> Number:
-    """T_stv of Meyer and Sibeyn, section 5: n^d / 2d steps with packets of s.
+    """Return T_stv of Meyer and Sibeyn, section 5: n^d / 2d steps with packets of s.
 
-    The time-dependent all-gather of Soch and Tvrdik, without the -1 and the rounding of its count.
-    Parameters as for `time_hamiltonian`.
+    This is the time-dependent all-gather of Soch and Tvrdik, without the -1 and the rounding of its
+    count. The parameters are those of `time_hamiltonian`.
     """
     return Fraction(n**d, 2 * d) * (startup + feed)
 
 
 def one_packet_steps(n: int, d: int) -> int:
-    """Steps of the one-packet pattern on a torus of n^d nodes, double-receives included.
+    """Return the steps of the one-packet pattern on a torus of n^d nodes, with double receives.
 
     A node off a cycle of length m, fed by two nodes that are L apart on it, is complete after
     ceil((m + L + 1) / 2) steps: n^2 / 4 + n + 3/2, rounded up, for d = 2 and even n, and n^3 / 6 +
     5/6 n^2 + 3/2 n + 3/2 for d = 3 and n a multiple of 3 from 6 on (Meyer and Sibeyn, sections 4.1
-    and 4.2, completed by the receipts that their text leaves out). Only an upper bound for n = 4
-    and for odd n.
+    and 4.2, completed by the receipts that their text leaves out). The result is only an upper
+    bound for n = 4 and for odd n.
     """
     if d == 2:
         cycle, apart = Fraction(n**2, 2) + n, Fraction(n + 2)
@@ -186,7 +187,9 @@ def one_packet_steps(n: int, d: int) -> int:
 
 
 def tau_short(i: int) -> Fraction:
-    """The longest messages of all rounds on the 7^i-cube, in units of one node's message.
+    """Return the sum of the longest messages of all rounds on the 7^i-cube, for short messages.
+
+    The unit is the message of one node.
 
     Notes
     -----
@@ -200,12 +203,14 @@ def tau_short(i: int) -> Fraction:
 
 
 def tau_large(i: int) -> Fraction:
-    """The same where messages are delivered by pieces.
+    """Return the sum of the longest messages of all rounds on the 7^i-cube, delivered in pieces.
+
+    The unit is the message of one node.
 
     Notes
     -----
-    Solves tau(i) = 7 tau(i - 1) + 1 + (3/7 + 1/7^2) N; the closed form of Prop. 6.4 does so for
-    i < 3 only.
+    Solves tau(i) = 7 tau(i - 1) + 1 + (3/7 + 1/7^2) N with N = 7^(3 i) and tau(0) = 0. The
+    closed form of Prop. 6.4 does so for i < 3 only.
     """
     seventh = Fraction(1, 7)
     nodes = Fraction(7) ** (3 * i)
@@ -214,17 +219,19 @@ def tau_large(i: int) -> Fraction:
 
 
 def theorem_rounds(sides: Sequence[int], ports: int) -> int | None:
-    """The number of rounds that Wang, Tseng, Ni and Sheu claim, or None where they state none.
+    """Return the rounds that Wang, Tseng, Ni and Sheu claim, or None where they state none.
 
     Parameters
     ----------
+    sides : sequence of int
+        Sides of the torus.
     ports : int
-        alpha.
+        Messages that a node can send, and receive, in a round: alpha.
 
     Notes
     -----
-    Theorems 1 to 9 as printed, with n1 the shortest side; for odd n1 the stages of Theorems 3, 4
-    and 7 to 9 run on n1 - 1, and can take up to two rounds more than that.
+    Theorems 1 to 9 as printed, with n1 the shortest side. For odd n1 the stages of Theorems 3, 4
+    and 7 to 9 run on n1 - 1, and can take up to two rounds more than the claim.
     """
     sides, dimensions = sorted(sides), len(sides)
     shortest = sides[0]

@@ -1,4 +1,4 @@
-"""Verilator on the emitted text, with a loop around it that looks at no words."""
+"""Verilator on the emitted Verilog, as a reference for `engine_speed.py`."""
 
 import os
 import subprocess
@@ -8,7 +8,8 @@ from pathlib import Path
 import torusfabric as tf
 from torusfabric.toolchain import tools
 
-#: Starts so many runs as it is asked for, and prints the seconds that they took.
+#: Main program in C++: starts the number of runs of its argument, compares no words, and prints the
+#: seconds of the runs.
 MAIN = """\
 #include <cstdio>
 #include <cstdlib>
@@ -57,6 +58,7 @@ class Verilator:
     Parameters
     ----------
     fabric : tf.Fabric
+        Fabric with a host port.
     threads : int
         Threads of the model.
     """
@@ -67,7 +69,7 @@ class Verilator:
         folder = Path(self._folder.name)
         tf.emit(fabric).write(folder)
         (folder / "main.cpp").write_text(MAIN)
-        # A compiler takes much longer for one file than for its parts.
+        # A compiler takes much longer for one large file than for its parts.
         command = [
             tools.require("verilator"), "--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1),
             "-O3", "--output-split", "20000", "--output-split-cfuncs", "2000", "-Wno-fatal",
@@ -79,7 +81,7 @@ class Verilator:
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
     def measure(self, runs):
-        """Cycles of so many runs, and the seconds that they took."""
+        """Return the cycles of `runs` runs, and the seconds of processor time that they took."""
         program = Path(self._folder.name) / "made" / "run"
         done = subprocess.run([program, str(runs)], check=True, stdout=subprocess.PIPE, text=True)
         return runs * self._fabric.predicted_cycles, float(done.stdout)

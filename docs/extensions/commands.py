@@ -1,4 +1,4 @@
-"""Sphinx: the reference of commands, from the parsers that read command lines.
+"""Sphinx: the reference of commands, made from the parsers that read command lines.
 
 ``<!-- commands -->`` in a page becomes a table of all commands for each purpose. On the page
 ``reference/commands/NAME.md``, ``<!-- command: NAME -->`` becomes the usage, the examples and the
@@ -21,7 +21,7 @@ __all__ = ["command_list", "command_section", "parsers", "setup"]
 LIST = "<!-- commands -->\n"
 ONE = re.compile(r"<!-- command: (\w+) -->\n")
 
-#: A page of these documents, as help texts name it.
+#: Path of a page of these documents in a help text.
 PAGE = re.compile(r"docs/([\w/-]+)\.md(#[\w-]+)?")
 
 #: An option within a text.
@@ -79,7 +79,7 @@ def _usage(parser: argparse.ArgumentParser, actions: Sequence[argparse.Action]) 
     """Return the command line with its required arguments; `[OPTION ..]` for all others."""
     needed = [a for a in actions if a.option_strings and a.required]
     names = [a for a in actions if not a.option_strings]
-    # The same width whatever the terminal.
+    # A fixed width, so that the output does not depend on the terminal.
     os.environ["COLUMNS"] = "1000"
     formatter = argparse.HelpFormatter(parser.prog)
     formatter.add_usage(None, [*needed, *names], parser._mutually_exclusive_groups, "")

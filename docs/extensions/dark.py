@@ -1,27 +1,27 @@
-"""Pictures for light and dark pages: every colour by its lightness turned round, its hue kept."""
+"""Pictures for light and dark pages: a dark picture has inverted lightness and the same hues."""
 
 import colorsys
 import re
 
 __all__ = ["dark", "light"]
 
-#: Black on a dark page, of which white becomes this; furo's background.
+#: Lightness of the background of dark pages in the theme furo. White becomes this grey.
 DARKEST = 0.08
 
 #: A colour of six or three digits; not the name of a part of the picture.
 COLOUR = re.compile(r"(?<!href=\")#(?:[0-9a-f]{6}|[0-9a-f]{3})\b")
 
-#: What follows the reader's system: the page has a choice of its own.
+#: A style that follows the reader's system. It is removed because the page has a switch of its own.
 BY_SYSTEM = re.compile(r"<style>@media\(prefers-color-scheme.*?</style>")
 
 
 def light(svg: str) -> str:
-    """The text of a picture, for a light page, whatever the reader's system is."""
+    """Return the text of a picture for a light page, independent of the reader's system."""
     return BY_SYSTEM.sub("", svg)
 
 
 def dark(svg: str) -> str:
-    """The text of a picture, for a dark page; words without a colour are bright.
+    """Return the text of a picture for a dark page; texts without a colour become bright.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def dark(svg: str) -> str:
 
 
 def _turned(colour: str) -> str:
-    """A colour whose lightness is turned round."""
+    """Return a colour with inverted lightness."""
     if len(colour) == 4:
         colour = "#" + "".join(2 * digit for digit in colour[1:])
     red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))

@@ -78,7 +78,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     return [*lines, ""]
 
 
-#: Docstring of a field of a named tuple that says nothing.
+#: Beginning of the docstring that Python gives the fields of a named tuple, without information.
 ALIAS = "Alias for field number"
 
 
@@ -88,6 +88,7 @@ def members_of(cls: type, until: frozenset[str] = frozenset()) -> Iterator[tuple
     Parameters
     ----------
     cls : type
+        The class.
     until : frozenset of str
         Name of the base class whose members, and those of further bases, are left out; empty
         for the members of `cls` alone.

@@ -1,7 +1,7 @@
-"""Sphinx: carries out the blocks of every page when it is read, and shows what they print.
+"""Sphinx: runs the blocks of every page when the page is read, and shows their output.
 
-What a page printed is kept under a digest of its blocks and of the package, so that a page is
-carried out again only when something changed.
+The output of a page is kept under a digest of its blocks and of the package. A page therefore runs
+again only after a change of either.
 """
 
 import hashlib
@@ -26,15 +26,15 @@ __all__ = ["setup"]
 
 ROOT = Path(__file__).parents[2]
 
-#: How the process of a page starts: where it can, with all that is imported here.
+#: Start method of the process that runs a page. Why fork: the process begins with all imports done.
 START = "fork" if sys.platform == "linux" else "spawn"
 
-#: The folder, beside the built pages, of what pages printed and made.
+#: Folder, beside the built pages, of the kept output and files of pages.
 KEPT = "executed"
 
 
 def digest_of_package() -> str:
-    """A digest of all that pages may run."""
+    """Return a digest of all code that pages may run."""
     digest = hashlib.sha256()
     names = ("torusfabric", "boards", "docs/figures", "sim",
              "docs/extensions/pages.py", "docs/extensions/session.py")  # fmt: skip
@@ -46,7 +46,7 @@ def digest_of_package() -> str:
 
 
 def carried_out(page: str, text: str, kept: Path, package: str) -> tuple[Path, list[Any]]:
-    """The folder of what a page has made, and what its blocks printed."""
+    """Return the folder of the files that a page shows, and the output of its blocks."""
     blocks = [block.as_json() for block in blocks_of(text)]
     shown = [part for _, part in parts_of(text) if isinstance(part, Shown)]
     names = [part.name for part in shown]
@@ -59,7 +59,7 @@ def carried_out(page: str, text: str, kept: Path, package: str) -> tuple[Path, l
 
 
 def _carry_out(page: str, blocks: list[dict[str, Any]], shown: list[Shown], folder: Path) -> None:
-    """Run the blocks in a folder that goes away; keep what the page shows."""
+    """Run the blocks in a temporary folder; keep their output and the files that the page shows."""
     with (
         tempfile.TemporaryDirectory() as work,
         ProcessPoolExecutor(1, mp_context=get_context(START)) as pool,
@@ -80,7 +80,7 @@ def _carry_out(page: str, blocks: list[dict[str, Any]], shown: list[Shown], fold
 
 
 def read(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put what blocks print, and the pictures they make, into the text of a page."""
+    """Insert the output of blocks, and the pictures that they make, into the text of a page."""
     text = source[0] = with_pairs(source[0], page, Path(app.srcdir))
     if not any(isinstance(part, Shown) or part.runs for _, part in parts_of(text)):
         return
@@ -99,7 +99,7 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _block(block: Block, printed: list[tuple[str, str]]) -> str | None:
-    """A block with what it printed; None to leave it as it is."""
+    """Return a block with its output, or None to leave the block as it is."""
     if not block.runs:
         return None
     if block.language == "python":
@@ -112,7 +112,7 @@ def _block(block: Block, printed: list[tuple[str, str]]) -> str | None:
 
 
 def _cut(said: str, lines: int | None) -> str:
-    """The first lines of an output, each at its end without blanks."""
+    """Return the first lines of an output, without blanks at the ends of lines."""
     rows = [row.rstrip() for row in said.splitlines()]
     if lines is not None and len(rows) > lines:
         rows = [*rows[:lines], ".."] if lines else []
@@ -120,7 +120,7 @@ def _cut(said: str, lines: int | None) -> str:
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Copy the animations to where pages look for them."""
+    """Copy the animations into the built pages."""
     made = Path(app.srcdir) / MADE
     if exception is None:
         for path in made.rglob("*.html"):
@@ -130,7 +130,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 
 
 def describe(app: Sphinx, doctree: nodes.document) -> None:
-    """Give the pictures that a notebook has made their titles as alternative texts."""
+    """Give each picture that a notebook has made its title as alternative text."""
     for image in doctree.findall(nodes.image):
         path = Path(app.srcdir) / image["uri"].lstrip("/")
         if "alt" not in image and path.suffix == ".svg" and path.exists():
@@ -138,8 +138,8 @@ def describe(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """What Sphinx calls."""
-    # What most pages need.
+    """Connect the extension; Sphinx calls this."""
+    # Most pages need these. A process that is forked later has them imported.
     for name in ("planning", "rtl", "simulation.simulate", "verilog", "cli"):
         import_module(f"torusfabric.{name}")
     app.add_config_value("package_digest", digest_of_package(), "env")

@@ -1,7 +1,7 @@
-"""Sphinx: the sidebar shows the pages of one section, that of the present page.
+"""Sphinx: the sidebar shows the pages of one section, the section of the present page.
 
-Each caption of the contents becomes a heading that folds its pages. It needs no script, and keys
-reach it.
+Each caption of the contents becomes a heading that folds its pages. The fold is an HTML element,
+which needs no script and can be reached by keyboard.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""Sphinx: files that stand outside the documents, as pages, and links to them.
+"""Sphinx: pages for files outside the documents, and links to these pages.
 
-``<!-- whole: ../../CHANGELOG.md -->`` in a page becomes the text of that file. Links from there,
-and links of all pages to such files, lead to the pages that show them.
+``<!-- whole: ../../CHANGELOG.md -->`` in a page becomes the text of that file. Links in this text,
+and links of all pages to such a file, lead to the page that shows the file.
 """
 
 import re
@@ -23,7 +23,7 @@ FRONT = {ROOT / "README.md": "/index.md"}
 
 
 def shown_whole() -> dict[Path, str]:
-    """The pages that show files as a whole, by file."""
+    """Return the pages that show whole files, by file."""
     pages = {}
     for page in DOCS.rglob("*.md"):
         for name in WHOLE.findall(page.read_text(encoding="utf-8")):
@@ -32,7 +32,7 @@ def shown_whole() -> dict[Path, str]:
 
 
 def read(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put files into the text of a page, and let links lead to pages."""
+    """Insert files into the text of a page, and let links lead to pages."""
     folder = (DOCS / page).parent
 
     def whole(match: re.Match[str]) -> str:
@@ -44,7 +44,7 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _linked(text: str, folder: Path, pages: dict[Path, str]) -> str:
-    """A text of a folder with links that lead to pages where there are such."""
+    """Return the text of a file in a folder, with links to pages in place of links to files."""
 
     def link(match: re.Match[str]) -> str:
         path = (folder / match[1]).resolve()
@@ -61,8 +61,8 @@ def _linked(text: str, folder: Path, pages: dict[Path, str]) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """What Sphinx calls."""
+    """Connect the extension; Sphinx calls this."""
     app.add_config_value("shown_whole", FRONT | shown_whole(), "", [dict])
-    # After the blocks of pages are carried out: those of such files run in the tests.
+    # After the extension that runs blocks: the blocks of inserted files run in the tests.
     app.connect("source-read", read, priority=700)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,18 +1,18 @@
-"""The parts of a page that are carried out: blocks of commands and of Python, and what they show.
+"""Parts of a page: blocks of commands and of Python that run, and files of these blocks to show.
 
-A comment before a block, or on a line of its own, says what is special about it::
+A comment before a block, or on a line of its own, gives directions::
 
-    <!-- file: net.v -->           the block is written to a file before anything runs
-    <!-- not run: needs a board --> the block is shown only
-    <!-- status: 1 -->             its last command must end with this status, instead of 0
-    <!-- output: 12 lines -->      only the first lines of the output are shown; `none`: nothing
-    <!-- figure: net.svg A caption. -->        shows a picture that a block has written
-    <!-- figure: net.svg A caption. | Text. --> the same, with an alternative text of its own
-    <!-- animation: net.html A caption. -->    shows a page that a block has written
-    <!-- signals: out/manifest.json -->        lists the signals of a fabric that is written
-    <!-- signals: out/manifest.json load* -->  only those whose names match one of some patterns
+    <!-- file: net.v -->           write the block to a file before anything runs
+    <!-- not run: needs a board --> show the block, and do not run it
+    <!-- status: 1 -->             expect this status of the last command, instead of 0
+    <!-- output: 12 lines -->      show only the first lines of the output; `none`: no line
+    <!-- figure: net.svg A caption. -->        show a picture that a block has written
+    <!-- figure: net.svg A caption. | Text. --> show it with an alternative text of its own
+    <!-- animation: net.html A caption. -->    show a page that a block has written
+    <!-- signals: out/manifest.json -->        list the signals of a fabric that a block has written
+    <!-- signals: out/manifest.json load* -->  list the signals whose names match a pattern
 
-Blocks of ``sh`` and ``python`` run unless they are files or something says that they do not.
+Blocks of ``sh`` and ``python`` run unless a comment says `file` or `not run`.
 """
 
 import re
@@ -22,7 +22,7 @@ from typing import Any
 
 __all__ = ["Block", "Shown", "blocks_of", "parts_of"]
 
-#: A fenced block of a language, with the comments right before it; or a picture or page to show.
+#: A fenced block of a language, with the comments right before it; or a comment that shows a file.
 PART = re.compile(
     r"(?P<comments>(?:^<!-- [^\n]* -->\n)*)^```(?P<language>\w+)\n(?P<text>.*?)^```\n"
     r"|^<!-- (?P<what>figure|animation|signals): (?P<name>\S+) (?P<caption>.*?)-->\n",
@@ -41,14 +41,17 @@ class Block:
     Parameters
     ----------
     language : str
+        Language of the block, as after its fence.
     text : str
+        Content of the block.
     file : str
-        Where it is written; nowhere if empty.
+        File to which the block is written; empty for none.
     runs : bool
+        True if the block runs.
     status : int
-        With which its last command must end.
+        Expected exit status of the last command.
     lines : int or None
-        How many lines of the output are shown at most; None for all.
+        Most lines of the output to show; None for all.
     """
 
     language: str
@@ -59,24 +62,24 @@ class Block:
     lines: int | None
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values, for a process that carries it out."""
+        """Return plain values, for the process that runs the block."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A picture or a page that a block has written.
+    """A file that a block has written, and that the page shows.
 
     Parameters
     ----------
     what : str
         ``figure``, ``animation`` or ``signals``.
     name : str
-        Of the file.
+        Path of the file.
     caption : str
-        Text below a picture or an animation; patterns of the names of signals.
+        Text below a picture or an animation; for signals, patterns of their names.
     alt : str
-        Text in place of the picture; empty for its title and the caption.
+        Alternative text of a picture; if empty, its title and the caption.
     """
 
     what: str
@@ -86,7 +89,7 @@ class Shown:
 
 
 def parts_of(text: str) -> Iterator[tuple[tuple[int, int], Block | Shown]]:
-    """The blocks of a page and what it shows, each with its place in the text."""
+    """Yield the blocks and shown files of a page, each with its span in the text."""
     for match in PART.finditer(text):
         if match["what"]:
             caption, _, alt = match["caption"].partition(" | ")
@@ -107,5 +110,5 @@ def parts_of(text: str) -> Iterator[tuple[tuple[int, int], Block | Shown]]:
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The blocks of a page, in their order."""
+    """Return the blocks of a page, in their order."""
     return [part for _, part in parts_of(text) if isinstance(part, Block)]

@@ -1,4 +1,4 @@
-"""Carrying out the blocks of a page, in their order, in one folder and one process."""
+"""Runs the blocks of a page, in their order, in one folder and one process."""
 
 import contextlib
 import io
@@ -15,26 +15,26 @@ from torusfabric.cli import main
 
 __all__ = ["Failed", "carry_out", "carry_out_in"]
 
-#: What only a shell understands.
+#: Characters of a command that only a shell understands.
 SHELL = re.compile(r"[|><;&$`*~(]")
 
 
-#: Where pages find what they import, besides what is installed.
+#: Folders from which pages can import, besides installed packages.
 ROOT = Path(__file__).parents[2]
 PACKAGES = [str(ROOT / name) for name in ("", "sim", "docs/figures")]
 
 
 class Failed(Exception):
-    """A block does not do what the page says."""
+    """Error: a block does not do what its page says."""
 
 
 def carry_out_in(folder: str, blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
-    """Carry out blocks in a process that does nothing else; files that they write are left there.
+    """Run blocks in a folder, in a process that does nothing else; their files stay there.
 
     Returns
     -------
     list
-        Of each block what each of its commands printed; nothing of one that does not run.
+        For each block a list of its commands, each with its output; empty if the block is not run.
     """
     os.chdir(folder)
     sys.path[:0] = PACKAGES
@@ -42,14 +42,14 @@ def carry_out_in(folder: str, blocks: list[dict[str, Any]]) -> list[list[tuple[s
     os.environ |= {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": os.pathsep.join([*PACKAGES, *known]),
-        # Help and tables of the same width whoever builds the pages.
+        # A fixed width, so that help and tables do not depend on the terminal.
         "COLUMNS": "100",
     }
     return carry_out(blocks)
 
 
 def carry_out(blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
-    """Carry out blocks; what each printed, as pairs of a command and its output."""
+    """Run blocks; return the output of each, as pairs of a command and its output."""
     names: dict[str, Any] = {"__name__": "page"}
     for block in blocks:
         if block["file"]:
@@ -70,15 +70,16 @@ def carry_out(blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
 
 
 def _commands(text: str) -> list[str]:
-    """The commands of a block: lines, joined where they are continued."""
+    """Return the commands of a block: its lines, with continued lines joined."""
     joined = re.sub(r"\\\n\s*", " ", text)
     return [line for line in joined.splitlines() if line.strip() and not line.startswith("#")]
 
 
 def _command(line: str, wanted: int) -> str:
-    """Run a command; what it printed.
+    """Run a command, and return its output.
 
-    Ours run in this process, for the sake of time; what else there is runs in a shell.
+    A command of torusfabric runs in this process, which saves time; any other command runs in a
+    shell.
     """
     words = shlex.split(line, comments=True)
     if words[0] == "torusfabric" and not SHELL.search(line.partition(" #")[0]):
@@ -92,7 +93,7 @@ def _command(line: str, wanted: int) -> str:
 
 
 def _ours(words: list[str]) -> tuple[int, str, str]:
-    """Run a command of ours: its status, and what it printed."""
+    """Run a command of torusfabric; return its status, standard output and standard error."""
     said, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
         try:
@@ -103,7 +104,7 @@ def _ours(words: list[str]) -> tuple[int, str, str]:
 
 
 def _python(text: str, names: dict[str, Any]) -> str:
-    """Run Python; what it printed."""
+    """Run Python, and return its output."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said):

@@ -1,7 +1,7 @@
-"""Pictures, animations and signals that blocks of a page have written, shown on the page.
+"""Pictures, animations and signals that blocks of a page have written, as text of the page.
 
-A picture stands there twice, light and dark, and the page shows one of them. Both are links to
-their files, which `_static/site.js` enlarges in the page.
+A picture is written in two forms, light and dark, and the page shows one of them. Each form links
+to its file, which the script `_static/site.js` enlarges in the page.
 """
 
 import json
@@ -17,7 +17,7 @@ from sphinx.errors import ExtensionError
 
 __all__ = ["MADE", "alternative", "text_of", "with_pairs"]
 
-#: The folder, beside the pages, of pictures and animations that pages have made.
+#: Folder, beside the pages, of pictures and animations that pages have made.
 MADE = "_made"
 
 #: A picture of the repository, alone on a line of a page.
@@ -25,7 +25,7 @@ OWN = re.compile(r"^!\[([^\]]*)\]\((?!/|https?:)([^)\s]+\.svg)\)$", re.MULTILINE
 
 
 def text_of(part: Shown, page: str, folder: Path, docs: Path) -> str:
-    """The text that shows something on a page, from a folder; pictures go beside the pages."""
+    """Return the text that shows a file of `folder` on a page; copy pictures beside the pages."""
     if part.what == "signals":
         return _signals((folder / part.name).read_text(encoding="utf-8"), part.caption.split())
     target = docs / MADE / page
@@ -38,7 +38,7 @@ def text_of(part: Shown, page: str, folder: Path, docs: Path) -> str:
 
 
 def with_pairs(text: str, page: str, docs: Path) -> str:
-    """A page with pictures of the repository in a light and a dark form."""
+    """Return a page whose pictures from the repository have a light and a dark form."""
 
     def pair(match: re.Match[str]) -> str:
         path = (docs / page).parent / match[2]
@@ -50,7 +50,7 @@ def with_pairs(text: str, page: str, docs: Path) -> str:
 
 
 def alternative(svg: str, caption: str) -> str:
-    """The alternative text of a picture: its title, and the words of its caption.
+    """Return the alternative text of a picture: its title, and the words of its caption.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def alternative(svg: str, caption: str) -> str:
 
 
 def _signals(manifest: str, patterns: list[str]) -> str:
-    """A table of the signals in a manifest; those of node 0 stand for those of all nodes.
+    """Return a table of the signals in a manifest; signals of node 0 stand for all nodes.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def _signals(manifest: str, patterns: list[str]) -> str:
 
 
 def _animation(part: Shown, page: str, folder: Path, target: Path) -> str:
-    """An animation, in a frame."""
+    """Return an animation in a frame."""
     shutil.copy(folder / part.name, target)
     address = f"{'../' * page.count('/')}{MADE}/{page}/{part.name}"
     title = escape(alternative("", part.caption))
@@ -95,7 +95,7 @@ def _animation(part: Shown, page: str, folder: Path, target: Path) -> str:
 
 
 def _pair(svg: str, alt: str, name: str, page: str, target: Path) -> str:
-    """A picture in a light and a dark form, each with its width, for which Sphinx makes a link."""
+    """Return a picture in a light and a dark form with its width; Sphinx makes links of them."""
     stem = name.removesuffix(".svg").replace("/", "-")
     (target / f"{stem}.svg").write_text(light(svg), encoding="utf-8")
     (target / f"{stem}-dark.svg").write_text(dark(svg), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Block diagrams of a fabric, drawn with the same shapes as the pictures of schedules."""
+"""Block diagrams of a fabric, drawn with the shapes of the pictures of schedules."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ BLUE, GREEN, AMBER, PLAIN = "#eaf2fb", "#edf6ea", "#fdf3df", "#ffffff"
 
 
 def box(svg: Svg, place: Sequence[float], name: str, text: str = "", *, fill: str = PLAIN) -> None:
-    """A part with its name, and a word below it: x, y, width and height."""
+    """Draw a part at (x, y, width, height), with its name and a word below it."""
     x, y, width, height = place
     svg.add_element("rect", x=x, y=y, width=width, height=height, rx=5, fill=fill, stroke=LINE,
             stroke_width=1.2)  # fmt: skip
@@ -23,7 +23,7 @@ def box(svg: Svg, place: Sequence[float], name: str, text: str = "", *, fill: st
 
 
 def arrow(svg: Svg, *points: tuple[float, float], dashed: bool = False) -> None:
-    """A line with a tip at its end, along an axis there."""
+    """Draw a line through points, with a tip at its end; the last piece is parallel to an axis."""
     (x0, y0), (x, y) = points[-2:]
     length = max(abs(x - x0), abs(y - y0))
     dx, dy = (x - x0) / length, (y - y0) / length
@@ -36,7 +36,7 @@ def arrow(svg: Svg, *points: tuple[float, float], dashed: bool = False) -> None:
 
 
 def fabric() -> str:
-    """Sequencer, tree of control, nodes with their links, and the host."""
+    """Return a picture of sequencer, control tree, nodes with their links, and host."""
     svg = Svg()
     box(svg, (24, 30, 150, 56), "sequencer", "rows of the program", fill=AMBER)
     box(svg, (24, 230, 150, 56), "host", "addresses, once for all", fill=AMBER)
@@ -57,7 +57,7 @@ def fabric() -> str:
 
 
 def router() -> str:
-    """Words of in-ports and memories, a multiplexer and a register for each out-port."""
+    """Return a picture of a router: its inputs, and a multiplexer and a register per out-port."""
     svg = Svg()
     ports = ("+0", "-0", "+1", "-1")
     buses = [150 + 14 * number for number in range(5)]
@@ -83,7 +83,7 @@ def router() -> str:
 
 
 def endpoint() -> str:
-    """Memories by in-port, readers and injection ports, and the memory port."""
+    """Return a picture of an endpoint: memories, readers, injection ports and memory port."""
     svg = Svg()
     ports = ("+0", "-0", "+1", "-1")
     box(svg, (150, 40, 150, 44), "send memory", "data of this node", fill=GREEN)
@@ -110,7 +110,7 @@ def endpoint() -> str:
 
 
 def pipeline() -> str:
-    """The stages of a row and a flit, cycle by cycle."""
+    """Return a picture of the pipeline stages of a row and a flit, cycle by cycle."""
     svg = Svg()
     stages = (
         ("slot", "the ROM shows", "the row"),

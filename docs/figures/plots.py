@@ -1,4 +1,4 @@
-"""Plots of comparisons, by figures of ``sim/measured`` or by plans that are made for them."""
+"""Plots of comparisons, from measurements in ``sim/measured`` or from plans made for the plot."""
 
 import io
 import json
@@ -20,12 +20,13 @@ __all__ = ["engines", "measured", "message_times", "published", "routers", "step
 
 MEASURED = Path(__file__).parents[2] / "sim" / "measured"
 
-#: Ours, others, and bounds; further colours are those of several of ours.
+#: Colours of torusfabric, of others, and of bounds; and colours of several torusfabric lines.
 OURS, OTHERS, BOUND = "#c8324a", "#2578c4", "#5f6368"
 COLOURS = (OURS, "#2578c4", "#2e8b57", "#b8860b", "#7b4ab0")
 MARKS = "osD^v"
 
-#: Letters are text, so that they are of the page and can be found; the same text every time.
+#: Letters stay text, so that they follow the font of the page and a search finds them. Names within
+#: a picture are the same in every build.
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "torusfabric",
@@ -37,7 +38,7 @@ STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
 }
 
-#: In place of the one font by which the size of letters is known.
+#: Fonts of the page, in place of the font by which Matplotlib measures text.
 FONTS = "'DejaVu Sans', Verdana, Helvetica, sans-serif"
 
 #: Points of a line: x and y.
@@ -45,14 +46,14 @@ Points: TypeAlias = Sequence[tuple[float, float]]
 
 
 def measured(name: str) -> list[dict[str, Any]]:
-    """The rows of a file of measurements."""
+    """Return the rows of a file of measurements."""
     found = json.loads((MEASURED / f"{name}.json").read_text(encoding="utf-8"))
     rows: list[dict[str, Any]] = found["rows"]
     return rows
 
 
 def routers() -> str:
-    """Size and clock of routers: ours beside those of other networks on chip."""
+    """Return a plot of size and clock of routers, of torusfabric and other networks on chip."""
     found: dict[str, dict[str, float]] = {}
     for row in measured("routers"):
         topology, collective, algorithm = row["program"].split()
@@ -80,7 +81,7 @@ def routers() -> str:
 
 
 def message_times(sides: Sequence[int], algorithms: Sequence[str]) -> str:
-    """Time of an all-gather on n x n nodes, over the least that there can be."""
+    """Return a plot of the time of an all-gather on n x n nodes, over its lower bound."""
     lines: dict[str, list[tuple[float, float]]] = {name: [] for name in algorithms}
     for side in sides:
         for name, line in lines.items():
@@ -104,7 +105,7 @@ def message_times(sides: Sequence[int], algorithms: Sequence[str]) -> str:
 
 
 def steps(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Steps beyond the bound, and seconds of planning, against size: TACOS and ours."""
+    """Return a plot of steps beyond the bound, and of planning time: TACOS and torusfabric."""
     nodes = {row["torus"]: tf.parse_topology(row["torus"]).nodes for row in rows}
     figure, (left, right) = _figure(2)
     pairs = (("TACOS, best try", "tacos", OTHERS, "s"), ("matching", "ours", OURS, "o"))
@@ -133,7 +134,7 @@ def steps(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def published(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Cycles of published algorithms, imported, and of our best plan for the same, as bars."""
+    """Return a bar chart of cycles of imported published algorithms and of the best own plans."""
     figure, (axes,) = _figure(1, height=0.6 + 0.45 * len(rows))
     places = range(len(rows))[::-1]
     for shift, key, name, colour in ((0.2, "cycles", "as published", OTHERS),
@@ -156,7 +157,7 @@ def published(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def engines() -> str:
-    """How fast engines run, and how long they take to build, against size."""
+    """Return a plot of the speed of engines, and of their build times, by size."""
     figure, panels = _figure(2)
     rows = measured("engine_speed")
     names = list(dict.fromkeys(row["engine"] for row in rows))
@@ -188,7 +189,7 @@ def engines() -> str:
 
 
 def _figure(panels: int, *, height: float = 3.4) -> tuple[Figure, Sequence[Axes]]:
-    """A figure with some panels side by side."""
+    """Return a figure with some panels side by side."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8, height), layout="constrained")
         axes = figure.subplots(1, panels, squeeze=False)[0]
@@ -196,7 +197,7 @@ def _figure(panels: int, *, height: float = 3.4) -> tuple[Figure, Sequence[Axes]
 
 
 def _lines(axes: Axes, lines: Mapping[str, Points]) -> None:
-    """Draw lines by name, each of a colour and mark of its own."""
+    """Draw lines by name, each with its own colour and marker."""
     for (name, points), colour, mark in zip(lines.items(), COLOURS, MARKS, strict=False):
         if points:
             style: dict[str, Any] = {
@@ -209,7 +210,7 @@ def _lines(axes: Axes, lines: Mapping[str, Points]) -> None:
 
 
 def _plain(axis: Any) -> None:
-    """Write numbers of a logarithmic axis out, powers of ten and three times as much."""
+    """Write the numbers of a logarithmic axis out, at powers of ten and three times these."""
     axis.set_major_locator(LogLocator(subs=(1, 3)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

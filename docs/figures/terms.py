@@ -11,12 +11,12 @@ ROSE = "#fbe9e7"
 
 
 def label(svg: Svg, x: float, y: float, text: str, size: float = 12, **style: str) -> None:
-    """A line of text, pale unless its style says otherwise."""
+    """Draw a line of text, pale unless its style says otherwise."""
     svg.add_text(x, y, text, size, **{"fill": PALE, **style})
 
 
 def torus() -> str:
-    """A torus 3x4 with its links, and two neighbours enlarged."""
+    """Return a picture of a torus 3x4 with its links, and two neighbours enlarged."""
     svg = Svg()
     xs, ys, size = (84, 168, 252, 336), (84, 164, 244), 40
     for row, y in enumerate(ys):
@@ -66,7 +66,7 @@ def torus() -> str:
 
 
 def message() -> str:
-    """A message, its chunks, a block and its flits as nested bars."""
+    """Return a picture of a message, its chunks, a block and its flits as nested bars."""
     svg = Svg()
     left, cell, gap = 130, 78, 4
     bars = (
@@ -109,7 +109,7 @@ def message() -> str:
 
 
 def program_rows() -> str:
-    """The rows of a program with two modes, of which one has two forms."""
+    """Return a picture of the rows of a program with two modes, one of which has two forms."""
     svg = Svg()
     columns = (
         (24, 90, "row"),
@@ -177,7 +177,7 @@ def program_rows() -> str:
 
 
 def adapters() -> str:
-    """The core of a fabric and the adapters around it."""
+    """Return a picture of the core of a fabric and the adapters around it."""
     svg = Svg()
     svg.add_element(
         "rect",
@@ -220,7 +220,7 @@ def adapters() -> str:
 
 
 def chain() -> str:
-    """From topology and collective to hardware; beneath, a node."""
+    """Return a picture of the chain from topology and collective to hardware; beneath, a node."""
     svg = Svg()
     svg.add_lines(
         [[(566, 128), (396, 196)], [(686, 128), (840, 196)]],

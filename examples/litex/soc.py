@@ -1,10 +1,11 @@
-"""A SoC without a processor: a Wishbone master outside, some memory, and a fabric.
+"""A SoC without a processor: an external Wishbone master, some memory, and a fabric.
 
     torusfabric verilog 4x4 allreduce --bus wishbone --width 32 --max-flits 16 -o fabric/
     python soc.py fabric/ build/
 
-writes `build/gateware/soc.v`, `build/csr.csv` and `build/software/include/generated/csr.h`. With a
-processor of LiteX (`cpu_type`) in the place of the master it is the same.
+writes `build/gateware/soc.v`, `build/csr.csv` and `build/software/include/generated/csr.h`. A
+processor of LiteX (`cpu_type`) can take the place of the master; the fabric is added in the same
+way.
 """
 
 import sys
@@ -18,12 +19,12 @@ from migen.genlib.io import CRG
 
 from torusfabric.verilog.litex import add_fabric
 
-#: Where the fabric is on the bus.
+#: Address of the fabric on the bus.
 ORIGIN = 0x3000_0000
 
 
 class Platform(GenericPlatform):
-    """Any device: no more than Verilog is written."""
+    """Platform for any device; the build ends with the Verilog."""
 
     def build(self, fragment: Any, build_dir: str, build_name: str, **_: object) -> None:
         """Write the Verilog."""
@@ -31,7 +32,7 @@ class Platform(GenericPlatform):
 
 
 class FabricSoC(SoCMini):
-    """A fabric, and 1 KB of memory, on a Wishbone bus."""
+    """SoC with a fabric and 1 KB of memory on a Wishbone bus."""
 
     def __init__(self, folder: str) -> None:
         platform = Platform("", [("clk", 0, Pins(1)), ("rst", 0, Pins(1)), ("irq", 0, Pins(1))])

@@ -1,4 +1,4 @@
-"""The gateware of a board as bitstream or placed netlist, taken back to Verilog and simulated."""
+"""Simulation of a board's bitstream or placed netlist, converted back to Verilog."""
 
 import json
 import re
@@ -15,11 +15,11 @@ __all__ = [
     "from_gowin_netlist",
 ]
 
-#: Clock cycles a bit, so few that a line takes little time to simulate.
+#: Clock cycles per bit of the serial line. Few cycles make the simulation short.
 DIVISOR = 4
 
-#: Does what standard input says: sends a byte (0 to 255), or waits until so many more bytes have
-#: come (256 and so many). Prints the bytes that come, or that no more do.
+#: Test bench that obeys numbers on standard input: 0 to 255 sends a byte, 256 + n waits for n more
+#: bytes. It prints each byte that arrives, or "silent" if a byte is missing.
 BENCH = """\
 `timescale 1ns/1ps
 module bench;
@@ -66,17 +66,20 @@ endmodule
 
 
 class BenchPort:
-    """The port of a bitstream that iverilog simulates.
+    """The serial port of a bitstream that Icarus Verilog simulates.
 
     Parameters
     ----------
     folder : path
+        Work folder.
     files : sequence of path
-        Its Verilog.
+        Verilog of the bitstream.
     top : str
-        The module.
+        Top module.
     clock, rx, tx : str
-        Its ports.
+        Ports of the top module.
+    defines : sequence of str
+        Verilog macros to define.
     """
 
     name = "bench"
@@ -99,11 +102,11 @@ class BenchPort:
         self._said, self._heard = self._process.stdin, self._process.stdout
 
     def write(self, data):
-        """Send bytes, when the next ones are waited for."""
+        """Queue bytes; they are sent at the next `read`."""
         self._said.write("".join(f"{byte}\n" for byte in data))
 
     def read(self, size):
-        """So many bytes, or fewer if no more come."""
+        """Return `size` bytes, or fewer if no more arrive."""
         self._said.write(f"{256 + size}\n")
         self._said.flush()
         said: list[int] = []
@@ -118,7 +121,7 @@ class BenchPort:
 
 
 def from_bitstream(folder):
-    """The Verilog that the bits of an iCE40 bitstream amount to, with the names of its pins."""
+    """Write an iCE40 bitstream as Verilog with the names of its pins; return its top module."""
     tools.run("iceunpack", ["fabric.bin", "unpacked.asc"], folder=folder, log="iceunpack.log")
     # The constraints name pins by net; the tool knows no frequencies.
     pins = [
@@ -137,14 +140,14 @@ def from_bitstream(folder):
 
 
 def from_ecp5_layout(folder, netlist):
-    """The Verilog of an ECP5 netlist after place and route; its top module is ``top``."""
+    """Write an ECP5 netlist after place and route as Verilog; return its top module, ``top``."""
     script = f"read_json {netlist}; write_verilog -noattr layout.v"
     tools.run("yosys", ["-q", "-p", script], folder=folder, log="layout.log")
     return "top"
 
 
 def from_gowin_netlist(folder, netlist):
-    """The Verilog of a Gowin netlist after synthesis; its top module is ``fabric``."""
+    """Write a Gowin netlist after synthesis as Verilog; return its top module, ``fabric``."""
     found = json.loads(Path(netlist).read_text())
     # Only this module: the models of the cells come from a file.
     found["modules"] = {"fabric": found["modules"]["fabric"]}

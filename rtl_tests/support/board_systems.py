@@ -1,4 +1,4 @@
-"""Fabrics on several boards, as tests of boards make them."""
+"""Fabrics on several boards, for tests of boards."""
 
 import torusfabric as tf
 from torusfabric.adapters.boards.hardware import BoardSystem
@@ -6,15 +6,18 @@ from torusfabric.topology.boards import Boards
 
 __all__ = ["board_system"]
 
-#: The options of a `BoardSystem`.
+#: Options of a `BoardSystem`.
 OF_BOARDS = ("ppm", "retries", "phy", "start_timeout")
 
-#: Those of a `Fabric`.
+#: Options of a `Fabric`.
 OF_FABRIC = ("tables", "beat")
 
 
 def board_system(sides, counts, latency, *names, width=8, **options):
-    """A torus on some boards: all-gather, or collectives by name, with options of `tf.compile`."""
+    """Return a torus on some boards, with an all-gather or with collectives by name.
+
+    Further options are options of `tf.compile`.
+    """
     how, of_fabric = (
         {name: options.pop(name) for name in names if name in options}
         for names in (OF_BOARDS, OF_FABRIC)

@@ -1,4 +1,4 @@
-"""For tests of the bridge: small fabrics of all collectives."""
+"""Small fabrics of all collectives, for tests of the bridge."""
 
 from torusfabric.collective import Operator
 

@@ -1,4 +1,4 @@
-"""A cocotb bench that drives the text of a fabric behind a bus at random; run by `make_bench`."""
+"""A cocotb bench of random accesses to the Verilog of a fabric behind a bus, for `make_bench`."""
 
 import itertools
 import json
@@ -15,12 +15,12 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 MANIFEST = json.loads(Path.cwd().with_name("manifest.json").read_text())
 
-#: What the pace of a channel repeats.
+#: Repeating patterns of pauses of a channel; 1 is a pause.
 PACES = ([0], [1, 0], [0, 0, 1], [1, 1, 1, 0, 0], [1, 0, 0, 0, 0, 0, 1])
 
 
 class AxiLite:
-    """The master of cocotbext-axi, with channels at different paces."""
+    """The master of cocotbext-axi, with a different pace of each channel."""
 
     def __init__(self, dut, generator):
         self.dut = dut
@@ -56,14 +56,14 @@ class AxiLite:
 
 
 def _run(strobes):
-    """The first byte that is written, and the one after the last."""
+    """Return the number of the first written byte, and of the byte behind the last."""
     bits = [k for k in range(4) if strobes >> k & 1]
     return (bits[0], bits[-1] + 1) if bits else (0, 0)
 
 
 @cocotb.test()
 async def random_accesses(dut):
-    """The whole scenario."""
+    """Run the whole scenario."""
     generator = random.Random(int(os.environ.get("SEED") or 1))
     Clock(dut.clk, 10, "ns").start()
     bus = AxiLite(dut, generator)

@@ -1,13 +1,13 @@
-"""Masters of buses for Amaranth's simulator, at random paces; they check the protocol too."""
+"""Bus masters for Amaranth's simulator, at random paces, with checks of the protocol."""
 
 __all__ = ["AxiLiteMaster", "WishboneMaster"]
 
-#: Cycles after which an access hangs.
+#: Cycles without an answer after which an access fails.
 PATIENCE = 200
 
 
 class WishboneMaster:
-    """A master of a Wishbone bus of classic cycles."""
+    """A Wishbone master with classic cycles."""
 
     def __init__(self, ctx, top, random):
         self._ctx, self._top, self._random = ctx, top, random
@@ -41,7 +41,7 @@ class WishboneMaster:
             raise AssertionError(f"no answer at {address:#x}")
         # Either a cycle without an access follows, or the next access at once.
         if self._random.random() < 0.5:
-            # A strobe outside a cycle is none.
+            # A strobe without `cyc` is no access, and neither is `cyc` without a strobe.
             cycle = self._random.getrandbits(1)
             ctx.set(top.wb_cyc, cycle)
             ctx.set(top.wb_stb, not cycle)
@@ -51,7 +51,7 @@ class WishboneMaster:
 
 
 class AxiLiteMaster:
-    """A master of an AXI4-Lite bus whose channels keep no pace."""
+    """An AXI4-Lite master whose channels have independent random paces."""
 
     def __init__(self, ctx, top, random):
         self._ctx, self._top, self._random = ctx, top, random
@@ -78,7 +78,7 @@ class AxiLiteMaster:
         return getattr(self._top, f"s_axil_{name}")
 
     async def _send(self, channels):
-        """Offer each channel from a random cycle on, until it is taken."""
+        """Offer each channel from a random cycle on, until the slave takes it."""
         ctx = self._ctx
         begins = {name: self._random.choice((0, 0, 1, 3)) for name in channels}
         for cycle in range(PATIENCE):
@@ -97,7 +97,7 @@ class AxiLiteMaster:
         raise AssertionError(f"{', '.join(channels)} not taken")
 
     async def _receive(self, name, parts):
-        """Take a response from a random cycle on; until then it must stay as it is."""
+        """Take a response from a random cycle on; check that it is stable until then."""
         ctx, held = self._ctx, None
         begin = self._random.choice((0, 0, 1, 5))
         for cycle in range(PATIENCE):

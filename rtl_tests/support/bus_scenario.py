@@ -1,8 +1,8 @@
-"""Drives a fabric behind a bus by its manifest alone, and checks all that it answers.
+"""A bus scenario: drives a fabric behind a bus by its manifest alone, and checks all answers.
 
-Whatever simulates it gives a `bus`: an object with coroutines `read(address)`, which returns a word
-or None for an error response, `write(address, word, strobes)`, which returns whether there was
-none, `wait(cycles)` and `irq()`. Addresses count bytes.
+The simulator gives a `bus`, an object with four coroutines: `read(address)` returns a word, or None
+for an error response; `write(address, word, strobes)` returns True without an error response;
+`wait(cycles)` waits; `irq()` returns the interrupt. Addresses count bytes.
 """
 
 import random
@@ -11,21 +11,21 @@ __all__ = ["BusScenario", "allgathered"]
 
 ALL = 0xF
 
-#: What is not all of a word: a byte, a half, all but one.
+#: Strobes of a part of a word: one byte, one half, all bytes but one.
 SOME = (0x1, 0xC, 0x7)
 
-#: Words of a run that are read, at the most; others are read after other runs.
+#: Most words that are read after one run; others are read after other runs.
 READS = 40
 
-#: Cycles of a run that is long enough for two accesses.
+#: Least cycles of a run in which two accesses have time.
 LONG = 45
 
-#: The numbers of errors.
+#: Numbers of errors.
 NO_LENGTH, STILL_BUSY = 3, 5
 
 
 def allgathered(sent, length, stride):
-    """What each node receives in an all-gather, by the number of the flit."""
+    """Return the words that each node receives in an all-gather, by the number of the flit."""
     return {
         origin * stride + flit: words[flit]
         for origin, words in enumerate(sent)
@@ -34,13 +34,16 @@ def allgathered(sent, length, stride):
 
 
 class BusScenario:
-    """A conversation with a fabric.
+    """A sequence of checks of one fabric.
 
     Parameters
     ----------
     bus : object
+        Bus with the four coroutines.
     manifest : dict
+        Manifest of the fabric.
     seed : int
+        Seed of random words, orders and pauses.
     """
 
     def __init__(self, bus, manifest, seed=1):
@@ -52,7 +55,7 @@ class BusScenario:
         self.nodes = manifest["nodes"]
 
     async def run(self):
-        """All of it."""
+        """Run all checks."""
         await self.check_registers()
         await self.check_refused()
         for length in self.lengths():
@@ -62,7 +65,7 @@ class BusScenario:
             await self.check_wrong_lengths()
 
     def lengths(self):
-        """The lengths to run: the longest, the shortest, another."""
+        """Return the lengths to run: the longest, the shortest, and a random one."""
         if "length" not in self.registers:
             return [self.manifest["flits"]] * 2
         most = self.manifest["max_flits"]
@@ -71,7 +74,7 @@ class BusScenario:
     # ---- accesses
 
     async def get(self, name, field=None):
-        """A register, or a field of it."""
+        """Read a register, or a field of it."""
         register = self.registers[name]
         word = await self.bus.read(register["offset"])
         assert word is not None, f"{name} cannot be read"
@@ -79,15 +82,15 @@ class BusScenario:
         return word >> bits["low"] & (1 << bits["width"]) - 1
 
     async def set(self, name, word):
-        """Write a register; returns whether that is done."""
+        """Write a register; return True if the write is accepted."""
         return await self.bus.write(self.registers[name]["offset"], word, ALL)
 
     def address(self, window, node, flit, part=0):
-        """Where a part of a flit of a node is."""
+        """Return the address of one bus word of a flit."""
         return window["offset"] + node * window["stride"] + flit * window["flit_bytes"] + 4 * part
 
     async def pause(self):
-        """Wait for some cycles, or for none."""
+        """Wait for a random number of cycles, often none."""
         await self.bus.wait(self.random.choice((0, 0, 0, 1, 2, 7)))
 
     async def write_flit(self, node, flit, word):
@@ -98,7 +101,7 @@ class BusScenario:
             await self.pause()
 
     async def read_flit(self, node, flit):
-        """Read a flit of a node, in any order."""
+        """Read a flit of a node, its bus words in random order."""
         word, parts = 0, list(range(self.parts))
         self.random.shuffle(parts)
         for part in parts:
@@ -108,10 +111,10 @@ class BusScenario:
             word |= got << 32 * part
         return word
 
-    # ---- what there is, and what not
+    # ---- registers, and accesses that must be refused
 
     async def check_registers(self):
-        """Every register reads as after reset, and holds what it should."""
+        """Check the reset value of each register, and the bits that hold a written word."""
         for name, register in self.registers.items():
             fields = register["fields"]
             word = await self.bus.read(register["offset"])
@@ -133,7 +136,7 @@ class BusScenario:
                 assert await self.bus.read(register["offset"]) == before
 
     async def check_refused(self):
-        """Every kind of access that there is not is answered with an error, and does nothing."""
+        """Check that each illegal access is answered with an error and has no effect."""
         send, receive = self.send, self.receive
         known = {register["offset"] for register in self.registers.values()}
         wrong = [offset for offset in range(0, 64, 4) if offset not in known]
@@ -163,7 +166,7 @@ class BusScenario:
     # ---- runs
 
     async def check_run(self, length):
-        """Load words, run, read all words; there are errors while the run is under way."""
+        """Load words, run, and read all words, with illegal accesses during the run."""
         width, fixed = self.manifest["width"], "length" not in self.registers
         sent = [
             [self.random.getrandbits(width) for _ in range(self.send["flits"])]
@@ -174,7 +177,7 @@ class BusScenario:
         for node, flit in places:
             await self.write_flit(node, flit, sent[node][flit])
             if self.random.random() < 0.2:
-                # Neither a write without strobes nor one that is refused changes what there is.
+                # A write without strobes, or a refused write, leaves the word as it is.
                 assert await self.bus.write(self.address(self.send, node, flit), 0, 0)
                 assert not await self.bus.write(self.address(self.send, node, flit), 0, SOME[0])
         assert fixed or await self.set("length", length)
@@ -193,7 +196,7 @@ class BusScenario:
             assert got == expected[flit], f"flit {flit} of node {node} is {got}"
 
     async def check_abort(self):
-        """A run that is ended early is not done, and what the nodes send stays."""
+        """Check that an aborted run is not done, and leaves the words to send as they are."""
         assert await self.set("start", 1), "no run began"
         await self.pause()
         assert await self.set("abort", 1)
@@ -201,7 +204,7 @@ class BusScenario:
         assert await self.set("interrupt_pending", 1)
 
     async def check_busy(self):
-        """One access to a window, or a start, while a run is under way: it changes nothing."""
+        """Check that an access to a window, or a start, has no effect during a run."""
         chosen = self.random.randrange(3)
         if chosen == 0:
             refused = not await self.bus.write(self.address(self.send, 0, 0), 0, ALL)
@@ -215,7 +218,7 @@ class BusScenario:
             assert await self.get("status", "error") == (STILL_BUSY if chosen == 2 else 0)
 
     async def check_done(self, length):
-        """The interrupt comes with the end of the run, and goes when it is cleared."""
+        """Check that the interrupt rises at the end of the run, and falls when it is cleared."""
         for _ in range(200):
             if await self.bus.irq():
                 break
@@ -234,14 +237,14 @@ class BusScenario:
         assert await self.bus.irq() == 0
 
     def predicted(self, length):
-        """The cycles of a run."""
+        """Return the predicted cycles of a run."""
         (mode,) = self.manifest["modes"]
         flits = -(-length // mode["chunks"])
         *_, piece = (piece for piece in mode["cycles"] if piece["from"] <= flits)
         return piece["constant"] + piece["per_flit"] * flits
 
     async def check_wrong_lengths(self):
-        """A start with a length that is none is refused, and a right one is not."""
+        """Check that a start is refused for an invalid length, and accepted for a valid one."""
         most = self.manifest["max_flits"]
         bits = self.registers["length"]["fields"]["value"]["width"]
         for length in {0, most + 1, (1 << bits) - 1}:

@@ -1,4 +1,4 @@
-"""Topologies that are not ours: any Cayley graph by moduli and generators."""
+"""A topology that the package does not have: any Cayley graph by moduli and generators."""
 
 import re
 
@@ -10,12 +10,14 @@ __all__ = ["AnyGraph"]
 
 
 class AnyGraph(CayleyGraph):
-    """A product of cyclic groups with a port for each generator, given by its coordinates.
+    """A product of cyclic groups with a port for each generator.
 
     Parameters
     ----------
     moduli : tuple of int
+        Orders of the cyclic groups.
     steps : tuple of tuple of int
+        Coordinates of each generator.
     """
 
     kind = "any"
@@ -34,7 +36,7 @@ class AnyGraph(CayleyGraph):
         self.opposite = np.full(self.ports, -1)
         for port, offset in enumerate(back):
             if self.opposite[port] < 0:
-                # The nearest port that leads back, the port itself if there is no other.
+                # The first free port that leads back; the port itself if there is no other.
                 free = [p for p in range(self.ports) if whole[p] == offset and self.opposite[p] < 0]
                 other = next((p for p in free if p != port), port)
                 self.opposite[[port, other]] = other, port

@@ -1,4 +1,4 @@
-"""A second checker, which keeps plain Python sets and knows no shortcut, and schedules by hand."""
+"""A second checker, with plain Python sets and no shortcuts, and hand-written schedules."""
 
 import re
 from collections import Counter
@@ -28,15 +28,15 @@ from torusfabric.topology import Torus
 
 ROOTED = ("broadcast", "scatter", "gather", "reduce")
 
-#: In place of a round: what the schedule lacks when all of them are done.
+#: In place of the round of a fault: the schedule is incomplete after its last round.
 END = "end"
 
-#: Sides of tori on which schedules are checked at random.
+#: Sides of tori for checks of random schedules.
 SMALL = [(2,), (3,), (5,), (2, 2), (2, 3), (3, 3), (4, 3)]
 
 
 class Model:
-    """Every node's blocks as a set; for reductions a set of contributions for each key."""
+    """The set of blocks of each node; in a reduction, the set of contributions."""
 
     def __init__(self, schedule):
         self.schedule, self.topology = schedule, schedule.topology
@@ -47,7 +47,7 @@ class Model:
             self.held[int(self.blocks.origin(b))].add(b)
 
     def key(self, block):
-        """What a contribution is added up to: its name without the origin."""
+        """Return the sum that a contribution belongs to: its name without the origin."""
         return self.blocks.block_entry(block)[1:]
 
     def sum_of(self, held, key):
@@ -64,7 +64,7 @@ class Model:
                 return [int(b) for b in payload.ids[payload.indptr[k] : payload.indptr[k + 1]]]
 
     def play(self, transfers):
-        """Carry out a round; return False at a fault."""
+        """Execute a round; return False at a fault."""
         schedule, topology = self.schedule, self.topology
         links, sent, received, arrivals = [], [], [], []
         gone: list[set[int]] = [set() for _ in self.held]
@@ -124,7 +124,7 @@ class Model:
 
 
 def first_fault(schedule):
-    """The round of the first fault by the second checker, `END` after the last, None for none."""
+    """Return the round of the first fault by the second checker, or `END`, or None."""
     model = Model(schedule)
     for number, transfers in enumerate(schedule.rounds(), 1):
         if not model.play(transfers):
@@ -133,7 +133,7 @@ def first_fault(schedule):
 
 
 def faulty_round(schedule, prove=check):
-    """The round of the first fault by the checker under test, `END` after the last, or None."""
+    """Return the round of the first fault by the checker under test, or `END`, or None."""
     try:
         prove(schedule)
     except ScheduleError as error:
@@ -143,7 +143,7 @@ def faulty_round(schedule, prove=check):
     return None
 
 
-# Schedules made by hand.
+# Hand-written schedules.
 
 
 def collective(kind, root=0):
@@ -151,7 +151,7 @@ def collective(kind, root=0):
 
 
 def moves(*steps):
-    """Transfers from (source, path) or (source, path, ids)."""
+    """Return transfers from tuples (source, path) or (source, path, ids)."""
     longest = max(len(s[1]) for s in steps)
     hops = [list(s[1]) + [-1] * (longest - len(s[1])) for s in steps]
     payload: Payload = ALL
@@ -162,7 +162,7 @@ def moves(*steps):
 
 
 def explicit(sides, kind, *rounds, **fields):
-    """A `Rounds` with circuit switching and all ports unless said otherwise."""
+    """Return `Rounds`, by default with circuit switching and all ports."""
     topology = Torus(sides)
     known: dict[str, Any] = {
         "algorithm": "by hand",
@@ -174,7 +174,7 @@ def explicit(sides, kind, *rounds, **fields):
 
 
 def ring(nodes, steps, chunks=1, kind="allgather"):
-    """All forward both ways; with two chunks, one goes each way."""
+    """Return a ring in which all nodes forward both ways; with two chunks, each way carries one."""
     inject = np.tile([0, chunks - 1], (nodes, 1))
     if kind == "broadcast":
         inject[1:] = -1
@@ -186,7 +186,10 @@ def ring(nodes, steps, chunks=1, kind="allgather"):
 
 
 def hamiltonian(rows, columns):
-    """Two edge-disjoint Hamiltonian cycles of a torus with even sides, Meyer and Sibeyn, Thm 1."""
+    """Return two edge-disjoint Hamiltonian cycles of a torus with even sides, as feed and inject.
+
+    Meyer and Sibeyn, Theorem 1.
+    """
     bottom, top, right, left = range(4)
     feed, inject = np.empty((rows * columns, 4), int), np.empty((rows * columns, 4), int)
     for j in range(columns):
@@ -199,7 +202,7 @@ def hamiltonian(rows, columns):
 
 
 def colour(feed, topology):
-    """The cycle of each out-arc of a pair of Hamiltonian cycles: 0 for that of node 0, port 0."""
+    """Return the cycle of each out-arc in two Hamiltonian cycles; cycle 0 has node 0, port 0."""
     of = np.full((topology.nodes, topology.ports), 1)
     node, port = 0, 0
     while of[node, port]:
@@ -220,7 +223,7 @@ def hamiltonian_pattern(rows, columns):
 
 
 def greedy_table(sides, kind="allgather", chunks=1):
-    """In each step each port delivers the first offset that it can, if any."""
+    """Return a table in which each port delivers the first possible offset in each step, if any."""
     topology = Torus(sides)
     goals = {d: [d] for d in range(topology.nodes)}
     if kind == "alltoall":
@@ -259,7 +262,7 @@ def greedy_table(sides, kind="allgather", chunks=1):
 
 
 def lee_code():
-    """The 7 x 7 x 7 all-gather of Delmas and Perennes, section 5: four rounds."""
+    """Return the 7 x 7 x 7 all-gather of Delmas and Perennes, section 5, of four rounds."""
     topology = Torus([7, 7, 7])
     label = np.array([1, 2, 3]) @ topology.coordinates(np.arange(343)) % 7
     weight = [1, -1, 2, -2, 3, -3]
@@ -287,7 +290,7 @@ def lee_code():
 
 
 def summing_table(sides, kind, chunks=1):
-    """An all-gather table backwards; for an all-reduce, then forwards."""
+    """Return an all-gather table in reverse, as a reduction; for an all-reduce, then forwards."""
     table = greedy_table(sides, chunks=chunks)
     topology, idle = table.topology, table.offset < 0
     tail = topology.subtract(np.where(idle, 0, table.offset), topology.generators[None, :])
@@ -303,14 +306,16 @@ def summing_table(sides, kind, chunks=1):
 
 
 def sums_are_right(schedule, most=1, *, replaces=False):
-    """True if kept sums end complete: every sum and word is a multiset of contributions here.
+    """Return True if all kept sums end complete.
+
+    Each sum and each word is a multiset of contributions.
 
     Parameters
     ----------
     most : int
-        How often a contribution may be in a sum.
+        Most times a contribution may be in a sum.
     replaces : bool
-        True if a word with all contributions of a sum takes its place.
+        True if a word that has all contributions of a sum replaces the sum.
     """
     topology = schedule.topology
     nodes = range(topology.nodes)

@@ -1,4 +1,4 @@
-"""Running cores, in which every node has ports of its own, in Amaranth's simulator."""
+"""Runs of cores, whose nodes have ports of their own, in Amaranth's simulator."""
 
 import numpy as np
 from helpers import expected_words, random_messages, simulated
@@ -7,7 +7,7 @@ __all__ = ["check_core", "read_as_early_as_may_be", "run_core", "run_stream_core
 
 
 def check_core(fabric, *, root=None):
-    """Run a core; compare all words with those that must be delivered, and the cycles."""
+    """Run a core; compare all words with the expected words, and the cycles with the prediction."""
     messages = random_messages(fabric, 1)
     words, receives = expected_words(fabric.program, messages, root=root, width=fabric.width)
     if not fabric.streaming:
@@ -25,7 +25,7 @@ def check_core(fabric, *, root=None):
 
 
 def block_and_flit(fabric, word):
-    """The block, counted as in a node's memory, and the flit in it, of a word as hosts count."""
+    """Return the block in a node's memory, and the flit in the block, of a word in host order."""
     layout = fabric.program.layout
     part, within = divmod(word, layout.part_flits(fabric.flits))
     chunk, flit = divmod(within, fabric.layout.block_flits)
@@ -33,13 +33,13 @@ def block_and_flit(fabric, word):
 
 
 async def _write(ctx, fabric, messages, address_map):
-    """Write what all nodes send, a word of each node in a cycle."""
+    """Write the messages of all nodes, one word of each node a cycle."""
     nodes = range(fabric.nodes)
     for k in range(fabric.layout.send_words):
         for node in nodes:
             number, flit = block_and_flit(fabric, k)
             bank, first = address_map["sent"][node][number]
-            # A node with a single bank to write has no port to choose it.
+            # A node with a single bank to write has no port for its number.
             ports = fabric.node[node]
             if bank or hasattr(ports, "write_bank"):
                 ctx.set(ports.write_bank, bank)
@@ -52,7 +52,7 @@ async def _write(ctx, fabric, messages, address_map):
 
 
 def run_core(fabric, messages, *, starts=1, root=None):
-    """Write all send memories at once, run, and read all blocks; returns words and cycles."""
+    """Write all send memories at once, run, and read all blocks; return the words."""
     address_map = fabric.address_map()
     nodes = range(fabric.nodes)
     found: list[list] = [[] for _ in nodes]
@@ -90,11 +90,12 @@ def run_core(fabric, messages, *, starts=1, root=None):
 
 
 def read_as_early_as_may_be(fabric, messages):
-    """Run once for each word, and read it in the cycle of `done` and in that of the next start.
+    """Run once for each word; read it in the cycle of `done` and in that of the next start.
 
     Returns
     -------
     at_done, at_start : ndarray, shape (nodes, words)
+        Words that were read in either cycle.
     """
     address_map, nodes = fabric.address_map(), range(fabric.nodes)
     words = fabric.layout.recv_words
@@ -122,7 +123,7 @@ def read_as_early_as_may_be(fabric, messages):
                 await ctx.tick()
             ask(ctx, word)
             await answer(ctx, fabric.read_latency, found[0, :, word])
-            # Something else is asked for before the start, and after it.
+            # Another address is read before and after the start: only one cycle has the right word.
             ask(ctx, (word + 1) % words)
             await ctx.tick().repeat(fabric.read_latency)
             ask(ctx, word)
@@ -139,12 +140,12 @@ def read_as_early_as_may_be(fabric, messages):
 
 
 def run_stream_core(fabric, messages):
-    """Feed the nodes of an oblivious core, and record what arrives.
+    """Feed the nodes of an oblivious core, and record the words that arrive.
 
     Returns
     -------
     dict
-        The word that arrived, by (origin, flit of the message, node), where it arrives first.
+        The word by (origin, flit of the message, node), from its first arrival.
     """
     block = fabric.layout.block_flits
     loop, width = fabric.program.loop, fabric.width
@@ -153,7 +154,7 @@ def run_stream_core(fabric, messages):
 
     def feed(ctx, flit):
         for node, words in enumerate(messages.tolist()):
-            # What the last chunks have beyond the end of the message is of no matter.
+            # The padding of the last chunks, beyond the end of the message, may be anything.
             padded = [*words, *[0] * (block * injections - len(words))]
             injected = [
                 padded[number * block + flit] << number * width for number in range(injections)

@@ -11,7 +11,7 @@ from torusfabric.rtl.flit_rows import FlitRows
 
 @dataclass(frozen=True)
 class CoreJob:
-    """What a run chooses."""
+    """Choices of a run."""
 
     mode: int = 0
     length: int | None = None
@@ -21,7 +21,7 @@ class CoreJob:
 
 
 class CoreDriver:
-    """Writes messages into a core, starts runs, and reads what has arrived."""
+    """Driver that writes messages into a core, starts runs, and reads arrived words."""
 
     def __init__(self, ctx, core, design):
         self.ctx, self.core, self.design = ctx, core, design
@@ -35,7 +35,7 @@ class CoreDriver:
         return self.ctx.get(getattr(self.design, name))
 
     def options(self, job):
-        """The options of `Program.execute` and `Program.cycles`."""
+        """Return the options of `Program.execute` and `Program.cycles` for a job."""
         options = {"mode": job.mode}
         if self.program.any_length:
             options["length"] = job.length
@@ -44,7 +44,7 @@ class CoreDriver:
         return options
 
     def places(self, job, *, received):
-        """Memory and address of each word of the nodes of the core."""
+        """Return memory and address of each word of the core's nodes."""
         return self.core.locate_words(received=received, **self.options(job))
 
     def random_words(self, job, rng):
@@ -60,7 +60,7 @@ class CoreDriver:
         return self.program.execute(words, width=self.core.width, **options)
 
     def rows(self, job, words):
-        """The rows of a message, for each node of the core: bank, address and flits."""
+        """Return the memory rows of a message for each node: bank, address and flits."""
         beat, width = self.core.beat, self.core.width
         memory, address = self.places(job, received=False)
         rows = [{} for _ in self.core.nodes]
@@ -72,7 +72,7 @@ class CoreDriver:
         return [[(*row, flits) for row, flits in of_node.items()] for of_node in rows]
 
     def write_row(self, job, rows, index):
-        """Show row number `index` of each node to the memory ports."""
+        """Drive the memory ports with row number `index` of each node."""
         for node, of_node in enumerate(rows):
             there = index < len(of_node)
             self.set(f"write_enable_{node}", there)
@@ -93,12 +93,12 @@ class CoreDriver:
             self.set(f"write_enable_{node}", 0)
 
     async def start(self, job):
-        """Start a run, without a wait for its end."""
+        """Start a run, and return in the next cycle."""
         program = self.program
         flits = program.length_of(job.length)
         entry = program.form_of(job.mode, flits, job.root)
         self.set("entry", entry)
-        # It is sampled with the start, or with several forms a cycle later.
+        # The sequencer samples `last` with the start, or with several forms a cycle later.
         self.set("last", program.forms[entry].block_of(flits) - 1)
         self.set("root", job.root or 0)
         self.set("operation", job.operation or 0)
@@ -109,7 +109,7 @@ class CoreDriver:
             self.set(name, 0)
 
     async def run(self, job):
-        """Run to the end; return the edges from the start to done."""
+        """Run to the end; return the clock edges from start to done."""
         await self.start(job)
         edges, most = 0, self.program.cycles(**self.options(job)) + 20
         while not self.get("done") and edges < most:
@@ -118,14 +118,14 @@ class CoreDriver:
         return edges
 
     def read_flit(self, node, memory, address):
-        """The flit of an address, in the row that a memory port shows."""
+        """Return the flit of an address from the row on a memory port."""
         rows = self.core.rows
         pitch = 1 if rows.memories[memory].own else max(rows.pitch_of(memory))
         _, flit = FlitRows(self.core.beat, pitch).split_address(address)
         return self.get(f"read_data_{node}") >> int(flit) * self.core.width & self.ones
 
     async def read(self, job, expected):
-        """Read what has arrived, word by word, a word each cycle."""
+        """Read arrived words, one each cycle."""
         memory, address = self.places(job, received=True)
         found, answer = np.zeros_like(expected[self.core.nodes]), self.core.memory_port.read_cycles
         count = expected.shape[1]
@@ -147,7 +147,7 @@ class CoreDriver:
 
 
 def simulate_core(core, bench):
-    """Simulate a core with a testbench, an async function of a driver."""
+    """Simulate a core with a testbench, an async function that takes a `CoreDriver`."""
     design = core.make_component()
 
     async def testbench(ctx):
@@ -160,7 +160,7 @@ def simulate_core(core, bench):
 
 
 def core_faults(program, jobs, *, width=16, **options):
-    """Run jobs one after another; return what is wrong, in words."""
+    """Run jobs one after another; return the faults in words."""
     core, faults = Core(program, width, **options), []
     rng = np.random.default_rng(1)
 

@@ -1,9 +1,9 @@
-"""Runs the emitted Verilog of cores in Icarus, by nothing but their manifests and address maps.
+"""Runs of the emitted Verilog of cores in Icarus, by their manifests and address maps alone.
 
-Several cores are parts of one design and run side by side. Each has a module of its own around it
-that drives its ports, in cycles as the manifest counts them: cycle c follows edge c, and edge 0
-takes the start pulse. What must not matter is unknown (x): a word of a stream in all cycles but
-that in which it counts, a bank in all but its own.
+Several cores are parts of one design and run side by side. A module around each core drives its
+ports in cycles as the manifest counts them: cycle c follows edge c, and edge 0 takes the start
+pulse. An input is unknown (x) in all cycles in which it must not matter: a word of a stream except
+in its own cycle, a bank except in its own cycle.
 """
 
 import json
@@ -21,10 +21,11 @@ class Core(NamedTuple):
     Parameters
     ----------
     manifest, address_map : dict
+        Files of the core, as Python values.
     files : list of Path
-        Its Verilog.
+        Verilog of the core.
     messages : list of (list of int)
-        What each node sends, part by part.
+        Words that each node sends, part by part.
     """
 
     manifest: dict
@@ -34,7 +35,7 @@ class Core(NamedTuple):
 
     @classmethod
     def of(cls, folder, messages):
-        """The core in a folder."""
+        """Return the core in a folder."""
         folder = Path(folder)
         manifest = json.loads((folder / "manifest.json").read_text())
         name = (manifest.get("streams") or manifest["memories"])["address_map"]
@@ -45,18 +46,18 @@ class Core(NamedTuple):
 
     @property
     def form(self):
-        """What the manifest says of its streams or memories."""
+        """Entry of the manifest for streams or for memories."""
         return self.manifest.get("streams") or self.manifest["memories"]
 
     def word(self, node, part, chunk, flit):
-        """A word that a node sends, in Verilog; padding is unknown."""
+        """Return a word that a node sends, in Verilog; padding is unknown."""
         width, number = self.manifest["width"], self.number(chunk, flit)
         if number is None:
             return f"{{{width}{{1'bx}}}}"
         return f"{width}'d{self.messages[node][part * self.form['part_flits'] + number]}"
 
     def number(self, chunk, flit):
-        """The number of a flit in its part; None beyond the end of the part."""
+        """Return the number of a flit in its part; None beyond the end of the part."""
         number = chunk * self.form["block_flits"] + flit
         return number if number < self.form["part_flits"] else None
 
@@ -67,7 +68,7 @@ def run_cores(cores):
     Returns
     -------
     list of dict
-        For each core the words that arrive, or are read, by (node, part, flit of the part).
+        For each core, the words that arrive or are read, by (node, part, flit of the part).
     """
     benches = [_stream_bench if "streams" in core.manifest else _memory_bench for core in cores]
     texts = [
@@ -105,7 +106,7 @@ def _call(command, folder):
 
 
 def _declared(core, name):
-    """The head of a bench: a register or wire for each port, and the core."""
+    """Return the head of a bench: a register or wire for each port, and the core."""
     ports = core.manifest["ports"]
     lines = [f"module {name}(input clk, output reg over);", "  integer cycle;"]
     for port, said in ports.items():
@@ -119,7 +120,7 @@ def _declared(core, name):
     return lines
 
 
-#: After the start pulse: waits for done, and shows the cycle in which it is there.
+#: Verilog that pulses `start`, waits for `done`, and checks `busy` and `cycles`.
 _RUN = """\
     start = 1;
     @(negedge clk);
@@ -133,7 +134,7 @@ _RUN = """\
 
 
 def _stream_bench(core, name):
-    """A bench that feeds streams, and shows what arrives."""
+    """Return a bench that feeds streams and prints arriving words."""
     streams, nodes = core.manifest["streams"], range(core.manifest["nodes"])
     width, steps, flits = core.manifest["width"], streams["steps"], streams["block_flits"]
     lines = [*_declared(core, name), "    repeat (3) @(negedge clk);", "    rst = 0;", _RUN]
@@ -161,7 +162,7 @@ def _stream_bench(core, name):
 
 
 def _stream_words(core, shown):
-    """What arrived by (node, origin, flit of its message), and that it came in its cycle."""
+    """Return the words by (node, origin, flit of the message); check the cycle of each arrival."""
     streams, width = core.manifest["streams"], core.manifest["width"]
     found = {}
     for _, cycle, address, node, digits in shown:
@@ -171,14 +172,14 @@ def _stream_words(core, shown):
             entry = core.address_map["arrivals"][int(node)][port][step]
             number = None if entry is None else core.number(entry[1], flit)
             if number is not None:
-                # What is padding, or comes twice, may be unknown.
+                # A word that is padding, or arrives a second time, may be unknown.
                 word = int(digits.replace("x", "0"), 16) >> port * width & (1 << width) - 1
                 found[int(node), entry[0], number] = word
     return found
 
 
 def _memory_bench(core, name):
-    """A bench that writes all that nodes send, runs, and reads all that they received."""
+    """Return a bench that writes all messages, runs, and reads all received words."""
     memories, sent = core.manifest["memories"], core.address_map["sent"]
     flits, ports = memories["block_flits"], core.manifest["ports"]
     lines = _declared(core, name)
@@ -199,19 +200,19 @@ def _memory_bench(core, name):
     return "\n".join([*lines, "    over = 1;\n  end\nendmodule\n"])
 
 
-#: An address or bank that must not matter.
+#: Value of an address or a bank in cycles in which it must not matter.
 UNKNOWN = "{32{1'bx}}"
 
 
 def _reads(core, name):
-    """Read all words, an address with every edge."""
+    """Yield lines of Verilog that read all words, one address a cycle."""
     memories, received = core.manifest["memories"], core.address_map["received"]
     delay, latency = memories["read_bank_delay"], memories["read_latency"]
     flits = memories["block_flits"]
     count = len(received[0]) * flits
     for k in range(count + latency):
         for node, blocks in enumerate(received):
-            # Word k, and the words whose bank and whose data come at the same time.
+            # Cycle k has the address of word k, and the bank and the data of earlier words.
             now, asked, there = (
                 blocks[number // flits] if 0 <= number < count else None
                 for number in (k, k - delay, k - latency)
@@ -225,7 +226,7 @@ def _reads(core, name):
 
 
 def _memory_words(core, shown):
-    """What was read by (node, part, flit of the part)."""
+    """Return the words that were read, by (node, part, flit of the part)."""
     memories = core.manifest["memories"]
     found = {}
     for _, node, k, digits in shown:

@@ -1,4 +1,4 @@
-"""Schedules that are drawn in tests, and the words of a picture."""
+"""Schedules whose pictures tests check, and the words of a picture."""
 
 from xml.etree import ElementTree
 
@@ -15,12 +15,12 @@ SPACE = "{http://www.w3.org/2000/svg}"
 
 
 def words(text):
-    """All words in a picture, after a parser has read it."""
+    """Return all words in a picture, as an XML parser reads them."""
     return [element.text for element in ElementTree.fromstring(text).iter(f"{SPACE}text")]
 
 
 def pattern(torus, feed, inject, steps):
-    """An all-gather on all four ports."""
+    """Return an all-gather pattern on all four ports."""
     return Pattern(
         topology=torus,
         collective=Collective("allgather"),
@@ -34,7 +34,7 @@ def pattern(torus, feed, inject, steps):
 
 
 def rows_pattern(rows, columns):
-    """Every row both ways round: a cycle a row."""
+    """Return a pattern with one cycle a row, both ways round."""
     torus = Torus((rows, columns))
     feed = np.full((torus.nodes, 4), -1, np.int8)
     feed[:, 2], feed[:, 3] = 3, 2
@@ -42,7 +42,7 @@ def rows_pattern(rows, columns):
 
 
 def rods_pattern(columns, rows):
-    """One packet a node on two cycles with copies to the sides of all rows but two."""
+    """Return a one-packet pattern on two cycles, with copies to the sides of all rows but two."""
     torus = Torus((rows, columns))
     down, up, right, left = range(4)
     feed = np.empty((torus.nodes, 4), np.int8)
@@ -55,7 +55,7 @@ def rods_pattern(columns, rows):
 
 
 def circuits(torus, rounds, *, kind="broadcast"):
-    """A schedule of paths given as (sender, ports) for each round."""
+    """Return a schedule of paths, given as (sender, ports) for each round."""
     transfers = []
     for paths in rounds:
         hops = np.full((len(paths), max(len(ports) for _, ports in paths)), -1, np.int8)
@@ -73,10 +73,10 @@ def circuits(torus, rounds, *, kind="broadcast"):
 
 
 def forest(order, **options):
-    """The circuit-switched broadcast on an arrowhead."""
+    """Return the circuit-switched broadcast on an arrowhead."""
     return WORMHOLE_FOREST(Arrowhead(order), Collective("broadcast", 0), Options(**options))
 
 
 def trees(order, **options):
-    """The store-and-forward broadcast on an arrowhead."""
+    """Return the store-and-forward broadcast on an arrowhead."""
     return SPANNING_TREE(Arrowhead(order), Collective("broadcast", 0), Options(**options))

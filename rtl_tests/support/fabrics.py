@@ -1,4 +1,4 @@
-"""Fabrics by the names of their collectives, and the check that one does what it should."""
+"""Fabrics by the names of their collectives, and a check of all runs of a fabric."""
 
 from core_bench import check_core
 from helpers import check_jobs
@@ -11,26 +11,27 @@ from torusfabric.simulation.engines import ENGINES
 
 __all__ = ["build_fabric", "check_fabric", "choose_jobs", "draw_words", "mask_schedule"]
 
-#: Options of `tf.compile`. A root is one of them if it is "any".
+#: Options of `tf.compile`, besides `root="any"`.
 COMPILED = {"flits", "max_flits", "operators", "barrier"}
 
 #: Options of `tf.Fabric`.
 BUILT = {"width", "beat", "top", "bus", "tables", "clocks", "timeout", "prefix", "empty"}
 
-#: The most roots that are tried.
+#: Most roots that `choose_jobs` tries for a mode.
 ROOTS = 4
 
 
 def build_fabric(topology, collectives, **options):
-    """Build a fabric of 8 bits.
+    """Build a fabric, by default of 8 bits.
 
     Parameters
     ----------
     topology : Topology or str
+        The topology or its name.
     collectives : str
         Names with their algorithms, between commas: ``"allgather,reduce:max-flow"``.
     **options
-        Options of `tf.Fabric` and of `tf.compile`. The others are those of `tf.plan`.
+        Options of `tf.Fabric` and of `tf.compile`. All others are options of `tf.plan`.
     """
     compiled = {name: value for name, value in options.items() if name in COMPILED}
     if options.get("root") == "any":
@@ -43,17 +44,17 @@ def build_fabric(topology, collectives, **options):
 
 
 def mask_schedule(topology, collective, algorithm="matching"):
-    """Plan a collective of any root in which all nodes do the same, whichever is the root."""
+    """Plan a collective of any root in which all nodes do the same, for each root."""
     whole = {"scatter": "alltoall", "gather": "allgather", "reduce": "allreduce"}[collective]
     schedule = tf.plan(topology, whole, algorithm=algorithm)
     return Masked.for_root(schedule, Collective(collective, root=0))
 
 
 def choose_jobs(program):
-    """Choose jobs that between them have every mode, operator and length of note, and some roots.
+    """Choose jobs that cover every mode and operator, the lengths of note, and some roots.
 
-    Long and short messages alternate, so that words of a long run would show in the next one. Modes
-    take turns, from the first to the last and back.
+    Long and short messages alternate, so that a word left by a long run would be noticed in the
+    next one. Modes take turns, from the first to the last and back.
     """
     several, most = len(program.modes) > 1, program.flits
     lengths = [*dict.fromkeys((most, 1, (most + 1) // 2))] if program.any_length else [None]
@@ -70,14 +71,14 @@ def choose_jobs(program):
 
 
 def draw_words(fabric, job, *, seed):
-    """Draw the messages of a run.
+    """Draw random messages of a run.
 
     Returns
     -------
     words : RunWords
-        All of them go through the host port.
+        The messages, all of which go through the host port.
     expected, receives : ndarray
-        The words that must arrive, and where any do.
+        Expected words, and True where a node receives a word.
     """
     program = fabric.program
     layout = program.part(program.form_of(job.mode, job.length)).layout

@@ -1,13 +1,16 @@
-"""A model of store-and-forward all-gather for tests: every block of every node is noted."""
+"""A model of store-and-forward all-gather for tests, which notes every block of every node."""
 
 import numpy as np
 
 
 def steps_until_complete(schedule):
-    """The number of rounds after which every node has every block.
+    """Return the number of rounds after which every node has every block.
 
-    Fails if an arc carries two messages in a round, if a block is sent that its sender does not
-    have, or if something is still missing after the last round.
+    Raises
+    ------
+    AssertionError
+        If an arc carries two messages in a round, if a node sends a block that it does not have, or
+        if a block is missing after the last round.
     """
     torus, blocks = schedule.topology, schedule.blocks
     held = np.zeros((torus.nodes, blocks.n_blocks), bool)

@@ -1,4 +1,4 @@
-"""Small designs written by hand, whose costs are known by construction."""
+"""Small hand-written designs, whose costs are known by construction."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ PORTS = 4
 
 
 def router(width, *, extra=""):
-    """A router of the plainest kind: each out-port forwards an in-port or injects, in one wave."""
+    """Return a plain router: each out-port forwards an in-port or injects, in the same cycle."""
     ports = range(PORTS)
     lines = [
         "module router(input clk, input inject",
@@ -26,7 +26,7 @@ def router(width, *, extra=""):
 
 
 def ring(width, nodes):
-    """A ring of nodes on every port, with all of the last node visible."""
+    """Return a ring of nodes on every port; outputs of the last node are outputs of the top."""
     bits = PORTS * width
     lines = [f"module fabric(input clk, input [{nodes - 1}:0] inject, input [{width - 1}:0] own"]
     lines += [f"  , output [{bits - 1}:0] seen);"]
@@ -41,7 +41,7 @@ def ring(width, nodes):
 
 
 def design(width=8, nodes=4, *, extra=""):
-    """A fabric of one class of routers."""
+    """Return a fabric with one class of routers."""
     return Design(
         modules={"router": router(width, extra=extra), "fabric": ring(width, nodes)},
         top="fabric",
@@ -50,7 +50,7 @@ def design(width=8, nodes=4, *, extra=""):
     )
 
 
-#: A block RAM of 256 x 16 bits, an adder of 8, and a few registers.
+#: A block RAM of 256 x 16 bits, an adder of 8 bits, and output registers.
 STORE = """
 module store(input clk, input we, input [7:0] wa, input [7:0] ra, input [15:0] d,
              output reg [15:0] q, output reg [7:0] sum);
@@ -63,7 +63,7 @@ module store(input clk, input we, input [7:0] wa, input [7:0] ra, input [15:0] d
 endmodule
 """
 
-#: A memory of 16 x 8 bits, read at once.
+#: A memory of 16 x 8 bits with asynchronous read.
 SMALL_STORE = """
 module small_store(input clk, input we, input [3:0] wa, input [3:0] ra, input [7:0] d,
                    output [7:0] q);
@@ -86,7 +86,7 @@ SHAPE = RouterShape(ports=PORTS, own_words=1, width=8, settings=4)
 
 
 def described(width=8):
-    """The same fabric with all that the report can use."""
+    """Return the fabric of `design` with all facts that the report can use."""
     plain = design(width, 4)
     inports = {f"in_{p}": "crossbar" for p in range(PORTS)} | {"own": "injection"}
     routers = dataclasses.replace(plain.classes["router"], inports=inports, shape=SHAPE)

@@ -1,4 +1,4 @@
-"""What several tests need: fabrics by name, and their messages."""
+"""Helpers of many tests: fabrics by name, messages, command lines and planted faults."""
 
 import argparse
 import json
@@ -46,9 +46,9 @@ __all__ = [
 
 
 def plan(topology, collective, algorithm=None, *, root=None, **options):
-    """A schedule, by names; by the best algorithm that fits unless one is named.
+    """Return a schedule by names, by the best algorithm that fits unless one is named.
 
-    It is not checked, and has the form that the algorithm gives it, not its smallest one.
+    The schedule is unchecked, and has the form that the algorithm gives it, not its smallest form.
     """
     selection = planning.make_selection(
         topology, collective, algorithm=algorithm, root=root, **options
@@ -60,7 +60,7 @@ def plan(topology, collective, algorithm=None, *, root=None, **options):
 
 def program_of(topology, collective, algorithm=None, *, flits=None, operator=None, root=None,
                **options):  # fmt: skip
-    """A program, by names; the root is a node, or ``"any"``."""
+    """Return a program by names; the root is a node, or ``"any"``."""
     any_root = root == "any"
     schedule = plan(topology, collective, algorithm, root=None if any_root else root, **options)
     return planning.compile(
@@ -72,18 +72,18 @@ def program_of(topology, collective, algorithm=None, *, flits=None, operator=Non
 
 
 def fabric_of(topology, collective, algorithm=None, *, width=8, top="host", fault=None, **options):
-    """A fabric, by names; options are those of `program_of`.
+    """Return a fabric by names; options are options of `program_of`.
 
-    A fault is a function from a program to one with a fault, such as `misrouted`.
+    A fault is a function from a program to a program with a fault, such as `misrouted`.
     """
     program = program_of(topology, collective, algorithm, **options)
     return Fabric(fault(program) if fault else program, width=width, top=top)
 
 
 def few(count, cases, *, tuples=False):
-    """Cases of a test: the first of them, and the others for the long sweep.
+    """Return cases of a test, of which all but the first `count` are marked as long.
 
-    A tuple is the values of several parameters, or, with `tuples`, that of one.
+    A tuple is the values of several parameters or, with `tuples`, the value of one parameter.
     """
     long = pytest.mark.long
     rest = [
@@ -98,7 +98,10 @@ def few(count, cases, *, tuples=False):
 
 
 def command_actions(parser):
-    """Command and action of every argument but --help; argparse has no other way to them."""
+    """Yield the command and the action of every argument but --help.
+
+    The function reads private members, because argparse has no other way to them.
+    """
     (commands,) = (action for action in parser._actions if action.nargs == argparse.PARSER)  # noqa: SLF001
     for name, command in commands.choices.items():
         for action in command._actions:  # noqa: SLF001
@@ -107,14 +110,14 @@ def command_actions(parser):
 
 
 def run_command(capsys, *words):
-    """Exit status, standard output and standard error of a command line."""
+    """Return exit status, standard output and standard error of a command line."""
     status = main([*map(str, words)])
     return status, *capsys.readouterr()
 
 
 def check_refused(capsys, *words, status=1):
-    """The one line that a command prints, on standard error, when it is refused."""
-    capsys.readouterr()  # of commands before
+    """Check that a command is refused in one line on standard error, and return that line."""
+    capsys.readouterr()  # discard the output of earlier commands
     found, out, err = run_command(capsys, *words)
     assert (found, out, err.count("\n")) == (status, "", 1), (found, out, err)
     assert err.startswith("torusfabric: ")
@@ -122,14 +125,14 @@ def check_refused(capsys, *words, status=1):
 
 
 def run_json(capsys, *words):
-    """The one JSON object that a command prints."""
+    """Return the one JSON object that a command prints."""
     status, out, err = run_command(capsys, *words, "--json", "--quiet")
     assert (status, err) == (0, "")
     return json.loads(out)
 
 
 def leave_out_texts(monkeypatch):
-    """Write modules without a text, where nobody reads it."""
+    """Emit modules without their Verilog, for tests that read none of it."""
     empty = verilog.ModuleText("", verilog.Structure({}), {})
     monkeypatch.setattr(
         "torusfabric.verilog.text.module_texts",
@@ -138,14 +141,14 @@ def leave_out_texts(monkeypatch):
 
 
 def random_messages(fabric, seed):
-    """Random words for every node's send memory."""
+    """Return random words for every node's send memory."""
     return collectives.random_messages(
         fabric.program.layout, fabric.flits, width=fabric.width, seed=seed
     )
 
 
 def expected_words(program, messages, root=None, operation=None, width=64):
-    """The words that a program must deliver at every node, and the nodes that receive any."""
+    """Return the expected words of every node, and True for nodes that receive any."""
     return collectives.expected_words(
         program.layout,
         messages,
@@ -156,19 +159,21 @@ def expected_words(program, messages, root=None, operation=None, width=64):
 
 
 def as_executed(fabric, seed=1, root=None):
-    """Random messages, and what the executed program says the host reads.
+    """Return random messages, and the words that the host reads by execution of the program.
 
     Returns
     -------
     messages : list of (list of int)
+        Words of each node.
     words : ndarray of Python int, shape (nodes, receive words)
+        Words that the host reads.
     """
     messages = random_messages(fabric, seed)
     return messages.tolist(), fabric.program.execute(messages, root=root, width=fabric.width)
 
 
 def check_run(fabric, engine=AmaranthEngine, *, root=None, **settings):
-    """Run a fabric; compare with the executed program and with what must be delivered."""
+    """Run a fabric; compare its words with the executed program and with the expected words."""
     messages, executed = as_executed(fabric, root=root)
     dtype = np.uint64 if fabric.width <= 64 else object
     sent = np.array(messages, dtype)
@@ -199,9 +204,9 @@ def check_jobs(fabric, jobs, engine=AmaranthEngine, **settings):
 
 
 def starts_seen(fabric, steps):
-    """`error`, `busy` and `done` after each start, given by what it chooses.
+    """Return `error`, `busy` and `done` after each start, given the inputs of the start.
 
-    A number among the steps is one of cycles between two starts.
+    A number among the steps is a number of cycles between two starts.
     """
     design, seen = Assembly(fabric.netlist), []
 
@@ -222,30 +227,30 @@ def starts_seen(fabric, steps):
 
 
 def cycles_of_rounds(schedule, flits):
-    """Cycles of rounds that each take one, their longest path and message; and three more."""
+    """Return the cycles of a circuit schedule: one a round, its hops, its flits, and three more."""
     cost = schedule_cost(schedule)
     return cost.rounds + cost.delta + cost.tau * flits + 3
 
 
 def with_loop(program, **changes):
-    """A program with something changed in its loop, for planted faults."""
+    """Return a program with changes in its loop, for planted faults."""
     mode = replace(program.form, loop=replace(program.loop, **changes))
     return replace(program, forms=(mode,))
 
 
 def with_operator(program, operator):
-    """A program that combines words by another operator."""
+    """Return a program that combines words by another operator."""
     return replace(program, forms=(replace(program.form, operators=(operator,)),))
 
 
 def with_fields(program, action, change):
-    """A program whose fields of an action have other values, or delays: what `change` returns."""
+    """Return a program in which `change` replaces the fields of an action."""
     fields = (f if f.point.action is not action else change(f) for f in program.loop.fields)
     return with_loop(program, fields=tuple(fields))
 
 
 def misrouted(program):
-    """Plant a fault in a program: a router passes on a word by a port for another."""
+    """Plant a fault in a program: a router forwards a word of the wrong port."""
     select = program.loop.selected_sources
     one, other = select[:, 0, 0], select[:, 0, 1]
     row = np.argmax((one >= 0) & (other >= 0) & (one != other))
@@ -262,7 +267,7 @@ def misrouted(program):
 
 
 def forgetful(program):
-    """Plant a fault in a table of sums: something is left out of a sum on the way."""
+    """Plant a fault in a table of sums: a sum loses one operand."""
     identity = program.loop.sources.identity
     last = [
         field.point.number
@@ -282,7 +287,7 @@ def forgetful(program):
 
 
 def delay_end(fabric, *, flits=20):
-    """Plant a fault in a fabric of a loop by flits: its sequencer goes on for so many flits."""
+    """Plant a fault in a fabric of a loop by flits: its sequencer continues for `flits` flits."""
     later = replace(with_loop(fabric.program, flits=flits), flits=flits)
     late = Fabric(later, width=fabric.width)
     fabric.netlist.modules["sequencer"] = late.netlist.modules["sequencer"]
@@ -298,7 +303,7 @@ def simulated(design, *testbenches):
 
 
 def netlist_of_roms(*roms):
-    """A netlist of ROMs, (rows, width) each, that read the same address."""
+    """Return a netlist of ROMs, (rows, width) each, that read the same address."""
     netlist, first = NetlistBuilder(), np.array([0])
     netlist.add_input("address", 10)
     for number, (rows, width) in enumerate(roms):

@@ -7,7 +7,7 @@ __all__ = ["HostDriver"]
 
 
 class HostDriver:
-    """Carries out accesses of the host port, as the engine does."""
+    """Driver of accesses to the host port, as the engine makes them."""
 
     def __init__(self, ctx, fabric, design):
         self._ctx, self._design, self._bench = ctx, design, AmaranthBench(ctx, design, fabric)
@@ -23,10 +23,10 @@ class HostDriver:
         self._ctx.set(self._design.host_we, 0)
 
     async def collect(self, job):
-        """Start, and wait for done; returns the edges between."""
+        """Start, and wait for done; return the clock edges between."""
         _, edges, _ = await self._bench.run_access(self._port.start_and_wait(job))
         return edges
 
     async def take(self, words):
-        """Take what every node has received."""
+        """Read the received words of every node."""
         await self._bench.run_access(self._port.read_received(words))

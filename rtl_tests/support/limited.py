@@ -1,4 +1,4 @@
-"""Commands that may use some time and memory, and no more."""
+"""Commands with limits of time and memory."""
 
 import importlib
 import os
@@ -12,23 +12,23 @@ from torusfabric.cli import main
 
 __all__ = ["Answer", "run_limited"]
 
-# Commands load these when they need them, in each copy of this process again.
+# Commands load these packages when they need them. Loaded here, a copy of this process has them.
 for room in ("sweep", "verilog", "simulation", "fpga"):
     importlib.import_module(f"torusfabric.{room}")
 
-#: Seconds of processor time, and bytes beyond those of this process, that a command may take.
+#: Most seconds of processor time of a command, and most bytes beyond those of this process.
 SECONDS, MEMORY = 10, 2 << 30
 
 
 class Answer(NamedTuple):
-    """What became of a command.
+    """The result of a command.
 
     Parameters
     ----------
     status : int
-        Minus the number of a signal, if one ended it.
+        Exit status; minus the number of the signal if a signal ended the command.
     lines : list of str
-        Those on standard error.
+        Lines on standard error.
     """
 
     status: int

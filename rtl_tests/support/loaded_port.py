@@ -1,4 +1,4 @@
-"""The port of a fabric that is simulated, and the one by which its tables are loaded."""
+"""Simulated fabrics with loaded tables: images, their load port, and runs of a ring."""
 
 from copy import copy
 from dataclasses import replace
@@ -14,7 +14,7 @@ from torusfabric.planning import make_selection
 
 
 def quickest(topology, name, room=None, *, flits, **options):
-    """The quickest schedule that can be loaded."""
+    """Return the schedule with the fewest cycles that can be loaded."""
     operators = room.parsed_operators() if room else ()
     return resolve_loadable(make_selection(topology, name, **options), flits, operators, room)[
         -1
@@ -28,37 +28,37 @@ planned = partial(quickest, "5", flits=FLITS)
 
 @cache
 def ring_room():
-    """What fits into a fabric of a ring that is built with two collectives."""
+    """Return the room of a fabric on a ring that is built with two collectives."""
     forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
     return room_for([form.program for form in forms], rows=64, depth=16)
 
 
 def fabric_of(image, words=None):
-    """A fabric into which these words are loaded."""
+    """Return a fabric into which words are loaded, by default the words of its image."""
     fabric = tf.Fabric.holding(image, empty=True)
     give(fabric, image, image.words if words is None else words)
     return fabric
 
 
 def give(fabric, image, words):
-    """Let a fabric be loaded with other words than those of its image."""
+    """Let a fabric load other words than those of its image."""
     fabric.front.tables = replace(fabric.tables, image=with_words(image, words))
 
 
 def with_words(image, words):
-    """An image that has other words."""
+    """Return an image with other words."""
     other = copy(image)
     other.__dict__["words"] = words
     return other
 
 
 def as_forecast(report):
-    """Whether all words are right, and runs take the cycles that are forecast."""
+    """Return True if all words are right and all runs take the predicted cycles."""
     return report.passed and all(job.cycles == job.predicted_cycles for job in report.jobs)
 
 
 def with_rows(fabric, changed):
-    """Let tables have other rows, given by module what makes them of those that they have."""
+    """Change the rows of tables; `changed` has a function from old to new rows for each module."""
     modules = dict(fabric.netlist.modules)
     for name, change in changed.items():
         make = modules[name]
@@ -69,30 +69,31 @@ def with_rows(fabric, changed):
 
 
 def wanted(*schedules):
-    """Of each mode one schedule, with the root that it has."""
+    """Return one schedule for each mode, with the root that it has."""
     return [([one], False) for one in schedules]
 
 
-#: Flits of a run that takes longer than an image is loaded, and the word with which modes go.
+#: LONG: flits of a run that takes longer than loading an image. BASE: number of the image word with
+#: which the modes of the former image end.
 LONG, BASE = 64, 4
 
 
 class HostPort:
-    """The port of a fabric that is simulated, and the one that takes images."""
+    """Driver of the host port of a simulated fabric, and of its load port."""
 
     def __init__(self, ctx, fabric):
         self.ctx, self.fabric = ctx, fabric
 
     async def set(self, **values):
-        """Set ports for an edge."""
+        """Set ports for one clock edge."""
         for name, value in values.items():
             self.ctx.set(getattr(self.fabric, name), value)
         await self.ctx.tick()
 
     async def load(self, words, *, start=None, follow=()):
-        """Load words, one an edge; the modes that are there some edges later, and the program.
+        """Load words, one a clock edge; return the modes that are present then, and the program.
 
-        Those of another image may follow, and a run may start with one of them.
+        The words of another image may follow, and a run may start with one of the words.
         """
         for k, word in enumerate([*words, *follow]):
             first = k in (0, len(words))
@@ -102,13 +103,13 @@ class HostPort:
         return self.ctx.get(self.fabric.modes), self.ctx.get(self.fabric.loaded_program)
 
     async def start(self, mode, **chosen):
-        """Start a run; whether it began, or why not."""
+        """Start a run; return `busy`, or the error if no run began."""
         await self.set(mode=mode, **{"length": LONG} | chosen, start=1)
         await self.set(start=0)
         return self.ctx.get(self.fabric.busy) or self.ctx.get(self.fabric.error)
 
     async def end(self):
-        """Wait for the end; the cycles, and what the nodes have received."""
+        """Wait for the end; return the cycles, and the received words."""
         while not self.ctx.get(self.fabric.done):
             await self.ctx.tick()
         got = []

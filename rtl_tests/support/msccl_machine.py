@@ -1,8 +1,8 @@
-"""GPUs that carry out an MSCCL file, one step at a time in random order, as far as its rules allow.
+"""A model of GPUs that execute an MSCCL file, one step at a time in random order.
 
-A model of its own: it shares nothing with the reader under test. A thread block does its steps in
-order; a step waits for the one it names; a channel holds a few messages. Values are sets of
-(origin, destination, chunk), so that a sum shows what went into it.
+The model shares no code with the reader under test. A thread block executes its steps in order. A
+step waits for the step that it names. A channel holds a few messages. Values are sets of (origin,
+destination, chunk), so that a sum shows its contributions.
 """
 
 from collections import defaultdict, deque
@@ -10,14 +10,17 @@ from xml.etree import ElementTree
 
 __all__ = ["results", "run_file"]
 
-#: How many messages a channel holds.
+#: Most messages in a channel.
 SLOTS = 2
 
 
 def run_file(path, random):
-    """Carry out a file; the buffers of each GPU in the end: dicts from offset to a value.
+    """Execute a file; return the final buffers of each GPU, dicts from location to value.
 
-    Raises AssertionError if no step can be done although some are left.
+    Raises
+    ------
+    AssertionError
+        If steps are left of which none can go, or a message is not received.
     """
     algo = ElementTree.parse(path).getroot()
     ranks = int(algo.get("ngpus"))
@@ -33,7 +36,7 @@ def run_file(path, random):
         random.shuffle(turns)
         able = [here for here in turns if can_go(here[0], *first_of(waiting[here]), done, channels)]
         assert able, "no step can be done"
-        # Each thread block that can go does so or not; what goes may hinder those behind it.
+        # A random number of the thread blocks that can go do so. One step can block a later one.
         for rank, number in able[: 1 + random.randrange(len(able))]:
             block, steps = waiting[rank, number]
             if can_go(rank, block, steps[0], done, channels):
@@ -46,20 +49,20 @@ def run_file(path, random):
 
 
 def first_of(entry):
-    """A thread block, and its next step."""
+    """Return a thread block and its next step."""
     block, steps = entry
     return block, steps[0]
 
 
 def pair_of(rank, block, *, sends):
-    """Source, target and channel of what a thread block sends or receives."""
+    """Return source, target and channel of the messages that a thread block sends or receives."""
     peer = int(block.get("send" if sends else "recv"))
     channel = int(block.get("chan"))
     return (rank, peer, channel) if sends else (peer, rank, channel)
 
 
 def can_go(rank, block, step, done, channels):
-    """Whether a step can be done now."""
+    """Return True if a step can go now."""
     depid, deps = int(step.get("depid")), int(step.get("deps"))
     if depid >= 0 and (rank, depid, deps) not in done:
         return False
@@ -71,7 +74,7 @@ def can_go(rank, block, step, done, channels):
 
 
 def carry_out(algo, rank, block, step, memory, channels):
-    """Do a step of the types that exports consist of."""
+    """Execute a step of one of the types that exports contain."""
     source = home(algo, rank, step.get("srcbuf"), int(step.get("srcoff")))
     target = home(algo, rank, step.get("dstbuf"), int(step.get("dstoff")))
     match step.get("type"):
@@ -92,7 +95,7 @@ def carry_out(algo, rank, block, step, memory, channels):
 
 
 def home(algo, rank, buffer, offset):
-    """A location by one name: in place, input and output are one memory."""
+    """Return one name for each location: in place, input and output are the same memory."""
     if algo.get("inplace") == "0" or buffer == "s":
         return buffer, offset
     ranks, chunks = int(algo.get("ngpus")), int(algo.get("nchunksperloop"))
@@ -107,7 +110,7 @@ def home(algo, rank, buffer, offset):
 
 
 def initial(algo, rank):
-    """What lies in the buffers of a GPU before."""
+    """Return the initial buffers of a GPU."""
     ranks, chunks = int(algo.get("ngpus")), int(algo.get("nchunksperloop"))
     kind, root = algo.get("coll"), int(algo.get("root", -1))
     personal = kind in ("alltoall", "scatter", "reduce_scatter")
@@ -125,7 +128,7 @@ def initial(algo, rank):
 
 
 def results(algo, rank):
-    """What must lie in the output buffer of a GPU after: pairs of location and value."""
+    """Yield the expected content of the output buffer of a GPU, as pairs of location and value."""
     ranks, chunks = int(algo.get("ngpus")), int(algo.get("nchunksperloop"))
     kind, root = algo.get("coll"), int(algo.get("root", -1))
     personal = kind in ("alltoall", "scatter", "reduce_scatter")

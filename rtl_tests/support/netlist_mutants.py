@@ -1,14 +1,14 @@
-"""Mutations of netlists: what simulations and proofs of hardware have to notice.
+"""Mutations of netlists, which simulations and proofs of hardware must notice.
 
-A mutation changes one thing, in the wires between instances, in the contents of a ROM, or inside a
-module. All that reads a netlist has the same mutation: both engines, the emitted Verilog, and so
-the proof.
+A mutation changes one thing: a wire between instances, a bit of a ROM, or one place inside a
+module. Every reader of the netlist has the same mutation: both engines, the emitted Verilog, and
+therefore the proof.
 
-Inside modules a place is named by the line of the source that makes it. Modules are elaborated
-in two forms, with instances of shared modules for their text and without for engines; a place that
-is there in one form only is left out.
+A site is a place inside a module, named by the line of the source that makes it. Modules are
+elaborated in two forms: for Verilog with instances of shared modules, for engines without. A site
+that exists in only one form is left out.
 """
-# ruff: noqa: SLF001  Amaranth says in private members what statements and memories are made of.
+# ruff: noqa: SLF001  Amaranth keeps the parts of statements and memories in private members.
 
 from collections import Counter, defaultdict
 from copy import copy
@@ -37,10 +37,10 @@ SWAPPED, INVERTED, ROM_BIT, LATE, STUCK, OPERAND = KINDS = (
     "wrong operand",
 )
 
-#: The package, whose lines name places.
+#: The package, whose lines name sites.
 PACKAGE = Path(__file__).parents[2] / "torusfabric"
 
-#: Operators whose operands must not be swapped.
+#: Operators whose operands have an order, so that swapping them is a mutation.
 ORDERED = ("-", "<", "<=", ">", ">=")
 
 
@@ -53,8 +53,9 @@ class Mutation:
     kind : str
         One of `KINDS`.
     place : str
-        Where it is, in words.
+        The changed place, in words.
     change : function of (Netlist) -> Netlist
+        The change.
     """
 
     kind: str
@@ -66,7 +67,7 @@ class Mutation:
 
 
 def mutations(netlist):
-    """All mutations of a netlist."""
+    """Return all mutations of a netlist."""
     found = []
     for number, array in enumerate(netlist.arrays):
         sites = _rom_bits(array) if array.role is Role.ROM else _wires(array)
@@ -81,14 +82,20 @@ def mutations(netlist):
 
 
 def sampled(netlist, count, seed, of=""):
-    """So many mutations at random, of each kind as many as there are, or its equal share.
+    """Return `count` random mutations, an equal share of each kind as far as the kind has so many.
 
     Within a kind, arrays of instances and modules have equal shares.
 
     Parameters
     ----------
+    netlist : Netlist
+        The netlist.
+    count : int
+        Number of mutations.
+    seed : int
+        Seed of the random choice.
     of : str
-        The array or the module that is changed; by default each.
+        Array or module to change; empty for all.
     """
     random = Random(seed)
     groups = defaultdict(lambda: defaultdict(list))
@@ -109,7 +116,7 @@ def sampled(netlist, count, seed, of=""):
 
 
 def with_netlist(hardware, change):
-    """A fabric, or a system of boards of one kind, with another netlist."""
+    """Return a fabric, or a system of boards of one kind, with another netlist."""
     if hasattr(hardware, "netlists"):
         changed = replace(hardware)
         mutant = change(hardware.netlists[0])
@@ -124,7 +131,7 @@ def with_netlist(hardware, change):
 
 
 def _with_array(netlist, number, name, change):
-    """A netlist with another array of instances; one that has no such array stays as it is."""
+    """Return a netlist with a changed array of instances; without such an array it is unchanged."""
     arrays = [*netlist.arrays]
     if number < len(arrays) and arrays[number].name == name:
         arrays[number] = change(arrays[number])
@@ -132,7 +139,7 @@ def _with_array(netlist, number, name, change):
 
 
 def _rom_bits(array):
-    """The bits of the ROMs of an array."""
+    """Yield the mutations of bits in the ROMs of an array."""
     contents, which, width = array.roms
     for row, number in enumerate(which.tolist()):
         for at in range(len(contents[number])):
@@ -142,7 +149,7 @@ def _rom_bits(array):
 
 
 def _with_bit(array, row, at, bit):
-    """ROMs one of which has another bit."""
+    """Return an array of ROMs, one of which has a bit inverted."""
     contents, which, width = array.roms
     rows, which = [*contents[which[row]]], which.copy()
     rows[at] ^= 1 << bit
@@ -154,7 +161,7 @@ def _with_bit(array, row, at, bit):
 
 
 def _wires(array):
-    """Changes of what drives the inputs of an array: of one instance, or of all if it says so."""
+    """Yield mutations of the inputs of an array, of one instance or of all."""
     widths = {port: sum(each.width for each in parts) for port, parts in array.inputs.items()}
     for port, other in zip(array.inputs, [*array.inputs][1:], strict=False):
         if widths[port] == widths[other] and str(array.inputs[port]) != str(array.inputs[other]):
@@ -184,12 +191,12 @@ def _wires(array):
 
 
 def _with_inputs(array, inputs):
-    """An array in which something else drives some inputs."""
+    """Return an array in which some inputs have other drivers."""
     return replace(array, inputs={**array.inputs, **inputs})
 
 
 def _stuck(part, bit, value):
-    """A part with a bit that never changes, as parts; None of one that is constant or several."""
+    """Return a part with a stuck bit, as parts; None for a constant or a choice of parts."""
     if not isinstance(part, Slice):
         return None
     above = part.width - bit - 1
@@ -199,7 +206,7 @@ def _stuck(part, bit, value):
 
 
 def _of_other(part, row):
-    """A part whose net is, for one instance, that of the instance after it."""
+    """Return a part in which one instance reads the net of the next instance."""
     if not isinstance(part, Slice) or part.number is None:
         return None
     number = part.number.copy()
@@ -208,7 +215,7 @@ def _of_other(part, row):
 
 
 def _mixed(part, other, row):
-    """A part that is another one for one instance; None where they are alike, or constant."""
+    """Return a part that is `other` for one instance; None if both are alike, or constant."""
     if not (isinstance(part, Slice) and isinstance(other, Slice)) or part.width != other.width:
         return None
     count = len(part.number) if part.number is not None else row + 1
@@ -227,9 +234,10 @@ def _mixed(part, other, row):
 
 
 def _with_module(netlist, name, site):
-    """A netlist with another module; one that has no such module stays as it is.
+    """Return a netlist with a changed module; without such a module it is unchanged.
 
-    Tables that are empty at first are modules of other names, and all nodes have the same.
+    Why the second name: tables that are empty at first are modules of other names, and all nodes
+    share one.
     """
     empty = "empty_node_0" if name.startswith("table_node") else name.replace("table_", "empty_")
     made = {
@@ -241,7 +249,7 @@ def _with_module(netlist, name, site):
 
 
 def _changed(make, site):
-    """What makes a module that is changed at a site."""
+    """Return a function that makes a module with a change at a site."""
 
     def made():
         leaf = make()
@@ -259,7 +267,7 @@ def _changed(make, site):
 
 
 def _sites(make):
-    """The sites of a module that are there in both of its forms."""
+    """Return the sites of a module that exist in both of its forms."""
     with no_inferred_names():
         as_text = _Rewriter().rewrite(Fragment.get(make(), None))
     leaf = make()
@@ -272,9 +280,9 @@ def _sites(make):
 
 
 class _Rewriter:
-    """Goes through what a module is made of, and changes it at a site if one is named.
+    """Visitor of all parts of a module, which changes the part at a given site.
 
-    A site is a kind, a line of the source, and the number among those of the line.
+    A site is a kind of mutation, a line of the source, and a number among the sites of that line.
     """
 
     def __init__(self, site=None):
@@ -282,7 +290,7 @@ class _Rewriter:
         self._known, self._kept = {}, []
 
     def rewrite(self, fragment, name="module"):
-        """Go through a fragment and all inside it; returns the sites."""
+        """Visit a fragment and all inside it; return the sites."""
         self._fragment = fragment
         for domain, statements in [*fragment.statements.items()]:
             fragment.statements[domain] = ast.Statement.cast(
@@ -297,7 +305,7 @@ class _Rewriter:
         return self.sites
 
     def _at(self, kind, source):
-        """Whether to change what comes from a line of the source."""
+        """Record a site at a line of the source; return True if it is the site to change."""
         if isinstance(source, tuple):
             path = Path(source[0])
             if not path.is_relative_to(PACKAGE):
@@ -333,19 +341,19 @@ class _Rewriter:
         return statement
 
     def _late(self, value, domain):
-        """A value one cycle later."""
+        """Return a value delayed by one cycle."""
         late = Signal(value.shape(), name="late", reset_less=True)
         self._fragment.add_statements(domain, ast.Assign(late, value))
         return late
 
     def _maybe_stuck(self, value, bit, source):
-        """A value with a bit that never changes, if this is the site."""
+        """Return a value with a stuck bit if this is the site."""
         for constant in range(2):
             if self._at(STUCK, source):
                 value = Cat(value[:bit], Const(constant, 1), value[bit + 1 :])
         return value
 
-    # Values; one that is used twice is changed once
+    # Values. A value with two uses is changed once, for both.
 
     def _value(self, value):
         if id(value) not in self._known:
@@ -393,7 +401,7 @@ class _Rewriter:
         return value
 
     def _other_constant(self, constant, source):
-        """A constant with another bit, if one of them is the site."""
+        """Return a constant with an inverted bit if this is the site."""
         for bit in range(len(constant)):
             if self._at(ROM_BIT, source):
                 return Const(constant.value ^ 1 << bit, constant.shape())
@@ -402,7 +410,7 @@ class _Rewriter:
     # Memories
 
     def _memory(self, memory, name):
-        """Enables, addresses and contents."""
+        """Visit enables, addresses and contents of a memory."""
         for port in memory._write_ports:
             port._en, port._addr = self._value(port._en), self._value(port._addr)
             if self._at(INVERTED, name):
@@ -421,7 +429,7 @@ class _Rewriter:
                         rows[row] ^= 1 << bit
 
     def _look_up(self, instance, name):
-        """The contents of a ROM, and its address, as they would be in a memory."""
+        """Visit the contents of a ROM and its address, as in a memory."""
         address, way = instance.ports["address"]
         instance.ports["address"] = self._maybe_stuck(self._value(address), 0, name), way
         contents = instance.parameters["CONTENTS"]

@@ -1,6 +1,6 @@
-"""Whole boards whose links are pairs at the pins of an ECP5, as Verilog for `resets_bench`.
+"""Whole boards with links on differential pairs of an ECP5, as Verilog for `resets_bench`.
 
-Cables have a way of some nanoseconds, which is not the same both ways.
+Cables delay signals by some nanoseconds, by a different time in each direction.
 """
 
 from pathlib import Path
@@ -18,12 +18,12 @@ from torusfabric.rtl.assembly import Assembly
 
 PINS = Path(__file__).parent / "ecp5_pins.v"
 
-#: The way of each cable, by the board that sends.
+#: Delay of each cable in nanoseconds, by the sending board.
 WAYS = (1.5, 6.3)
 
 
 class LvdsPlatform:
-    """What links on pairs of an ECP5 need of a platform."""
+    """Platform with the members that links on pairs of an ECP5 need."""
 
     default_clk_frequency, speed = 25e6, "6"
 
@@ -51,7 +51,7 @@ class LvdsPlatform:
 
 
 class PairBoard(Elaboratable):
-    """A board of a system, whose number is a port, with its links on pairs."""
+    """A board of a system, with its number as an input and its links on pairs."""
 
     def __init__(self, system, platform):
         self._links = pair_links(system, 0, platform)
@@ -71,7 +71,7 @@ class PairBoard(Elaboratable):
 
 
 def emit_lvds(system, folder):
-    """Write a board on pairs of bits; returns the names of all files."""
+    """Write the Verilog of a board with LVDS pairs; return the names of all files."""
     platform = LvdsPlatform()
     board = PairBoard(system, platform)
     ports = [*board.nets.values(), *platform.pins.values()]
@@ -81,23 +81,23 @@ def emit_lvds(system, folder):
 
 
 def emit_serdes(system, folder):
-    """Write a board on transceivers; returns the names of all files."""
+    """Write the Verilog of a board with transceivers; return the names of all files."""
     with serdes_bench.short_resets():
         platform = serdes_bench.Platform()
         return serdes_bench.emit_board(PairBoard(system, platform), platform, folder, begin=2.5)
 
 
-#: What each physical layer has of pairs, by cable, and how its boards are written.
+#: For each physical layer: suffixes of the pairs of a cable, and the function that writes a board.
 PHYS = {"lvds": (("", "_clk"), emit_lvds), "serdes": (("",), emit_serdes)}
 
-#: A pair from a board to the other: one wire of it, for models do not look at both.
+#: A pair from one board to the other. One wire is enough, because models do not read the other.
 CABLE = """
   wire sent_{k}{pair};
   reg late_{k}{pair} = 0;
   always @(sent_{k}{pair}) late_{k}{pair} <= #({late}) sent_{k}{pair};
   wire came_{there}{pair} = late_{k}{pair};"""
 
-#: An oscillator of 100 MHz, which is four times as fast as the clock of the fabric.
+#: An oscillator of 100 MHz, four times the clock of the fabric.
 OSCILLATOR = """
   reg oscillator_{k} = 0;
   always @(clk[{k}]) begin
@@ -107,7 +107,7 @@ OSCILLATOR = """
 
 
 class PairBoards:
-    """Two boards of a node each, on pairs, as files in a folder."""
+    """Two boards of one node each, connected by pairs, as files in a folder."""
 
     def __init__(self, system, folder):
         self._folder = folder
@@ -127,5 +127,5 @@ class PairBoards:
             self._boards.append(board_instance(manifest, k, pins, module="board"))
 
     def served(self, which, **chosen):
-        """What follows resets; see `serve_resets`."""
+        """Reset the boards again and again; see `serve_resets`."""
         return serve_resets(self._folder, self._boards, self._sources, which, **chosen)

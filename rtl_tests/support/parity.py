@@ -1,7 +1,8 @@
-"""Runs fabrics whose links have parity, as the recipe in CONTRIBUTING.md makes them.
+"""Runs of fabrics whose links have parity, built by the recipe in CONTRIBUTING.md.
 
-A bit is flipped on the links into all nodes, by each in-port in turn and in each cycle of a run in
-turn. The trace says by which of these links a word comes in that cycle.
+A bit is flipped on the links into all nodes: for each in-port in turn, and for each cycle of a run
+in turn. The trace gives the nodes to which such a link carries a word in that cycle. These nodes,
+and no others, must report an error.
 """
 
 import json
@@ -20,9 +21,8 @@ from torusfabric.rtl.netlist import Instance, Leaf, Part, Role
 
 __all__ = ["CASES", "compiled"]
 
-#: A table, a pattern, long circuits, circuits that are held longer than they are read for, sums by
-#: the step, groups of nodes, trees and others in one fabric: topology, collectives, options of
-#: `compile`.
+#: Topology, collectives and options of `compile`: a table, a pattern, long circuits, circuits that
+#: are held longer than they are read, sums by the step, groups of nodes, and an engine with trees.
 CASES = [
     ("3x3", ["allgather:matching"], {"flits": 2}),
     ("3x3", ["allgather:hamiltonian"], {"flits": 2}),
@@ -35,13 +35,13 @@ CASES = [
 
 
 def compiled(topology, collectives, options):
-    """The program of a case."""
+    """Return the program of a case."""
     schedules = [tf.plan(topology, name) for name in collectives]
     return tf.compile(schedules if len(schedules) > 1 else schedules[0], **options)
 
 
 class Links(Leaf):
-    """The links into a node; each flips a bit of a word when it is told to."""
+    """The links into a node, which flip a bit of a word on request."""
 
     def __init__(self, ports, width):
         self._width = width
@@ -57,7 +57,7 @@ class Links(Leaf):
 
 
 def with_links(fabric):
-    """The netlist of a fabric with such links in front of all in-ports."""
+    """Return the netlist of a fabric with `Links` in front of all in-ports."""
     net, width, ports = fabric.netlist, fabric.width, fabric.ports
     sent = {
         router.node: router.inputs["arriving"] for router in net.instances_with_role(Role.ROUTER)
@@ -94,7 +94,7 @@ def with_links(fabric):
 
 
 def carried(program):
-    """Where words are on links: of each in-port and cycle of a run, the nodes, as bits."""
+    """Return the nodes that receive a word, as bits, for each in-port and cycle of a run."""
     found = np.zeros((program.ports, program.cycles()), object)
     for arrival in list_arrivals(program):
         last = len(arrival.hops)
@@ -106,7 +106,11 @@ def carried(program):
 
 
 def reports(program):
-    """Of each mode: what is reported of faults by each in-port in each cycle, and without any."""
+    """Return the reported errors of each mode.
+
+    An entry has the reports for a fault on each in-port in each cycle, and the report without a
+    fault.
+    """
     design = Assembly(with_links(tf.Fabric(program, width=4)))
     m = Module()
     m.domains.sync = clock = ClockDomain()
@@ -145,7 +149,7 @@ def reports(program):
 
 
 def check(case):
-    """Run a case; returns the cycles of its modes."""
+    """Check a case; return the cycles of its modes."""
     program = compiled(*case)
     assert tf.simulate(tf.Fabric(program, width=4)).passed
     for mode, (reported, without) in enumerate(reports(program)):

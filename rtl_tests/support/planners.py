@@ -1,4 +1,4 @@
-"""Planning by one algorithm, with few words."""
+"""Planning by one algorithm, in short calls."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ __all__ = ["as_topology", "node_classes", "planner", "program_count"]
 
 
 def as_topology(what):
-    """A topology, given itself, its name, the sides of a torus, or the order of an arrowhead."""
+    """Return a topology, given itself, its name, the sides of a torus, or an arrowhead's order."""
     match what:
         case Topology():
             return what
@@ -22,12 +22,15 @@ def as_topology(what):
 
 
 def node_classes(pattern):
-    """How many different nodes a pattern has."""
+    """Return the number of different nodes of a pattern."""
     return len(np.unique(pattern.feed, axis=0))
 
 
 def planner(algorithm, default=None):
-    """A function that plans a collective by an algorithm: of a topology, a name, and options."""
+    """Return a function that plans a collective by an algorithm.
+
+    Its arguments are a topology, the name of a collective, a root and options.
+    """
 
     def plan(what, kind=default, root=None, **options):
         topology = as_topology(what)
@@ -38,7 +41,11 @@ def planner(algorithm, default=None):
 
 
 def program_count(schedule):
-    """The number of different nodes: what feeds each out-port, and which in-ports deliver."""
+    """Return the number of different nodes of a schedule.
+
+    Two nodes are alike if in each round the same in-ports feed the same out-ports and the same
+    in-ports deliver.
+    """
     topology, local = schedule.topology, schedule.topology.ports
     shape = (topology.nodes, schedule.round_count, 2, local + 1)
     program = np.full(shape, -1)

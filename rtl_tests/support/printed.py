@@ -1,4 +1,4 @@
-"""Reports as they are printed."""
+"""Reports in their printed form."""
 
 import io
 
@@ -6,7 +6,7 @@ from rich.console import Console
 
 
 def printed(report):
-    """What a report prints, 100 columns wide."""
+    """Return the printed form of a report, 100 columns wide."""
     console = Console(file=io.StringIO(), width=100)
     console.print(report.render())
     return console.file.getvalue()

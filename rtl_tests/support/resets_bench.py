@@ -1,17 +1,22 @@
-"""Two emitted boards in Icarus Verilog that are started, and reset at any moment, each with a clock
-of its own.
+"""Two emitted boards in Icarus Verilog, with separate clocks, started and reset repeatedly.
 
-Defined for the bench: ``WHICH`` boards are reset for ``HOLD`` nanoseconds, and without a clock for
-half of that if ``STOP``; at moments of runs up to ``MOST`` nanoseconds, by ``STEP``, after
-``BEFORE`` runs; a second time up to ``AGAIN`` nanoseconds after the first, unless it is 0; ``WAIT``
-is the most cycles until both are at rest.
+Macros of the bench, with times in nanoseconds::
+
+    WHICH   boards that are reset, as bits
+    HOLD    length of a reset
+    STOP    1 to stop the clock for half of the reset
+    MOST    latest moment of a reset, after the start of a run
+    STEP    distance between the moments
+    BEFORE  runs before the first reset
+    AGAIN   latest moment of a second reset, after the first; 0 for none
+    WAIT    most cycles until both boards are idle
 """
 
 import subprocess
 
 __all__ = ["board_instance", "serve_resets"]
 
-#: A start of both boards at rest must be without errors, and bring each the word of the other.
+#: A start of both idle boards must bring each the word of the other, without errors.
 BENCH = """`timescale 1ns/1fs
 module tb;
   reg [1:0] clk = 0, rst = 3, start = 0, we = 0, stopped = 0;
@@ -94,8 +99,8 @@ BOARD = """
 
 
 def board_instance(manifest, k, pins, module="board_0"):
-    """The text of a board of a node that has pins beside its host port."""
-    # The word of the other board lies where its block is.
+    """Return the Verilog of an instance of a board of one node, with pins beside its host port."""
+    # The word of the other board is at the address of its block.
     receive = manifest["recv_base"] + (1 - k) * manifest["stride"]
     more = "".join(f",\n    .{name}({net})" for name, net in pins.items())
     return BOARD.format(module=module, k=k, sign="~" * k, send=manifest["send_base"],
@@ -103,10 +108,25 @@ def board_instance(manifest, k, pins, module="board_0"):
 
 
 def serve_resets(folder, boards, sources, which, **chosen):
-    """Reset boards again and again, and see that a run follows each time.
+    """Reset boards repeatedly, and check that each reset is followed by a correct run.
 
-    Takes what is defined for the bench, by names in small letters. Returns how many runs there
-    were, and the errors before.
+    Parameters
+    ----------
+    folder : path
+        Work folder.
+    boards, sources : list of str
+        Instances of the boards, and the files of their Verilog.
+    which : int
+        Boards that are reset, as bits.
+    **chosen : int
+        Other macros of the bench, in small letters.
+
+    Returns
+    -------
+    runs : int
+        Number of runs after resets.
+    errors : set of int
+        Numbers of the errors before these runs.
     """
     (folder / "tb.v").write_text(BENCH.format(boards="\n".join(boards)))
     usual = {"before": 0, "hold": 400, "most": 6500, "step": 239, "stop": 0, "again": 0,

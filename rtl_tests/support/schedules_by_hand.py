@@ -1,4 +1,4 @@
-"""Schedules written by hand, of each form, and the content of a file."""
+"""Hand-written schedules of each form, and the content of a file."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ from torusfabric.topology import Torus
 
 
 def ring(nodes=6):
-    """All-gather in both directions."""
+    """Return an all-gather on a ring in both directions."""
     return Pattern(
         topology=Torus([nodes]), collective=Collective("allgather"), algorithm="ring", ports=2,
         switching=Switching.STORE_AND_FORWARD, steps=nodes // 2, feed=np.tile([1, 0], (nodes, 1)),
@@ -29,7 +29,7 @@ def ring(nodes=6):
 
 
 def exchange():
-    """Total exchange on three nodes."""
+    """Return an all-to-all on three nodes."""
     return Table(
         topology=Torus([3]), collective=Collective("alltoall"), algorithm="table", ports=2,
         switching=Switching.STORE_AND_FORWARD, offset=np.array([[1, 2]]),
@@ -38,7 +38,7 @@ def exchange():
 
 
 def explicit(sides, collective, *rounds, **fields):
-    """Rounds with circuit switching and all ports."""
+    """Return rounds with circuit switching and all ports."""
     topology = Torus(sides)
     known: dict[str, Any] = {"ports": topology.ports, "algorithm": "by hand"}
     known |= {"switching": Switching.CIRCUIT} | fields
@@ -46,26 +46,26 @@ def explicit(sides, collective, *rounds, **fields):
 
 
 def moves(sources, hops, payload=ALL):
-    """Transfers of one round."""
+    """Return the transfers of one round."""
     return Transfers(np.array(sources), np.array(hops, np.int8), payload)
 
 
 def parallel():
-    """Both links of a pair of nodes, in half duplex, then an empty round."""
+    """Return a half-duplex broadcast with both links of two nodes, then an empty round."""
     both = moves([0, 0], [[0], [1]], Listed(np.array([0, 2, 3]), np.array([0, 1, 0])))
     empty = Transfers(np.empty(0, int), np.empty((0, 1), np.int8))
     return explicit((2, 3), Collective("broadcast", 0), both, empty, chunks=2, duplex="half")
 
 
 def pieces():
-    """A gather in which a node sends one group of what it holds, along paths of unequal length."""
+    """Return a gather in which a node sends one group of its blocks, on paths of unequal length."""
     fill = moves([1, 3], [[0, -1], [1, 1]])
     groups = Grouped(np.array([0, 1, 1, 1]), np.array([1, 1]))
     return explicit((4,), Collective("gather", 0), fill, moves([2, 1], [[0, 0], [1, -1]], groups))
 
 
 def folding():
-    """All-reduce on a ring of four: fold, then spread, the complete sum by groups."""
+    """Return an all-reduce on a ring of four: fold, then spread the complete sum by groups."""
     whole = Grouped(np.zeros(4, int), np.zeros(2, int))
     return explicit(
         (4,), Collective("allreduce"), moves([2], [[1]]), moves([1, 3], [[1], [0]]),
@@ -74,7 +74,7 @@ def folding():
 
 
 def scattering():
-    """A scatter with blocks that have destinations."""
+    """Return a scatter, whose blocks have destinations."""
     lists = Listed(np.array([0, 2, 3]), np.array([1, 2, 3]))
     last = moves([1], [[0]], Listed.single(np.array([2])))
     return explicit((4,), Collective("scatter", 0), moves([0, 0], [[0], [1]], lists), last)
@@ -84,7 +84,7 @@ SCHEDULES = [ring(), exchange(), parallel(), pieces(), folding(), scattering()]
 
 
 def content(**changes):
-    """The content of a valid file, with changes."""
+    """Return the content of a valid file, with changes."""
     data = {
         "format": "torusfabric-schedule", "version": 1,
         "topology": {"kind": "torus", "sides": [2, 3]},
@@ -95,7 +95,7 @@ def content(**changes):
 
 
 def written(tmp_path, data):
-    """A file with some content."""
+    """Write a file with some content, and return its path."""
     path = tmp_path / "file.json"
     path.write_text(json.dumps(data))
     return path

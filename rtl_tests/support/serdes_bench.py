@@ -1,4 +1,4 @@
-"""Two boards' transceivers in Icarus Verilog, between link ports, with clocks of their own."""
+"""Transceivers of two boards in Icarus Verilog, between link ports, with separate clocks."""
 
 import re
 from contextlib import contextmanager
@@ -19,14 +19,15 @@ MODEL = Path(__file__).parent / "dcua.v"
 
 
 class Said(NamedTuple):
-    """What both boards say.
+    """Output of the simulation of both boards.
 
     Parameters
     ----------
     came : dict of str to list of (float, int)
-        By board, of each word that came: cycles since it was sent, and its number.
+        For each board, each word that arrived: its delay in cycles, and its number.
     codes : list of (int, int)
-        Of each cycle, what is sent, two bytes with a bit each, and what a transceiver sends.
+        For each cycle, the units to send (two bytes with one more bit each), and the bits on the
+        line.
     """
 
     came: dict[str, list[tuple[float, int]]]
@@ -34,7 +35,7 @@ class Said(NamedTuple):
 
 
 class Platform:
-    """What links need of a platform."""
+    """Platform with the members that links on transceivers need."""
 
     default_clk_frequency, oscillator_mhz, transceivers = 25e6, 100.0, ((1, 0),)
 
@@ -63,7 +64,7 @@ class Platform:
 
 
 class Board(Elaboratable):
-    """Link ports on transceivers."""
+    """A board that has nothing but link ports on transceivers."""
 
     def __init__(self, system, platform):
         self._links, width = pair_links(system, 0, platform), system.fabric.width
@@ -85,7 +86,7 @@ class Board(Elaboratable):
 
 @contextmanager
 def short_resets():
-    """Resets of transceivers that take few cycles."""
+    """Shorten the resets of transceivers to a few cycles."""
     from liteiclink.serdes import serdes_ecp5
 
     from torusfabric.adapters.boards.pairs import serdes, transceiver
@@ -99,11 +100,12 @@ def short_resets():
 
 
 def emit_board(board, platform, folder, **transceivers):
-    """Write a board on transceivers, and models of these; returns the names of all files."""
+    """Write the Verilog of a board on transceivers, and models of these; return all file names."""
     ports = [*board.nets.values(), platform.oscillator, *platform.pins.values()]
     emit_verilog(board, platform, ports, folder)
     for name, content in platform.files.items():
-        # What sets polarities by a bus of the DCU stays in reset: Icarus never settles its logic.
+        # The logic that sets polarities by a bus of the DCU stays in reset: it never settles in
+        # Icarus.
         content = re.sub(r"(assign \w*sci_reconfig_reset) = .*;", r"\1 = 1;", content)
         (folder / name).write_text(content)
     model = _dcua(platform.files["transceiver_1_0.v"], **transceivers)
@@ -112,7 +114,7 @@ def emit_board(board, platform, folder, **transceivers):
 
 
 def emit_verilog(board, platform, ports, folder):
-    """Write the Verilog of a board that Amaranth elaborates, ``board.v``."""
+    """Write ``board.v``, the Verilog of a board that Amaranth elaborates."""
     text = rtlil.convert(board, name="board", platform=platform, ports=ports, emit_src=False)
     (folder / "board.il").write_text(text)
     script = "read_rtlil board.il; proc; memory_collect; write_verilog -noattr board.v"
@@ -120,18 +122,22 @@ def emit_verilog(board, platform, ports, folder):
 
 
 def run_pair(system, folder, *, late=0.0, until=9_000.0, **transceivers):
-    """Let both boards count, and say what came from each.
+    """Simulate two boards that count, and return the words that arrive.
 
     Parameters
     ----------
+    system : BoardSystem
+        System of two boards.
+    folder : path
+        Work folder.
     late : float
-        Nanoseconds of the way from board to board.
+        Delay from board to board in nanoseconds.
     until : float
-        When the simulation ends.
+        Length of the simulation in nanoseconds.
     **transceivers
-        ``words`` that one holds, two more being under way; ``odd``, which half of a pair of bytes
-        comes first; ``begin``, nanoseconds of the phase of what sends; ``slip``, when a bit is
-        lost.
+        Settings of the model: ``words``, number of words that a receiver holds, besides two that
+        are under way; ``odd``, half of a pair of bytes that comes first; ``begin``, phase of the
+        transmitter in nanoseconds; ``slip``, time in nanoseconds at which a bit is lost.
     """
     platform = Platform()
     files = emit_board(Board(system, platform), platform, folder, **transceivers)
@@ -151,7 +157,7 @@ def run_pair(system, folder, *, late=0.0, until=9_000.0, **transceivers):
 
 
 def _dcua(text, *, words=15, odd=0, begin=0.0, slip=0.0):
-    """The module that is instantiated, around the model."""
+    """Return the Verilog module DCUA, a wrapper of the model with the ports that `text` uses."""
     instance = text[text.index("DCUA #(") :]
     head, body = instance.split(") DCUA (")
     parameters = re.findall(r"\.(\w+)\(", head)

@@ -1,4 +1,4 @@
-"""The gateware of a board behind a pseudo-terminal: compiled, clocked, and spoken to bit by bit."""
+"""The gateware of a board, compiled to C++, with its serial line behind a pseudo-terminal."""
 
 import contextlib
 import os
@@ -20,8 +20,8 @@ __all__ = ["compiled", "on_terminal"]
 #: Cycles without a byte after which a command is dropped.
 TIMEOUT = 1 << 17
 
-#: Reads bytes from standard input and sends them to the gateware, and the other way round; sleeps
-#: while neither side has anything to say.
+#: Main program: sends bytes from standard input to the gateware bit by bit, and bytes from the
+#: gateware to standard output. It sleeps while both sides are idle.
 MAIN = r"""
 #include <poll.h>
 #include <unistd.h>
@@ -76,7 +76,7 @@ write_cxxrtl -g0 gateware.cc
 
 
 def compiled(fabric, folder):
-    """Compile the gateware of a fabric; returns the path of the program."""
+    """Compile the gateware of a fabric; return the path of the program."""
     gateware = Gateware(fabric, DIVISOR, TIMEOUT)
     (folder / "gateware.il").write_text(rtlil.convert(gateware, name="gateware", emit_src=False))
     (folder / "script.ys").write_text(SCRIPT)
@@ -94,7 +94,7 @@ def on_terminal(program):
     Yields
     ------
     str
-        The path of the terminal.
+        Path of the terminal.
     """
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
@@ -109,7 +109,7 @@ def on_terminal(program):
 
 
 def include_folder() -> Path:
-    """Where CXXRTL's own headers are."""
+    """Return the folder of CXXRTL's own headers."""
     path = Path(tools.require("yosys"))
     shares = [path.resolve().parent.parent / "share" / "yosys"]
     if folder := tools.package_folder("pyosys"):

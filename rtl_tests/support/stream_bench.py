@@ -1,7 +1,7 @@
-"""A bench for fabrics with streams: random packets, random stalls, and every word checked.
+"""A bench for fabrics with streams: random packets, random stalls, and a check of every word.
 
-It knows no algorithm and no hardware: what must be received follows from what was sent and from the
-definition of the collective.
+The bench knows neither algorithm nor hardware. The expected packets follow from the sent packets
+and the definition of the collective.
 """
 
 from collections import deque
@@ -17,38 +17,39 @@ from torusfabric.simulation.engines import Job
 
 __all__ = ["Message", "StreamBench", "check", "messages_of", "streams"]
 
-#: Cycles without any beat after which a bench gives up.
+#: Cycles without any beat after which a bench stops.
 PATIENCE = 120
 
-#: Of the clock of the fabric, in seconds.
+#: Period of the fabric clock, in seconds.
 PERIOD = 1e-6
 
 
 class Message:
-    """What all nodes send for a run, and what they have to receive.
+    """Packets that all nodes send for a run, and packets that they must receive.
 
     Attributes
     ----------
     job : Job
+        Choices of the run.
     sent : list of (list of (int, list of int))
-        Of each node, its packets: the destination, and the words.
+        Packets that each node sends: the destination, and the words.
     expected : list of (list of (int, list of int))
-        Of each node, its packets: the origin, and the words.
+        Packets that each node must receive: the origin, and the words.
     error : int
-        What the status has to say.
+        Expected number of the error in the status, 0 for none.
     """
 
     def __init__(self, job, sent, expected):
         self.job, self.sent, self.expected, self.error = job, sent, expected, 0
 
     def fails(self, error):
-        """The same, dropped for an error."""
+        """Expect that the message is dropped for an error; return the message."""
         self.error, self.expected = error, [[] for _ in self.expected]
         return self
 
 
 def message_of(fabric, job, rng):
-    """A message for each node, of random words."""
+    """Return a message of random words for each node."""
     exchange = random_run_packets(fabric, job, seed=int(rng.integers(1 << 30)))
     sent, expected = (
         [[(number, list(words)) for number, words in packets] for packets in side]
@@ -58,7 +59,10 @@ def message_of(fabric, job, rng):
 
 
 def messages_of(fabric, jobs, *, seed=1):
-    """Random messages for jobs, or for so many runs of any length if the fabric leaves it open."""
+    """Return random messages for jobs, or for a number of runs.
+
+    Given a number, the lengths of runs are random if the fabric leaves them open.
+    """
     rng = np.random.default_rng(seed)
     if isinstance(jobs, int):
         any_length = fabric.program.any_length
@@ -68,7 +72,7 @@ def messages_of(fabric, jobs, *, seed=1):
 
 
 class Source:
-    """Sends beats into a stream; one that has been offered stays until it is taken."""
+    """Sender of beats into a stream; an offered beat stays until it is taken."""
 
     def __init__(self, design, prefix, beats, rests):
         self._design, self._prefix, self._beats = design, prefix, deque(beats)
@@ -78,7 +82,7 @@ class Source:
         return getattr(self._design, f"{self._prefix}_{name}")
 
     def drive(self, ctx, rng):
-        """Before an edge: offer a beat, or anything without `tvalid`."""
+        """Offer a beat before an edge, or random signals without `tvalid`."""
         if not self._offered:
             self._offered = bool(self._beats) and rng.random() >= self._rests
             beat = self._beats[0] if self._offered else {"tlast": int(rng.integers(2))}
@@ -91,7 +95,7 @@ class Source:
         ctx.set(self._signal("tvalid"), 0)
 
     def look(self, ctx):
-        """Whether the edge takes the beat."""
+        """Return True if the edge takes the beat."""
         taken = self._offered and ctx.get(self._signal("tready"))
         if taken:
             self._beats.popleft()
@@ -100,7 +104,7 @@ class Source:
 
 
 class Sink:
-    """Takes beats from a stream, and checks that one that waits stays."""
+    """Receiver of beats from a stream, which checks that a waiting beat stays."""
 
     def __init__(self, design, prefix, rests, fields):
         self._design, self._prefix, self._rests, self._fields = design, prefix, rests, fields
@@ -110,11 +114,11 @@ class Sink:
         return getattr(self._design, f"{self._prefix}_{name}")
 
     def drive(self, ctx, rng):
-        """Before an edge: be ready, or not."""
+        """Set `tready` at random before an edge."""
         ctx.set(self._signal("tready"), rng.random() >= self._rests)
 
     def look(self, ctx):
-        """Whether the edge takes a beat."""
+        """Return True if the edge takes a beat."""
         if not ctx.get(self._signal("tvalid")):
             assert self._held is None, "a word that waits must stay"
             return False
@@ -132,24 +136,27 @@ class Sink:
 
 
 class StreamBench:
-    """Drives all ports of a fabric with streams.
+    """Driver of all ports of a fabric with streams.
 
     Parameters
     ----------
     fabric : Fabric
+        The fabric.
     stall : float or (float, float)
-        How often ports rest: those of what is sent, and of what is received.
+        Probability that a port pauses in a cycle: of senders, and of receivers.
     seed : int
+        Seed of pauses, clocks and unused signals.
 
     Attributes
     ----------
     statuses : list of (list of int)
+        Words of each status.
     runs : list of int
-        The cycles of each run.
+        Cycles of each run.
     ends : list of int
-        The edge with which each ended.
+        Clock edge with which each run ended.
     edges : int
-        From the first beat to the last.
+        Clock edges from the first beat to the last.
     """
 
     def __init__(self, fabric, stall=0.0, *, seed=1):
@@ -160,13 +167,17 @@ class StreamBench:
         self._before = None
 
     def interrupt(self, messages, edges):
-        """Send messages, but reset the fabric after so many edges; what came is forgotten."""
+        """Send messages before the next `run`, and reset the fabric after `edges` clock edges.
+
+        Packets that arrive before the reset are ignored.
+        """
         self._before = self._ports(messages, None)[:2], edges
 
     def run(self, messages, commands=None):
-        """Send messages, and receive all that comes; returns the wrong packets, by node.
+        """Send messages, and receive all packets; return the wrong packets, by node.
 
-        Commands are those of the messages, if there are to be any; each has as its tag its number.
+        Commands are made from the messages by default, if the fabric takes any. The tag of a
+        command is its number.
         """
         sources, sinks, status = self._ports(messages, commands)
         wanted = sum(len(w) for each in messages for node in each.expected for _, w in node)
@@ -180,7 +191,7 @@ class StreamBench:
         return self._wrong(messages, sinks)
 
     def _run(self, sources, sinks, wanted):
-        """Drive all ports, edge by edge, until all has come and nothing more does."""
+        """Drive all ports, edge by edge, until all words have arrived and no more follow."""
 
         domain, whole = ClockDomain("sync"), Module()
         whole.domains += domain
@@ -226,7 +237,7 @@ class StreamBench:
         ctx.set(reset, 0)
 
     def _run_apart(self, sources, sinks, wanted):
-        """The same with a clock for each node, of a period and a phase that no other has."""
+        """Drive all ports with a clock for each node, of a random period and phase."""
         heard = {"got": 0, "last": 0, "over": False}
         simulator = Simulator(self.design)
         simulator.add_clock(PERIOD)
@@ -268,7 +279,7 @@ class StreamBench:
         simulator.run()
 
     def _ports(self, messages, commands):
-        """What drives the ports."""
+        """Return the senders, the receivers, and the receiver of statuses or None."""
         rests, waits = self._stall
         dests = "s_axis_0_tdest" in self.fabric.netlist.inputs
         sources, sinks = [], []
@@ -301,7 +312,7 @@ class StreamBench:
         return sources, sinks, status
 
     def _wrong(self, messages, sinks):
-        """The packets that are not what must be received, by node."""
+        """Return the nodes with wrong packets: node, received and expected packets."""
         wrong = []
         for node in range(self.fabric.nodes):
             expected = [packet for message in messages for packet in message.expected[node]]
@@ -311,12 +322,12 @@ class StreamBench:
 
 
 def streams(topology, collectives, **options):
-    """A fabric with streams of single flits, for collectives by their names."""
+    """Return a fabric with streams of single flits, for collectives by their names."""
     return build_fabric(topology, collectives, **{"top": "stream", "beat": 1} | options)
 
 
 def check(fabric, jobs, stall=0, seed=1):
-    """Carry out jobs, or so many runs, with every word and cycle right; returns the bench."""
+    """Execute jobs, or a number of runs, and check every word and cycle; return the bench."""
     bench, messages = StreamBench(fabric, stall, seed=seed), messages_of(fabric, jobs, seed=seed)
     assert bench.run(messages) == []
     jobs = [message.job for message in messages]

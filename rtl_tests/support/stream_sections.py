@@ -1,4 +1,4 @@
-"""Fabrics with streams that have other sections than those that are chosen for them."""
+"""Fabrics with streams that have a given number of sections, in place of the usual choice."""
 
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -11,6 +11,6 @@ __all__ = ["forced"]
 
 @contextmanager
 def forced(*, buffers):
-    """Let nodes of fabrics that are made meanwhile hold so many messages on each side."""
+    """Build fabrics, within the context, whose nodes hold `buffers` messages on each side."""
     with patch.object(front, "choose_sections", lambda *_: Sections(buffers)):
         yield

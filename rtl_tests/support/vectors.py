@@ -1,7 +1,7 @@
-"""Runs emitted Verilog in Icarus with a value for every input in every cycle.
+"""Runs of emitted Verilog in Icarus with given values for the inputs in every cycle.
 
-The bench knows the ports in `manifest.json` and nothing else. Inputs change at falling edges of
-every clock, and outputs are sampled there, before inputs change.
+The bench knows only the ports in `manifest.json`. Inputs change after a falling edge of the clock;
+outputs are sampled at a falling edge, before the inputs change.
 """
 
 import json
@@ -45,16 +45,16 @@ def run_vectors(folder, work, steps):
     Parameters
     ----------
     folder : path
-        With `manifest.json` and the files that it lists.
+        Folder with `manifest.json` and the files that it lists.
     work : path
-        A folder for files of the bench.
+        Folder for files of the bench.
     steps : list of dict of str to int
-        The values of inputs; those that are left out are 0.
+        Values of inputs in each step; an input without a value is 0.
 
     Returns
     -------
     list of dict of str to int
-        The outputs after each step; None for one with an unknown bit.
+        Values of outputs after each step; None for a value with an unknown bit.
     """
     folder, work = Path(folder), Path(work)
     work.mkdir(exist_ok=True, parents=True)
@@ -87,7 +87,7 @@ def run_vectors(folder, work, steps):
 
 
 def _hex(inputs, step):
-    """A line of the memory of the bench."""
+    """Return a line of the memory of the bench."""
     assert not step.keys() - inputs.keys(), step
     value, low = 0, 0
     for name, width in inputs.items():
@@ -97,7 +97,7 @@ def _hex(inputs, step):
 
 
 def _number(text):
-    """A value, None if a bit is unknown."""
+    """Return a value, or None if a bit is unknown."""
     try:
         return int(text, 16)
     except ValueError:

@@ -1,14 +1,14 @@
-"""Runs emitted Verilog with a testbench that knows nothing but `manifest.json`.
+"""Runs of emitted Verilog with a testbench that knows only `manifest.json`.
 
-The testbench is itself plain Verilog, written here for the ports and sizes in the manifest: it
-loads words through the host port, starts, waits for done, checks the protocol on the way, and reads
-back. Icarus runs it as it is; Verilator compiles the same text to C++.
+The testbench is Verilog, filled in with the ports and sizes of the manifest. It loads words through
+the host port, starts, waits for done, checks the protocol, and reads words back. Icarus runs it;
+Verilator compiles the same Verilog to C++.
 
-What it checks, on every edge: `busy` and `done` are low after reset; `busy` rises with the edge
-that takes the start pulse, `done` falls with it, and `busy` holds until `done`; `done` and `cycles`
-then hold until the next start; `cycles` is the number of edges after the one that took the pulse,
-counted here as well, and is what the manifest predicts. Writes, the start and reads follow each
-other without a gap.
+Checks on every edge: `busy` and `done` are low after reset. The edge that takes the start pulse
+raises `busy` and clears `done`. `busy` holds until `done`; `done` and `cycles` then hold until the
+next start. `cycles` is the number of edges after the edge that took the pulse: the count of the
+testbench and the prediction of the manifest. Writes, the start and reads follow each other without
+a gap.
 """
 
 import functools
@@ -44,15 +44,15 @@ __all__ = [
 
 
 class Result(NamedTuple):
-    """What came of a run.
+    """The result of a run.
 
     Parameters
     ----------
     words : list of ndarray
-        For each node the words at the addresses asked for: uint64, or Python integers where words
-        are wider than 64 bits.
+        For each node the words at the requested addresses: uint64, or Python integers if words are
+        wider than 64 bits.
     cycles : int
-        What the fabric said, and the testbench counted.
+        Cycles that the fabric reports and the testbench counts.
     """
 
     words: list[np.ndarray]
@@ -60,12 +60,12 @@ class Result(NamedTuple):
 
 
 def have_icarus():
-    """Whether Icarus Verilog is installed."""
+    """Return True if Icarus Verilog is installed."""
     return shutil.which("iverilog") is not None and shutil.which("vvp") is not None
 
 
 def have_verilator():
-    """Whether Verilator, as the Python package of that name, and a C++ compiler are installed."""
+    """Return True if the Python package verilator and a C++ compiler are installed."""
     return _verilator_root() is not None and shutil.which("g++") is not None
 
 
@@ -75,18 +75,18 @@ def run_icarus(folder, send, read, *, starts=1, timeout=600, **chosen):
     Parameters
     ----------
     folder : path
-        Where `manifest.json` and the files it lists are.
+        Folder with `manifest.json` and the files that it lists.
     send : list of (list of int), or ndarray
         For each node the words to load, from its `send_base` on.
     read : list of (list of int)
         For each node the addresses to read after the last run.
     starts : int
-        How many runs, one after the other with what is in memory.
+        Number of runs, one after the other with the same loaded words.
     timeout : float
-        Seconds after which to give up.
+        Most seconds of each command.
     **chosen : int, optional
-        The mode, root, length or operation, for a fabric that takes it at the start; at other times
-        its input is a wrong one.
+        Mode, root, length or operation, for a fabric that takes it at the start; in all other
+        cycles the input has a wrong value.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def run_icarus(folder, send, read, *, starts=1, timeout=600, **chosen):
     Raises
     ------
     AssertionError
-        If the protocol is broken, or a word has bits that are not known.
+        If the protocol is broken, or a word has unknown bits.
     """
     with tempfile.TemporaryDirectory(prefix="bench-") as work:
         bench = _Bench(folder, send, read, starts, Path(work), **chosen)
@@ -107,14 +107,16 @@ def run_icarus(folder, send, read, *, starts=1, timeout=600, **chosen):
 
 
 def check_in_icarus(folder, fabric, **chosen):
-    """Linters are silent, and Icarus reads what a run brings, after its cycles, twice.
+    """Check that linters are silent, and that Icarus reads the right words after two runs.
 
     Parameters
     ----------
     folder : path
-        Where the text is written.
+        Folder for the Verilog.
+    fabric : Fabric
+        The fabric.
     **chosen : int, optional
-        As of `run_icarus`.
+        Choices of `run_icarus`.
 
     Returns
     -------
@@ -144,7 +146,10 @@ def check_in_icarus(folder, fabric, **chosen):
 
 
 def run_verilator(folder, send, read, *, starts=1, timeout=600):
-    """Run a fabric in Verilator; as `run_icarus`, from random contents of all registers."""
+    """Run a fabric in Verilator, from random contents of all registers.
+
+    The parameters, the result and the errors are those of `run_icarus`.
+    """
     with tempfile.TemporaryDirectory(prefix="bench-") as work:
         bench = _Bench(folder, send, read, starts, Path(work))
         flags = ["--cc", "-Wno-fatal", "-Wno-lint", "--top-module", "bench", "--prefix", "Vbench"]
@@ -158,7 +163,7 @@ def run_verilator(folder, send, read, *, starts=1, timeout=600):
 
 
 def check_silent(folder):
-    """The linters that are installed find nothing."""
+    """Check that the installed linters find nothing."""
     if have_verilator():
         assert lint_verilator(folder) == []
     if have_icarus():
@@ -180,7 +185,7 @@ def slang_diagnostics(text):
 
 
 def lint_icarus(folder):
-    """The warnings and errors of `iverilog -g2005 -Wall`, one a line; none where all is well."""
+    """Return the warnings and errors of `iverilog -g2005 -Wall`, one a line."""
     manifest, sources = _manifest(folder)
     flags = ["-g2005", "-Wall", "-t", "null", "-s", _top(manifest)]
     done = subprocess.run(["iverilog", *flags, *sources], capture_output=True, text=True)
@@ -188,7 +193,7 @@ def lint_icarus(folder):
 
 
 def lint_verilator(folder):
-    """The warnings and errors of `verilator --lint-only -Wall`, the first line of each."""
+    """Return the first line of each warning and error of `verilator --lint-only -Wall`."""
     manifest, sources = _manifest(folder)
     flags = ["--lint-only", "-Wall", "--top-module", _top(manifest)]
     done = subprocess.run(
@@ -218,7 +223,7 @@ def _top(manifest):
 
 
 def _predicted(manifest, *, length=None, mode=0, **_):
-    """The cycles of a run: for its length where that is chosen, by the pieces of its mode."""
+    """Return the cycles of a run, for its mode and length if the length is chosen."""
     if length is None:
         return manifest["predicted_cycles"]
     mode = manifest["modes"][mode]
@@ -228,7 +233,7 @@ def _predicted(manifest, *, length=None, mode=0, **_):
 
 
 def _port_widths(ports):
-    """Widths by name, from a dict of widths or of dicts, or a list of dicts."""
+    """Return widths by name, from a dict of widths or of dicts, or from a list of dicts."""
     if isinstance(ports, dict):
         ports = [
             {"name": k, **(v if isinstance(v, dict) else {"width": v})} for k, v in ports.items()
@@ -278,7 +283,7 @@ class _Bench:
         (work / "bench.v").write_text(text)
 
     def sources(self):
-        """The paths of the Verilog under test."""
+        """Return the paths of the Verilog under test."""
         return self._sources
 
     def _place(self, node, address):
@@ -295,7 +300,7 @@ class _Bench:
         (self.work / name).write_text("".join(lines))
 
     def result(self, said):
-        """What the testbench said and wrote, as a `Result`."""
+        """Return the output and the files of the testbench as a `Result`."""
         lines = _lines(said)
         failures = [line for line in lines if line.startswith("FAIL")]
         assert not failures, failures[0]
@@ -360,7 +365,7 @@ def _cxx_flags():
 
 @functools.cache
 def _runtime():
-    """Verilator's own objects: compiled once, then kept in the cache."""
+    """Return Verilator's own object files, compiled once and kept in the cache."""
     include = _verilator_root() / "include"
     names = ("verilated", "verilated_threads")
     texts = [(include / f"{name}.cpp").read_text() for name in names]
@@ -376,7 +381,7 @@ def _runtime():
     return [str(folder / file) for file in files]
 
 
-#: The testbench, with gaps for what the manifest says.
+#: The testbench, with placeholders for values of the manifest.
 _TESTBENCH = Path(__file__).with_name("host_bench.v")
 
 _CLOCK = """

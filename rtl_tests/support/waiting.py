@@ -1,4 +1,4 @@
-"""How long blocks wait in a node before they are sent on, measured on the plain transfers."""
+"""Waiting times of blocks in a node before they are sent on, measured on plain transfers."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -7,11 +7,11 @@ __all__ = ["shortest_wait"]
 
 
 def shortest_wait(schedule):
-    """The fewest steps between the arrival of a block, or a partial sum, and its departure.
+    """Return the fewest steps between the arrival and the departure of a block or partial sum.
 
-    A block that arrives in step t and leaves in step t + w waits w steps; the node whose block it
-    is need not wait. A partial sum waits for the last of its contributions. None if nothing is
-    forwarded at all.
+    A block that arrives in step t and leaves in step t + w waits w steps. The origin of a block
+    need not wait. A partial sum waits for the last of its contributions. The result is None if no
+    block is forwarded.
     """
     reducing = schedule.collective.reducing
     arrival: dict[int, dict[int, int]] = defaultdict(dict)
@@ -33,7 +33,7 @@ def shortest_wait(schedule):
 
 
 def _keys(schedule, ids):
-    """The key of each block, or of the sums that contributions belong to."""
+    """Return the key of each block, or of the sums that contributions belong to."""
     if not schedule.collective.reducing:
         return ids.tolist()
     keys = schedule.blocks.n_blocks // schedule.topology.nodes

@@ -1,4 +1,4 @@
-"""A cocotb bench that drives a fabric on the Wishbone bus of a SoC at random."""
+"""A cocotb bench of random accesses to a fabric on the Wishbone bus of a SoC."""
 
 import json
 import os
@@ -10,12 +10,12 @@ from bus_scenario import BusScenario
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
-#: Cycles after which an access hangs.
+#: Cycles without an answer after which an access fails.
 PATIENCE = 300
 
 
 class Wishbone:
-    """A master outside the SoC, whose accesses reach the fabric at an address."""
+    """A master outside the SoC, with the fabric at the address `origin`."""
 
     def __init__(self, dut, origin):
         self.dut, self.origin = dut, origin
@@ -52,7 +52,7 @@ class Wishbone:
 
 @cocotb.test()
 async def random_accesses(dut):
-    """The whole scenario, after a word of another slave."""
+    """Run the whole scenario, after accesses to another slave."""
     Clock(dut.clk, 10, "ns").start()
     for name in ("cyc", "stb", "cti", "bte"):
         getattr(dut, f"host_{name}").value = 0

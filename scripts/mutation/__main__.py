@@ -1,10 +1,10 @@
-"""What the tests are worth: change one thing at a time, and see whether a test fails.
+"""Mutation tests: change one place of the source at a time, and see whether a test fails.
 
-Mutants are drawn by seed from some rooms, as many of each operator (compare, arithmetic, constant,
-boolean, statement, arguments). A mutant is killed by the first test that fails, in a copy of the
-tree, of those that reach the changed line. Which tests reach which line is measured once, and kept.
-Mutants that change nothing that can be observed are listed, with reasons, in
-`rtl_tests/equivalent_mutants.toml`.
+Mutants are random, chosen by seed from some packages, the same number of each operator (compare,
+arithmetic, constant, boolean, statement, arguments). The tests that reach the changed line run in a
+copy of the tree; the first failure kills the mutant. The tests that reach each line are measured
+once, and the measurement is kept. `rtl_tests/equivalent_mutants.toml` lists, with reasons, mutants
+without an effect that can be observed.
 
 Example::
 
@@ -36,21 +36,21 @@ from .trial import Copy
 ROOT = Path(__file__).parents[2]
 ROOMS = "program,rtl,analysis,schedule,verilog"
 
-#: The rooms whose tests are run, and the module of the examples in docstrings.
+#: Folders of tests that run, and the test module that runs the examples of docstrings.
 TESTED = (
     "schedule", "analysis", "program", "collective", "topology", "planning", "rtl", "verilog",
     "algorithms", "conformance", "simulation", "draw", "cli", "documents/test_docstrings.py",
 )  # fmt: skip
 
-#: What may become of a mutant and asks for a test.
+#: Outcomes of a mutant that call for another test.
 OPEN = ("survived", "unreached")
 
-#: Modules that are run by simulators, not by our tests.
+#: Part of the paths of modules that simulators run, and tests do not.
 ELSEWHERE = "/bench/files/"
 
 
 def parsed() -> argparse.Namespace:
-    """What the command line says."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=60, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0, help="which ones")
@@ -64,7 +64,7 @@ def parsed() -> argparse.Namespace:
 
 
 def measured(work: Path) -> Reached:
-    """Which tests reach which line; measured unless it is known."""
+    """Return the tests that reach each line, measured now unless a measurement is kept."""
     folder = work / "reach"
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{Path(room).stem}.json" for room in TESTED]
@@ -81,13 +81,13 @@ def measured(work: Path) -> Reached:
 
 
 def equivalents() -> set[tuple[str, tuple[str, str]]]:
-    """The mutants that are known to change nothing."""
+    """Return the known equivalent mutants: the path of each, and its lines before and after."""
     listed = tomllib.loads((ROOT / "rtl_tests/equivalent_mutants.toml").read_text("utf-8"))
     return {(item["path"], (item["before"], item["after"])) for item in listed["mutant"]}
 
 
 def drawn(arguments: argparse.Namespace) -> list[Mutant]:
-    """The sample."""
+    """Return the random sample of mutants."""
     found = [
         mutant
         for room in arguments.rooms.split(",")
@@ -99,9 +99,10 @@ def drawn(arguments: argparse.Namespace) -> list[Mutant]:
 
 
 def tried(arguments: argparse.Namespace, mutants: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
-    """Each mutant and what became of it; what is known to be killed is not run again.
+    """Yield each mutant with its outcome; a mutant that is known to be killed does not run again.
 
-    A test that fails though nothing is changed kills nothing: its mutants come a second time.
+    A test that fails without any change kills nothing. The mutants that it seemed to kill are tried
+    a second time, without it.
     """
     reached, results = measured(arguments.work), Results(arguments.work / "results.jsonl")
     without_effect = equivalents()
@@ -135,7 +136,7 @@ def tried(arguments: argparse.Namespace, mutants: list[Mutant]) -> Iterator[tupl
 
 
 def main() -> int:
-    """Print every survivor, and the score; returns 2 if there are any."""
+    """Print every survivor, and the score; return 2 if a mutant is not killed."""
     arguments = parsed()
     arguments.work = arguments.work.resolve()
     outcomes: dict[Mutant, str] = {}

@@ -1,9 +1,9 @@
-"""A pytest plugin: run some tests in some order, and say which one fails.
+"""A pytest plugin: run chosen tests in a given order, and name those that fail.
 
-The file that `MUTATION_TESTS` names holds JSON, ``{test: seconds, ..}``. A test that takes more
-seconds of processor time ends the process by SIGPROF; so does a module that is imported for so
-long. The name of a test that fails, or of a file that cannot be
-imported, is added to the file with the suffix ``.failed``.
+The file that `MUTATION_TESTS` names holds JSON, ``{test: seconds, ..}``. SIGPROF ends the process
+when a test exceeds its seconds of processor time, or when collection exceeds `IMPORTS` seconds. The
+name of a test that fails, or of a file that cannot be imported, is added to the file with the
+suffix ``.failed``.
 """
 
 import json
@@ -26,7 +26,7 @@ repeat_examples()
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep what is listed."""
+    """Keep the listed tests, in the order of the list."""
     order = {name: n for n, name in enumerate(TESTS)}
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in order])
     items[:] = sorted(
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Measure out the time."""
+    """Limit the processor time of a test."""
     signal.setitimer(signal.ITIMER_PROF, TESTS[item.nodeid])
     try:
         return (yield)
@@ -45,12 +45,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """Write down what cannot be imported."""
+    """Record a file that cannot be imported."""
     pytest_runtest_logreport(report)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Write down what fails."""
+    """Record a test that fails."""
     if report.failed:
         with FILE.with_suffix(".failed").open("a", encoding="utf-8") as file:
             print(report.nodeid, file=file)

@@ -1,4 +1,4 @@
-"""How much a mutant may take before it is stopped, and nothing left to chance."""
+"""Limits of time and memory for mutants, and repeatable random examples."""
 
 import resource
 
@@ -6,20 +6,20 @@ from hypothesis import settings
 
 __all__ = ["PATIENCE", "WAITING", "limit_memory", "repeat_examples"]
 
-#: A test that takes more seconds of processor time than this, and ten times its own, hangs; and
-#: tests that wait for something else so many seconds.
+#: PATIENCE: a test hangs if its processor time exceeds this many seconds plus ten times its usual
+#: time. WAITING: the same in seconds of wall-clock time for a run of tests, which may also wait.
 PATIENCE, WAITING = 20.0, 300.0
 
-#: Bytes that a mutant may fill.
+#: Most bytes of memory of a mutant.
 MEMORY = 6 << 30
 
 
 def limit_memory() -> None:
-    """Let this process and its children fail rather than fill the machine."""
+    """Limit the memory of this process and its children. Why: a mutant could fill the machine."""
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
 
 
 def repeat_examples() -> None:
-    """Let tests draw the same examples each time, so that a mutant is killed again."""
+    """Let Hypothesis generate the same examples each time, so that a mutant is killed again."""
     settings.register_profile("mutation", derandomize=True, database=None)
     settings.load_profile("mutation")

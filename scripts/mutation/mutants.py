@@ -1,8 +1,8 @@
-"""What can be changed in a module: an operator, a constant, a statement or a pair of arguments.
+"""Mutants of a module: changes of an operator, a constant, a statement or a pair of arguments.
 
-A mutant is a replacement of a piece of text, so that all else stays as it is written. Left out is
-what has no effect on a run (annotations, docstrings, assertions, `zip` with strict=True) or only on
-words (f-strings, and what is raised).
+A mutant replaces a piece of text, so that the rest of the module stays as it is written. Some code
+has no mutants: code without an effect on a run (annotations, docstrings, assertions, the argument
+`strict` of `zip`), and code that only makes messages (f-strings, arguments of a raised exception).
 """
 
 import ast
@@ -15,7 +15,7 @@ from pathlib import Path
 
 __all__ = ["Mutant", "mutants_of", "sample"]
 
-#: What an operator becomes, by the usual names of the operators of mutation.
+#: Replacement of each operator, by the usual names of the operators of mutation.
 COMPARE = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
     ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
@@ -26,7 +26,7 @@ ARITHMETIC = {
     ast.BitXor: "&", ast.MatMult: "*",
 }  # fmt: skip
 
-#: Functions whose arguments may change places.
+#: Functions whose arguments have no order: swapping them changes nothing.
 SYMMETRIC = {"max", "min", "maximum", "minimum"}
 
 #: Statements whose removal leaves a module that can be imported.
@@ -42,14 +42,15 @@ class Mutant:
     path : str
         The module, from the root of the tree.
     operator : str
-        What is changed: compare, arithmetic, constant, boolean, statement or arguments.
+        Kind of the change: compare, arithmetic, constant, boolean, statement or arguments.
     lines : range
-        The lines, from 1, of the statement that is changed.
+        Lines of the changed statement, from 1.
     before : bytes
         The text of the module.
     start, end : int
-        What is replaced.
+        First byte of the replaced piece, and the byte behind it.
     replacement : bytes
+        The new piece.
     function : tuple of str and int, or None
         Name and first line of the outermost function in which the change lies; None if the
         statement runs when the module is imported.
@@ -66,17 +67,21 @@ class Mutant:
 
     @property
     def after(self) -> bytes:
-        """The text with the change."""
+        """Text of the module with the change."""
         return self.before[: self.start] + self.replacement + self.before[self.end :]
 
     @property
     def line(self) -> int:
-        """The number of the line in which the change begins."""
+        """Number of the line in which the change begins."""
         return self.before.count(b"\n", 0, self.start) + 1
 
     @cached_property
     def change(self) -> tuple[str, str]:
-        """The lines that are changed, before and after; no numbers, so that it stays the same."""
+        """Changed lines, before and after.
+
+        They have no line numbers, so that a mutant stays the same when its module changes
+        elsewhere.
+        """
         first = self.before.rfind(b"\n", 0, self.start) + 1
         last = self.before.find(b"\n", self.end)
         old = self.before[first:last]
@@ -85,7 +90,7 @@ class Mutant:
 
     @property
     def digest(self) -> str:
-        """Tells mutants apart; independent of changes elsewhere in the tree."""
+        """Identifier of the mutant, independent of changes elsewhere in the tree."""
         return hashlib.sha256(repr((self.path, self.change)).encode()).hexdigest()
 
 
@@ -94,7 +99,11 @@ def _squeezed(text: bytes) -> str:
 
 
 def sample(mutants: list[Mutant], count: int, seed: int) -> list[Mutant]:
-    """Some mutants, as many of each operator; a change of one module draws no others elsewhere."""
+    """Return a random sample with the same number of mutants of each operator.
+
+    The order follows digests. A change of one module therefore leaves the choice in other modules
+    as it is.
+    """
     salt = str(seed).encode()
     order = {hashlib.sha256(salt + mutant.digest.encode()).digest(): mutant for mutant in mutants}
     queues: dict[str, list[Mutant]] = {}
@@ -105,13 +114,13 @@ def sample(mutants: list[Mutant], count: int, seed: int) -> list[Mutant]:
 
 
 def mutants_of(path: str, root: Path) -> list[Mutant]:
-    """All mutants of a module."""
+    """Return all mutants of a module."""
     text = (root / path).read_bytes()
     return list(_Finder(path, text).found())
 
 
 class _Finder:
-    """Walks through a module with the statement at hand in mind."""
+    """Generator of the mutants of one module, which keeps track of the enclosing function."""
 
     def __init__(self, path: str, text: bytes) -> None:
         self.path, self.text = path, text
@@ -121,7 +130,7 @@ class _Finder:
             self.starts.append(self.starts[-1] + len(line))
 
     def found(self) -> Iterator[Mutant]:
-        """All mutants, in the order of the text."""
+        """Yield all mutants, in the order of the text."""
         yield from self._statements(ast.parse(self.text).body)
 
     def _statements(self, body: list[ast.stmt]) -> Iterator[Mutant]:
@@ -129,7 +138,7 @@ class _Finder:
             yield from self._statement(statement)
 
     def _statement(self, node: ast.stmt) -> Iterator[Mutant]:
-        """The mutants of a statement and of those within it."""
+        """Yield the mutants of a statement and of the statements within it."""
         if isinstance(node, ast.Raise | ast.Assert | ast.Import | ast.ImportFrom):
             if isinstance(node, ast.Raise) and "AssertionError" not in ast.unparse(node):
                 yield self._mutant(node, "statement", self._span(node), "pass")
@@ -161,7 +170,7 @@ class _Finder:
         self.function = outer
 
     def _is_words(self, node: ast.stmt, child: ast.expr) -> bool:
-        """Whether an expression is an annotation, a decorator or the list of public names."""
+        """Return True for an annotation, a decorator or base class, or the list of public names."""
         if isinstance(node, ast.AnnAssign):
             return child is node.annotation
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -169,7 +178,7 @@ class _Finder:
         return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
 
     def _expression(self, node: ast.AST, statement: ast.AST) -> Iterator[Mutant]:
-        """The mutants of an expression and of those within it."""
+        """Yield the mutants of an expression and of the expressions within it."""
         if isinstance(node, ast.JoinedStr):
             return
         for operator, span, text in self._changes(node):
@@ -179,7 +188,7 @@ class _Finder:
                 yield from self._expression(child, statement)
 
     def _changes(self, node: ast.AST) -> Iterator[tuple[str, tuple[int, int], str]]:
-        """What can become of a node: an operator, a piece of text, and its replacement."""
+        """Yield each change of a node: an operator, a piece of text, and its replacement."""
         match node:
             case ast.Compare():
                 sides = [node.left, *node.comparators]
@@ -213,7 +222,7 @@ class _Finder:
                         yield "arguments", span, text
 
     def _between(self, left: ast.AST, right: ast.AST) -> tuple[int, int]:
-        """The text between two expressions, without the brackets around either."""
+        """Return the span between two expressions, without the brackets around either."""
         start, end = self._span(left)[1], self._span(right)[0]
         text = self.text[start:end].decode()
         closing = len(text) - len(text.lstrip(") \n"))
@@ -242,7 +251,7 @@ class _Finder:
 
 
 def _head(node: ast.stmt) -> ast.AST:
-    """What of a statement runs before the statements within it."""
+    """Return the part of a statement that runs before the statements within it."""
     for name in ("test", "iter", "subject"):
         if hasattr(node, name):
             return getattr(node, name)

@@ -1,7 +1,7 @@
-"""A pytest plugin: which lines of the package each test that passes reaches, and how long it takes.
+"""A pytest plugin: measure the lines of the package that each passing test reaches, and its time.
 
-`python -m pytest -p mutation.reach` writes what it found to the file that `MUTATION_REACH` names,
-as JSON: ``{"tests": {test: seconds}, "reached": {module: {line: [number of a test, ..]}}}``.
+`python -m pytest -p mutation.reach` writes its measurements to the file that `MUTATION_REACH`
+names, as JSON: ``{"tests": {test: seconds}, "reached": {module: {line: [number of a test, ..]}}}``.
 """
 
 import json
@@ -15,12 +15,12 @@ import pytest
 FILE = Path(os.environ["MUTATION_REACH"])
 ROOT = Path.cwd()
 
-#: The number that says of a line that it also runs outside tests, when something is imported.
+#: In place of the number of a test: the line also runs outside tests, during an import.
 IMPORTED = -1
 
 
 class Reach:
-    """Measures every test in a context of its own."""
+    """Measurement of every test in a context of its own."""
 
     def __init__(self) -> None:
         self.coverage = coverage.Coverage(
@@ -32,7 +32,7 @@ class Reach:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Name what is measured from now on after the test."""
+        """Attribute the lines that run from now on to the test."""
         self.coverage.switch_context(item.nodeid)
         try:
             return (yield)
@@ -40,13 +40,13 @@ class Reach:
             self.coverage.switch_context("")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add up what setting up, running and tearing down took."""
+        """Add up the seconds of setup, call and teardown."""
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if not report.passed:
             self.useless.add(report.nodeid)
 
     def pytest_sessionfinish(self) -> None:
-        """Write what was found."""
+        """Write the measurements."""
         self.coverage.stop()
         for test in self.useless:
             del self.seconds[test]
@@ -63,5 +63,5 @@ class Reach:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure from the first import of the package on."""
+    """Start the measurement before the first import of the package."""
     config.pluginmanager.register(Reach(), "reach")

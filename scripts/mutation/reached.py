@@ -1,4 +1,4 @@
-"""Which tests reach a mutant, as `reach` measured it, and which of them are run first."""
+"""Tests that reach a mutant, by the measurements of `reach`, and their order."""
 
 import json
 from collections import Counter
@@ -11,12 +11,12 @@ __all__ = ["Reached"]
 
 
 class Reached:
-    """Which tests reach which line.
+    """Tests that reach each line.
 
     Parameters
     ----------
     files : iterable of Path
-        What `reach` wrote.
+        Files that `reach` has written.
     """
 
     def __init__(self, files: Iterable[Path]) -> None:
@@ -35,18 +35,19 @@ class Reached:
                         self.imported.add((path, int(line)))
 
     def forget(self, tests: Iterable[str]) -> None:
-        """Never choose these."""
+        """Never choose these tests again."""
         for test in tests:
             self.seconds.pop(test, None)
 
     def is_imported(self, mutant: Mutant) -> bool:
-        """Whether a mutant is also reached when tests are collected."""
+        """Return True if the collection of tests also reaches a mutant."""
         return any((mutant.path, line) in self.imported for line in mutant.lines)
 
     def tests(self, mutant: Mutant) -> set[str]:
-        """Tests that reach a mutant.
+        """Return the tests that reach a mutant.
 
-        What runs when a module is imported is reached by all tests that reach the module.
+        A line that runs when a module is imported counts as reached by all tests that reach the
+        module.
         """
         lines = self.lines.get(mutant.path, {})
         tests = set().union(*(lines.get(line, ()) for line in mutant.lines))
@@ -55,11 +56,12 @@ class Reached:
         return tests & self.seconds.keys()
 
     def chosen(self, mutant: Mutant, limit: float) -> list[str]:
-        """Tests that may kill a mutant, the likely and fast ones first, in at most so many seconds.
+        """Return the tests that may kill a mutant, in order, of at most `limit` seconds in all.
 
-        Those that reach it come before those that only reach its module, since what is computed
-        once is reached by the first test that asks for it, and before those that are named after
-        the module, which may run it in a process of its own.
+        The tests that reach the mutant come first, likely and fast ones before others. Two sorts
+        follow: tests that only reach the module, because a value that is computed once is counted
+        for the first test that asks for it; and tests that are named after the module, which may
+        run it in a process of their own.
         """
         reaching = self.tests(mutant)
         beside = set().union(*self.lines.get(mutant.path, {}).values()) & self.seconds.keys()
@@ -69,9 +71,10 @@ class Reached:
         return self.at_most(limit, order) or order[:1]
 
     def _in_turn(self, tests: set[str], mutant: Mutant) -> list[str]:
-        """Tests in order: one case of each function, then the second ones; near ones before others.
+        """Return tests in turns: one case of each function, then a second case of each.
 
-        The examples of the module itself come before all.
+        Examples of the module itself come before all. Within a turn, tests near the module come
+        first, then fast ones.
         """
         cases: Counter[str] = Counter()
         keys = []
@@ -83,7 +86,7 @@ class Reached:
         return [test for *_, test in sorted(keys)]
 
     def is_near(self, test: str, mutant: Mutant) -> bool:
-        """Whether a test belongs to the room of a mutant, or is an example of its module."""
+        """Return True if a test belongs to a mutant's package, or is an example of its module."""
         room = mutant.path.split("/")[1]
         return test.startswith(f"rtl_tests/{room}/") or self._is_example(test, mutant)
 
@@ -92,7 +95,7 @@ class Reached:
         return test.endswith(f"[{name}]")
 
     def at_most(self, limit: float, tests: Iterable[str]) -> list[str]:
-        """As many tests as can be run in some time, in their order."""
+        """Return the tests that fit into a limit of seconds together, in their order."""
         kept = []
         for test in tests:
             if self.seconds[test] <= limit:

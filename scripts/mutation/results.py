@@ -1,4 +1,4 @@
-"""What became of mutants, kept in a file."""
+"""Outcomes of mutants, kept in a file."""
 
 import json
 from collections.abc import Iterable
@@ -12,12 +12,12 @@ __all__ = ["Results"]
 
 
 class Results:
-    """What became of mutants; the last entry of a mutant counts.
+    """Outcomes of mutants; the last entry of a mutant counts.
 
     Parameters
     ----------
     path : Path
-        A line of JSON for each trial.
+        File with one line of JSON for each trial.
     """
 
     def __init__(self, path: Path) -> None:
@@ -28,7 +28,7 @@ class Results:
         }
 
     def add(self, mutant: Mutant, verdict: Verdict) -> None:
-        """Keep a verdict."""
+        """Keep the verdict on a mutant."""
         before, after = mutant.change
         self._keep({
             "digest": mutant.digest, "path": mutant.path, "line": mutant.line,
@@ -36,16 +36,19 @@ class Results:
         })  # fmt: skip
 
     def outcome(self, mutant: Mutant) -> str:
-        """What became of a mutant; empty if it is to be tried."""
+        """Return the outcome of a mutant; empty if the mutant is still to be tried."""
         return self._known.get(mutant.digest, {}).get("outcome", "")
 
     def doubtful(self, mutants: Iterable[Mutant]) -> set[str]:
-        """Tests that kill some of these mutants, and are not known to pass without a change."""
+        """Return tests that killed these mutants and have not yet passed on unchanged code."""
         entries = (self._known.get(mutant.digest, {}) for mutant in mutants)
         return {entry["by"] for entry in entries if entry.get("by") and "sound" not in entry}
 
     def confirm(self, tests: set[str], *, useless: set[str]) -> None:
-        """Some tests pass without a change, and others do not: what those killed is to be tried."""
+        """Record tests that pass without a change, and `useless` tests that fail without one.
+
+        The kills of a useless test are withdrawn, so that these mutants are tried again.
+        """
         for entry in [*self._known.values()]:
             if entry["by"] in useless:
                 self._keep(entry | {"outcome": "", "by": ""})

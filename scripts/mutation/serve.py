@@ -1,10 +1,11 @@
 """A pytest plugin: collect all tests once, then run some of them for each mutant in a child.
 
 Requests and answers are lines of JSON on the standard streams. A request names the module that was
-changed on disk, the function in it (name and first line, or null if nothing is changed), the tests
-with the seconds of processor time each may take, and the seconds for all. In the child, whatever
-refers to the function has the new code of it, and nothing is remembered by a cache. The answer has
-the outcome and the test that fails; the outcome is empty if the function cannot be changed.
+changed on disk, the changed function (name and first line, or null without a change), the tests
+with the seconds of processor time each may take, and the seconds of wall-clock time for all. In the
+child, every function object with this name and line gets the new code, and all caches are emptied.
+The answer has the outcome and the test that fails; the outcome is empty if the function cannot be
+changed.
 """
 
 import functools
@@ -30,7 +31,7 @@ for stream in (0, 1, 2):
 
 repeat_examples()
 
-#: How a child ends.
+#: Exit status of a child: all tests pass, a test fails, the function could not be changed.
 PASSED, FAILED, UNCHANGED = 0, 1, 3
 
 CACHED = type(functools.cache(len))
@@ -57,7 +58,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
 
 
 def _status(child: int, seconds: float) -> int | None:
-    """What a child returns; None if it is stopped after some time."""
+    """Return the exit status of a child; kill it after `seconds`, and return None."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found, status = os.waitpid(child, os.WNOHANG)
@@ -70,7 +71,7 @@ def _status(child: int, seconds: float) -> int | None:
 
 
 def _run(request: dict[str, Any], items: dict[str, pytest.Item], writing: int) -> NoReturn:
-    """Change a function, and run tests until one fails; ends the process."""
+    """Change a function, and run tests until one fails; end the process."""
     status = UNCHANGED
     try:
         os.setsid()
@@ -90,7 +91,7 @@ def _run(request: dict[str, Any], items: dict[str, pytest.Item], writing: int) -
 
 
 def _fails(item: pytest.Item, after: pytest.Item | None) -> bool:
-    """Whether a test fails, its fixtures included; so does one that brings down pytest."""
+    """Return True if a test or a fixture of it fails, or an exception leaves pytest."""
     reporter = Failures()
     item.config.pluginmanager.register(reporter)
     try:
@@ -103,17 +104,23 @@ def _fails(item: pytest.Item, after: pytest.Item | None) -> bool:
 
 
 class Failures:
-    """Notes whether a test fails."""
+    """A pytest plugin that notes the failure of a test."""
 
     failed = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Of any part of a test: its fixtures and itself."""
+        """Note a failure of the setup, the call or the teardown of a test."""
         self.failed |= report.failed
 
 
 def change(path: Path, name: str, line: int) -> None:
-    """Give a function the code that a module has on disk, and forget what caches remember."""
+    """Give a function the code that its module has on disk, and empty all caches.
+
+    Raises
+    ------
+    LookupError
+        If the module is imported, but no function with this name and line exists.
+    """
     codes = _codes(compile(path.read_bytes(), str(path), "exec", dont_inherit=True))
     new = next(code for code in codes if (code.co_name, code.co_firstlineno) == (name, line))
     found = 0

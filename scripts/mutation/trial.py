@@ -1,4 +1,4 @@
-"""Run the tests that reach a mutant, in a copy of the tree, until one of them fails."""
+"""Trials of mutants: run the tests that reach a mutant, in a copy of the tree, until one fails."""
 
 import json
 import os
@@ -19,29 +19,29 @@ from .reached import Reached
 
 __all__ = ["Copy", "Verdict"]
 
-#: What of the tree tests need.
+#: Files and folders of the tree that tests need.
 PARTS = (
     "boards", "docs", "examples", "fusesoc", "rtl_tests", "scripts", "sim", "torusfabric",
     "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "pyproject.toml",
 )  # fmt: skip
 
-#: Seconds of the tests that are run first: most mutants need no others.
+#: Seconds of the tests that run first. Most mutants need no further tests.
 FIRST = 4.0
 
 
 class Verdict(NamedTuple):
-    """What became of a mutant.
+    """The outcome of a mutant.
 
     Parameters
     ----------
     outcome : str
-        killed, timeout (killed too), survived, or unreached: no test runs the line.
+        One word: killed, timeout (killed too), survived, or unreached, if no test runs the line.
     by : str
         The test that fails, or the file that cannot be imported; empty if nothing fails.
     tests : int
-        How many tests were to be run.
+        Number of chosen tests.
     seconds : float
-        What those take, as measured before.
+        Usual seconds of the chosen tests, by measurement.
     """
 
     outcome: str
@@ -58,9 +58,9 @@ class Copy:
     root : Path
         The tree, which stays as it is.
     folder : Path
-        Where the copy is made.
+        Folder of the copy.
     tested : sequence of str
-        Files and folders with the tests, from `rtl_tests`.
+        Files and folders with tests, from `rtl_tests`.
     """
 
     def __init__(self, root: Path, folder: Path, tested: Iterable[str]) -> None:
@@ -80,16 +80,16 @@ class Copy:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the process that has collected the tests, if there is one."""
+        """End the process that has collected the tests, if it runs."""
         server = self.__dict__.pop("_server", None)
         if server:
             server.communicate()
 
     def try_out(self, mutant: Mutant, reached: Reached, limit: float) -> Verdict:
-        """Run the tests that reach a mutant, at most so many seconds of them.
+        """Run the tests that reach a mutant, at most `limit` seconds of them.
 
-        A change in a function is made where all tests are collected already. What runs when a
-        module is imported, or tests are, asks for a process of its own.
+        A change within a function is tried in the process that has collected all tests. Code that
+        runs during an import, of a module or of the tests, needs a new process.
         """
         chosen = reached.chosen(mutant, limit)
         seconds = {test: reached.seconds[test] for test in chosen}
@@ -108,7 +108,7 @@ class Copy:
         return Verdict(outcome, by, len(chosen), sum(seconds.values()))
 
     def failing(self, tests: Iterable[str]) -> set[str]:
-        """Those of some tests that fail, though nothing is changed."""
+        """Return the tests among some that fail without a change."""
         left, failing = set(tests), set()
         while left and (by := self.serve(dict.fromkeys(sorted(left), 1.0))[1]):
             failing.add(by)
@@ -116,9 +116,13 @@ class Copy:
         return failing
 
     def serve(self, seconds: dict[str, float], mutant: Mutant | None = None) -> tuple[str, str]:
-        """Run tests, which take so many seconds each, where they are collected already.
+        """Run tests, with their usual seconds, in the process that has collected them.
 
-        Returns the outcome, or nothing if the change cannot be made there, and what fails.
+        Returns
+        -------
+        tuple of str
+            The outcome, and the test that fails. The outcome is empty if the change cannot be made
+            in that process.
         """
         request = {
             "path": mutant and mutant.path, "function": mutant and mutant.function,
@@ -136,7 +140,7 @@ class Copy:
 
     @cached_property
     def _server(self) -> subprocess.Popen[str]:
-        """A process that has collected all tests; ends when its requests do."""
+        """Process that has collected all tests; it ends when its requests do."""
         return subprocess.Popen(
             [*_words("mutation.serve"), "--capture=sys", *self.tested], cwd=self.folder,
             env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -146,7 +150,7 @@ class Copy:
     def _fresh(
         self, mutant: Mutant, reached: Reached, seconds: dict[str, float]
     ) -> tuple[str, str]:
-        """Run tests in a process of its own; some near ones before the others are imported."""
+        """Run tests in a new process; first some near ones, without an import of the others."""
         near = (test for test in seconds if reached.is_near(test, mutant))
         first = reached.at_most(FIRST, near)
         last = [test for test in seconds if test not in set(first)]
@@ -158,9 +162,13 @@ class Copy:
         return outcome, by
 
     def run(self, tests: dict[str, float]) -> tuple[str, str]:
-        """Run tests, which take so many seconds each, until one fails; the outcome and its name.
+        """Run tests, with their usual seconds, in a new process until one fails.
 
-        A failure, an error and a module that cannot be imported kill; no test at all does not.
+        Returns
+        -------
+        tuple of str
+            The outcome, and the name of the failure. A failure, an error and a module that cannot
+            be imported kill the mutant. An empty collection does not.
         """
         files = sorted({test.partition("::")[0] for test in tests})
         files = [file for file in files if (self.folder / file).exists()]
@@ -180,7 +188,7 @@ class Copy:
         raise RuntimeError(f"pytest must run the tests, not return {status}")
 
     def _status(self, words: list[str], patience: float) -> int | None:
-        """What a command returns, or None if it takes too long."""
+        """Return the exit status of a command, or None after `patience` seconds."""
         process = subprocess.Popen(
             words, cwd=self.folder, env=self._environment, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=limit_memory,
@@ -204,7 +212,11 @@ class Copy:
         }
 
     def _write(self, path: Path, text: bytes) -> None:
-        """Write a module; Python tells what it compiled by size and time, in seconds."""
+        """Write a module with a modification time of its own.
+
+        Why: Python recognises compiled code by the size and the time of the source, in whole
+        seconds.
+        """
         before = path.stat().st_mtime
         path.write_bytes(text)
         self._changes += 1
@@ -214,7 +226,11 @@ class Copy:
 def _surely(
     run: Callable[[dict[str, float]], tuple[str, str]], tests: dict[str, float]
 ) -> tuple[str, str]:
-    """Run tests until one fails, also alone: what is left behind by a test may fail the next."""
+    """Run tests until one fails, and confirm the failure by a run of that test alone.
+
+    Why: the rest of an earlier test can make a later one fail. Such a failure does not count, and
+    the following tests run.
+    """
     while True:
         outcome, by = run(tests)
         names = [*tests]
@@ -228,5 +244,5 @@ def _words(plugin: str) -> list[str]:
 
 
 def _patience(seconds: dict[str, float]) -> dict[str, float]:
-    """How long tests may take, of those that take so long."""
+    """Return the seconds of processor time that each test may take, given its usual seconds."""
     return {test: PATIENCE + 10 * usual for test, usual in seconds.items()}

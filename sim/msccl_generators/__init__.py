@@ -1,4 +1,4 @@
-"""Published algorithms as files of other systems, for comparisons and for tests."""
+"""Published algorithms as MSCCL XML files, for comparisons and for tests."""
 
 from .algorithms import (
     all_pairs_allreduce,

@@ -1,7 +1,7 @@
-"""Published algorithms as MSCCL XML, as the tools of that system write it.
+"""Published algorithms as MSCCL XML, in the form that the tools of MSCCL write.
 
 Ring, recursive doubling and halving, rows and columns (hierarchical), all pairs. Each function
-returns the text of a file; ranks have no coordinates, so a map to the nodes of a torus is needed.
+returns the text of a file. Ranks have no coordinates: an import needs a map to nodes of a torus.
 """
 
 from .program import Program
@@ -20,7 +20,7 @@ __all__ = [
 
 
 def ring_allgather(ranks, chunks=1):
-    """Every block once around a ring, by one thread block a rank."""
+    """Return an all-gather of one turn of every block around a ring, by one thread block a rank."""
     program = Program("allgather_ring", "allgather", ranks, ranks * chunks)
     for step in range(ranks):
         for rank in range(ranks):
@@ -32,7 +32,7 @@ def ring_allgather(ranks, chunks=1):
 
 
 def ring_allreduce(ranks):
-    """A share of each message around a ring, adding up, and the sums around once more."""
+    """Return an all-reduce along a ring: one turn adds up shares, another turn copies sums."""
     program = Program("allreduce_ring", "allreduce", ranks, ranks)
     for step in range(2 * ranks - 1):
         for rank in range(ranks):
@@ -51,7 +51,7 @@ def ring_allreduce(ranks):
 
 
 def ring_reduce_scatter(ranks):
-    """The first half of the all-reduce along a ring."""
+    """Return the reduce-scatter that is the first half of the all-reduce along a ring."""
     program = Program("reduce_scatter_ring", "reduce_scatter", ranks, ranks)
     for step in range(ranks):
         for rank in range(ranks):
@@ -63,7 +63,7 @@ def ring_reduce_scatter(ranks):
 
 
 def recursive_doubling_allgather(ranks):
-    """In each phase partners at twice the distance exchange all they have."""
+    """Return an all-gather of phases: partners at doubled distance exchange all their blocks."""
     program = Program("allgather_recursive_doubling", "allgather", ranks, ranks)
     size = 1
     while size < ranks:
@@ -74,14 +74,14 @@ def recursive_doubling_allgather(ranks):
 
 
 def halving_reduce_scatter(ranks, *, collective="reduce_scatter"):
-    """In each phase partners exchange and add the halves that they do not keep."""
+    """Return a reduce-scatter of phases: partners exchange and add the halves they do not keep."""
     program = Program(f"{collective}_recursive_halving", collective, ranks, ranks)
     _halve(program)
     return program.text()
 
 
 def halving_doubling_allreduce(ranks):
-    """Recursive halving, then recursive doubling of the sums."""
+    """Return an all-reduce by recursive halving, then recursive doubling of the sums."""
     program = Program("allreduce_halving_doubling", "allreduce", ranks, ranks)
     _halve(program)
     size = 1
@@ -93,7 +93,7 @@ def halving_doubling_allreduce(ranks):
 
 
 def doubling_exchange(ranks, chunks=1, *, collective="allreduce"):
-    """In each phase partners at twice the distance exchange their sums, and keep them."""
+    """Return an all-reduce of phases: partners at doubled distance exchange and keep their sums."""
     program, size = Program(f"{collective}_doubling", collective, ranks, chunks), 1
     while size < ranks:
         for rank in range(ranks):
@@ -106,7 +106,7 @@ def doubling_exchange(ranks, chunks=1, *, collective="allreduce"):
 
 
 def _halve(program):
-    """The phases of recursive halving."""
+    """Add the phases of recursive halving to a program."""
     size = program.ranks // 2
     while size:
         for rank in range(program.ranks):
@@ -116,7 +116,7 @@ def _halve(program):
 
 
 def hierarchical_allgather(rows, columns):
-    """All-gather along rings of a row, then of whole rows along rings of a column."""
+    """Return an all-gather along the ring of each row, then of whole rows along each column."""
     ranks = rows * columns
     program = Program("allgather_hierarchical", "allgather", ranks, ranks)
     for step in range(columns - 1):
@@ -133,7 +133,7 @@ def hierarchical_allgather(rows, columns):
 
 
 def all_pairs_alltoall(ranks):
-    """Every rank sends to every other one directly."""
+    """Return an all-to-all in which every rank sends to every other rank directly."""
     program = Program("alltoall_allpairs", "alltoall", ranks, ranks, in_place=False)
     for rank in range(ranks):
         program.add(rank, (-1, -1), "cpy", ("i", rank), ("o", rank))
@@ -146,7 +146,10 @@ def all_pairs_alltoall(ranks):
 
 
 def all_pairs_allreduce(ranks, chunks=1):
-    """Every rank gets its share of each message by way of scratch, adds up, and sends the sums."""
+    """Return an all-reduce in which every rank adds up one share and sends the sum to all.
+
+    A rank receives its share of the messages of other ranks in its scratch buffer.
+    """
     program = Program("allreduce_allpairs", "allreduce", ranks, ranks * chunks)
     pairs = [(rank, (rank + apart) % ranks) for apart in range(1, ranks) for rank in range(ranks)]
     for rank, target in pairs:

@@ -1,4 +1,4 @@
-"""All-reduces that go on with sums that they have sent: swaps, folds, and results that overwrite.
+"""All-reduces whose ranks keep a sum that they have sent: swaps, folds, and overwritten sums.
 
 Each function adds the steps for some ranks and chunks to a program, or returns the text of a file.
 """
@@ -20,7 +20,7 @@ def swap(program, ranks, at, count=1):
 
 
 def double(program, ranks, at, count=1):
-    """Let ranks, of which there are a power of two, swap with partners at twice the distance."""
+    """Let ranks swap with partners at doubled distance; their number is a power of two."""
     size = 1
     while size < len(ranks):
         for index, rank in enumerate(ranks):
@@ -30,7 +30,11 @@ def double(program, ranks, at, count=1):
 
 
 def fold(program, ranks, at, count=1):
-    """Doubling among a power of two; the other ranks give them their sums, and get the results."""
+    """Reduce and distribute among any number of ranks.
+
+    A power of two of the ranks double. Each other rank first gives its sum to one of them, and at
+    the end receives the result.
+    """
     power = 1 << (len(ranks).bit_length() - 1)
     pairs = list(zip(ranks[power:], ranks, strict=False))
     for other, rank in pairs:
@@ -41,14 +45,18 @@ def fold(program, ranks, at, count=1):
 
 
 def folded_allreduce(ranks, chunks=1):
-    """`fold` of all ranks."""
+    """Return an all-reduce by `fold` of all ranks."""
     program = Program("allreduce_fold", "allreduce", ranks, chunks, guarded=True)
     fold(program, list(range(ranks)), 0, chunks)
     return program.text()
 
 
 def leaders_allreduce(ranks, group, chunks=1):
-    """The first rank of each group adds up, leaders fold, and each overwrites its group's sums."""
+    """Return an all-reduce by the leaders of groups.
+
+    The first rank of each group, its leader, adds up the messages of the group. The leaders fold.
+    Each leader overwrites the sums of its group with the result.
+    """
     program = Program("allreduce_leaders", "allreduce", ranks, chunks, guarded=True)
     leaders = list(range(0, ranks, group))
     members = [(leader, other) for leader in leaders
@@ -62,7 +70,11 @@ def leaders_allreduce(ranks, group, chunks=1):
 
 
 def paired_allreduce(ranks):
-    """Pairs reduce-scatter halves of a message, halves are folded across pairs, pairs gather."""
+    """Return an all-reduce by pairs of ranks.
+
+    Each pair reduce-scatters the two halves of a message, each half is folded across all pairs, and
+    each pair all-gathers.
+    """
     program = Program("allreduce_pairs", "allreduce", ranks, 2, guarded=True)
     for rank in range(ranks):
         program.move(rank, rank ^ 1, 1 - rank % 2, add=True, buffer="i")
@@ -74,7 +86,7 @@ def paired_allreduce(ranks):
 
 
 def random_allreduce(ranks, random, chunks=1):
-    """An all-reduce of each chunk by groups of groups, in ways and orders drawn at random."""
+    """Return an all-reduce of each chunk by nested groups, by random methods in random orders."""
     program = Program("allreduce_random", "allreduce", ranks, chunks, guarded=True)
     for chunk in range(chunks):
         _reduce_all(program, random.sample(range(ranks), ranks), chunk, random)
@@ -82,7 +94,7 @@ def random_allreduce(ranks, random, chunks=1):
 
 
 def _reduce_all(program, ranks, at, random):
-    """Add up the sums of some ranks, and give all of them the result."""
+    """Add up the sums of some ranks by a random method, and give all of them the result."""
     if len(ranks) == 1:
         return
     way = random.choice(["swap", "fold", "leaders", "leaders", "chain", "groups"])
@@ -99,7 +111,8 @@ def _reduce_all(program, ranks, at, random):
         size = random.randint(1, len(ranks) - 1)
         groups = [ranks[k : k + size] for k in range(0, len(ranks), size)]
         if way == "groups":
-            # All of a group know its sum before its first rank goes on; others are overwritten.
+            # All ranks of a group hold its sum before the first rank goes on. The result overwrites
+            # it.
             for group in groups:
                 _reduce_all(program, group, at, random)
         else:

@@ -1,4 +1,4 @@
-"""MSCCL XML, put together step by step."""
+"""MSCCL XML, built step by step."""
 
 from collections import defaultdict
 
@@ -6,20 +6,24 @@ __all__ = ["Program"]
 
 
 class Program:
-    """Thread blocks to which steps are added one by one.
+    """Thread blocks of an MSCCL algorithm, to which steps are added one by one.
 
-    A step waits for the last step of another thread block of its GPU that wrote what it reads.
+    A step reads chunks of its GPU. It waits for the last step of another thread block of that
+    GPU that wrote one of these chunks.
 
     Parameters
     ----------
     name, collective : str
+        Attributes ``name`` and ``coll`` of the file.
     ranks : int
+        Number of GPUs.
     chunks : int
-        ``nchunksperloop``.
+        Chunks of each buffer, the attribute ``nchunksperloop``.
     in_place : bool
+        Attribute ``inplace``.
     guarded : bool
-        Whether a step also waits for steps of other thread blocks that read, or wrote, what it
-        overwrites.
+        True if a step also waits for steps of other thread blocks that read, or wrote, the chunks
+        that it overwrites.
     """
 
     def __init__(self, name, collective, ranks, chunks, *, in_place=True, guarded=False):
@@ -33,7 +37,23 @@ class Program:
         self.guarded, self.readers = guarded, defaultdict(set)
 
     def add(self, rank, peers, type_, source, target, count=1, channel=0):
-        """Add a step to the thread block of a rank with these peers to send to and receive from."""
+        """Add a step to a thread block.
+
+        Parameters
+        ----------
+        rank : int
+            GPU of the thread block.
+        peers : tuple of int
+            Ranks that the thread block sends to and receives from, -1 for none.
+        type_ : str
+            Type of the step, as in the XML: ``s``, ``r``, ``rcs`` and so on.
+        source, target : tuple of str and int
+            Buffer and first chunk that the step reads, and that it writes.
+        count : int
+            Number of chunks.
+        channel : int
+            Channel of the thread block.
+        """
         here = rank, *peers, channel
         reads = target if type_ in ("rcs",) else source
         wrote = {
@@ -58,13 +78,13 @@ class Program:
                 self.readers[location] = set()
 
     def move(self, source, target, offset, count=1, *, add=False, buffer="o"):
-        """Send chunks from a rank to the same place of another, where they may be added."""
+        """Send chunks from a rank to the same offset of another rank, which copies or adds them."""
         at = buffer, offset
         self.add(source, (target, -1), "s", at, at, count)
         self.add(target, (-1, source), "rrc" if add else "r", at, at, count)
 
     def text(self):
-        """The file."""
+        """Return the text of the file."""
         lines = [self.head]
         awaited = {step[4] for steps in self.blocks.values() for step in steps}
         for rank in range(self.ranks):

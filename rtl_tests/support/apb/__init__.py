@@ -1,1 +1,1 @@
-"""An adapter: the registers and windows of a fabric behind APB4 (AMBA). CONTRIBUTING shows it."""
+"""An adapter by the recipe in CONTRIBUTING: a fabric behind APB4 (AMBA), registers and windows."""

@@ -12,7 +12,7 @@ from torusfabric.verilog.manifest import bench_files, json_text
 
 __all__ = ["write"]
 
-#: The bench reads and writes registers as behind any bus; accesses are those of APB4.
+#: Files of the bench: register accesses as behind any bus, and single accesses in APB4.
 FILES = {"fabric_port.py": SOURCES / "bus_port.py",
          "bus.py": Path(__file__).parent / "bench" / "bus.py"}  # fmt: skip
 

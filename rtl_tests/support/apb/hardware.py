@@ -21,10 +21,10 @@ from .options import ADAPTER
 
 __all__ = ["ApbSystem"]
 
-#: Wait states of an access, at most.
+#: Most wait states of an access.
 MOST_WAITS = 15
 
-#: The ports, in the order of the specification (ARM IHI 0024).
+#: Ports of the bridge, in the order of the specification (ARM IHI 0024).
 PORTS = ports_by_name({
     ("bus", "apb4"): {
         "paddr": "the address of the first byte of a word of 32 bits",
@@ -40,7 +40,7 @@ PORTS = ports_by_name({
 
 
 class ApbBridge(Leaf):
-    """Makes accesses of Wishbone of those of APB4."""
+    """Bridge that turns accesses of APB4 into accesses of Wishbone."""
 
     def __init__(self, address_bits: int, waits: int) -> None:
         self._waits = waits
@@ -76,7 +76,7 @@ class ApbBridge(Leaf):
 
 
 class ApbFront(BusFront):
-    """A host port behind Wishbone, and that behind APB4."""
+    """A host port behind Wishbone, which is behind APB4."""
 
     def __init__(self, fabric: Fabric, waits: int) -> None:
         front = HostFront(fabric.program, fabric.width, fabric.beat, for_bus=True)
@@ -84,7 +84,7 @@ class ApbFront(BusFront):
         self._waits = waits
 
     def add_hardware(self) -> FrontFacts:
-        """Fill the netlist of the core."""
+        """Add the bus, the bridge and the ports of APB4 to the netlist of the core."""
         built, build = super().add_hardware(), self.core.build
         build.turn_ports_into_nets()
         bridge = partial(ApbBridge, built.interface.registers.address_bits, self._waits)
@@ -97,7 +97,7 @@ class ApbFront(BusFront):
 
 @dataclass(frozen=True)
 class ApbSystem(System):
-    """A fabric, and the same behind APB4."""
+    """A fabric, and the same fabric behind APB4."""
 
     adapter = ADAPTER
 
@@ -110,9 +110,9 @@ class ApbSystem(System):
 
     @cached_property
     def behind_apb(self) -> Fabric:
-        """The fabric behind APB4."""
+        """Fabric behind APB4."""
         return Fabric(ApbFront(self.fabric, self.waits), prefix=self.fabric.prefix)
 
     def facts(self) -> dict[str, Any]:
-        """Return what is said of the bus, as plain data."""
+        """Return the facts about the bus, as plain data."""
         return {"apb_waits": self.waits}

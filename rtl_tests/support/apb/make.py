@@ -1,4 +1,4 @@
-"""From the choices of a command to a fabric behind APB4."""
+"""Construction of a fabric behind APB4 from the choices of a command."""
 
 from .hardware import ApbSystem
 
@@ -6,5 +6,5 @@ __all__ = ["make_system"]
 
 
 def make_system(make, choices):
-    """Make a fabric, and put it behind the bus."""
+    """Make a fabric, and put it behind APB4."""
     return ApbSystem(make(), choices["apb_waits"] or 0)

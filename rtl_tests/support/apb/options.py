@@ -1,4 +1,4 @@
-"""The options of the adapter, and those that have no meaning with it."""
+"""Options of the adapter, and options that the adapter excludes."""
 
 from torusfabric.contract.adapter import Adapter, AdapterOptions
 from torusfabric.contract.options import parse_non_negative_int

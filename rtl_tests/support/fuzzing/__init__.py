@@ -1,7 +1,7 @@
-"""Bad input, made at random, and what every answer to it must be.
+"""Random bad input, and the checks of each answer.
 
-A case is one input. It must be taken, or refused in one line by an error of ours; it must not take
-long, nor leave a file behind. Each module makes input of another sort; `FUZZERS` lists all.
+A case is one input. It must be accepted, or refused in one line by an error of torusfabric. It must
+end in time and leave no file behind. Each module makes one sort of input; `FUZZERS` lists all.
 """
 
 from .boards import BoardFuzzer, BridgeFuzzer
@@ -16,7 +16,7 @@ from .sweeps import SweepFuzzer
 
 __all__ = ["FUZZERS", "Fault", "Fuzzer", "run_cases"]
 
-#: What is made, by name.
+#: Fuzzers by the name of their sort of input.
 FUZZERS: dict[str, type[Fuzzer]] = {
     fuzzer.name: fuzzer
     for fuzzer in (

@@ -1,4 +1,4 @@
-"""Bytes on the serial line: what a board answers to a host, and what a host sends to a board."""
+"""Bytes on the serial line: answers of a board to a host, and commands of a host to a board."""
 
 import random
 from pathlib import Path
@@ -18,13 +18,23 @@ __all__ = ["BoardFuzzer", "BridgeFuzzer"]
 
 
 def fabric() -> Fabric:
-    """A fabric whose runs leave every choice."""
+    """Return a fabric whose runs leave every choice open."""
     plans = [tf.plan("2x2", name) for name in ("allgather", "allreduce", "broadcast")]
     return tf.Fabric(tf.compile(plans, max_flits=4, operators=["add", "max"]), width=8)
 
 
 class Conversation(NamedTuple):
-    """The words that a board answers at first, those that it goes on with, and what is run."""
+    """Answers of a board, and the job that the host asks for.
+
+    Parameters
+    ----------
+    first : tuple of bytes
+        Words that the board answers first, one after another.
+    others : tuple of bytes
+        Words from which the board chooses all later answers.
+    job : tf.Job
+        The job.
+    """
 
     first: tuple[bytes, ...]
     others: tuple[bytes, ...]
@@ -32,7 +42,7 @@ class Conversation(NamedTuple):
 
 
 class _Port:
-    """The port of a board that answers whatever it likes; time passes when nothing comes."""
+    """The port of a board with random answers, and a clock that advances with each read."""
 
     name = "port"
 
@@ -40,29 +50,29 @@ class _Port:
         self.given, self.waiting, self.now, self.asked = given, b"", 0.0, 0
 
     def write(self, data: bytes) -> None:
-        """Answer each word that is read."""
+        """Queue an answer for each word that the host reads."""
         for _ in range(data[1] if data[0] == 2 else 0):
             words = self.given.first[self.asked :] or self.given.others
             self.waiting += words[0] if self.given.first[self.asked :] else random.choice(words)
             self.asked += 1
 
     def read(self, size: int) -> bytes:
-        """What the board has said, if anything is left."""
+        """Return waiting bytes, at most `size`; time advances more if there are none."""
         said, self.waiting = self.waiting[:size], self.waiting[size:]
         self.now += 1e-4 if said else 0.05
         return said
 
     def monotonic(self) -> float:
-        """The time."""
+        """Return the simulated time in seconds."""
         return self.now
 
     def perf_counter(self) -> float:
-        """The time."""
+        """Return the simulated time in seconds."""
         return self.now
 
 
 class BoardFuzzer(Fuzzer):
-    """A host takes what a board says for what it is, or refuses it."""
+    """Check that a host accepts the answers of a board as they are, or refuses them."""
 
     name = "board"
     weight = 100
@@ -90,7 +100,7 @@ class BoardFuzzer(Fuzzer):
 
 
 class BridgeFuzzer(Fuzzer):
-    """A bridge takes any bytes, and then still says what it is, and works."""
+    """Check that a bridge survives any bytes: it still identifies itself and runs a job."""
 
     name = "bridge"
 
@@ -100,7 +110,7 @@ class BridgeFuzzer(Fuzzer):
         self.port = SimulatedPort(self.fabric)
 
     def make(self, draw: random.Random) -> bytes:
-        """Commands of few words, whole and torn, and any bytes between them."""
+        """Return commands of few words, whole and torn, with random bytes between them."""
         said = b""
         for _ in range(draw.choice([1, 2, 5])):
             count = draw.choice([1, 1, 2, 9])

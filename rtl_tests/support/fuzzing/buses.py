@@ -1,4 +1,4 @@
-"""Accesses to the registers and windows of a fabric behind a bus, in simulation."""
+"""Random accesses to the registers and windows of a fabric behind a bus, in simulation."""
 
 import random
 from pathlib import Path
@@ -17,12 +17,12 @@ __all__ = ["BusFuzzer"]
 
 MASTERS = {"wishbone": WishboneMaster, "axi-lite": AxiLiteMaster}
 
-#: Cycles after which no run of these fabrics is under way any more.
+#: Cycles after which every run of these fabrics has ended.
 LONGEST_RUN = 400
 
 
 class Access(NamedTuple):
-    """A word that is written, or read where there is none, and the cycles before."""
+    """A write of a word, or a read if the word is None, after `wait` cycles."""
 
     address: int
     word: int | None
@@ -40,7 +40,7 @@ class Accesses(NamedTuple):
 
 
 class BusFuzzer(Fuzzer):
-    """Each access is answered, in time and by the protocol, and afterwards runs are right."""
+    """Check that each access is answered in time and by the protocol, and that runs stay right."""
 
     name = "bus"
     weight = 15

@@ -1,4 +1,4 @@
-"""Calls of the Python interface with a value of another type, or out of range, in one parameter."""
+"""Calls of the Python interface in which one parameter has a wrong type, or is out of range."""
 
 import inspect
 import math
@@ -24,7 +24,7 @@ from .oracle import Fuzzer
 
 __all__ = ["Call", "CallFuzzer", "all_calls", "wrong_values"]
 
-#: Values that few parameters take, each made when it is needed.
+#: Values that few parameters accept, by name. Each is made when it is needed.
 WRONG: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "3": lambda: 3,
@@ -71,7 +71,7 @@ WRONG: dict[str, Callable[[], Any]] = {
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a function, or of a class whatever its metaclass."""
+    """Return the signature of a function, or of a class with any metaclass."""
     if not isinstance(function, type) or function.__init__ is object.__init__:  # type: ignore[misc]
         return inspect.signature(function)
     whole = inspect.signature(function.__init__)  # type: ignore[misc]
@@ -79,14 +79,14 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
 
 
 class Call(NamedTuple):
-    """A function, with arguments that it takes."""
+    """A function, with arguments that it accepts."""
 
     function: Callable[..., Any]
     arguments: dict[str, Any]
 
     @property
     def parameters(self) -> list[str]:
-        """Names of all parameters; those of keyword arguments are the given ones."""
+        """Names of all parameters; for keyword arguments, the names that are given."""
         named = signature_of(self.function).parameters.values()
         most = [
             each.name
@@ -109,7 +109,7 @@ class Call(NamedTuple):
 
 
 def checked(kind: type[tf.Schedule]) -> Callable[..., Any]:
-    """A function that makes a schedule, and checks it."""
+    """Return a function that makes a schedule and checks it."""
 
     def make(**values: Any) -> Any:
         return tf.check(kind(**values))
@@ -119,18 +119,18 @@ def checked(kind: type[tf.Schedule]) -> Callable[..., Any]:
 
 
 def wrong_values(parameter: str) -> list[str]:
-    """Names of the values that are tried for a parameter."""
+    """Return the names of the values that are tried for a parameter."""
     return [name for name in WRONG if parameter != "progress" or name not in FUNCTIONS]
 
 
 @cache
 def all_calls(folder: Path) -> dict[str, Call]:
-    """Right calls of the public names, by name.
+    """Return right calls of the public names, by name.
 
     Parameters
     ----------
     folder : Path
-        For files that are read and written.
+        Folder for files that the calls read and write.
     """
     return dict(_all_calls(folder))
 
@@ -263,15 +263,15 @@ def _all_calls(folder: Path) -> Iterator[tuple[str, Call]]:
         yield name, Call(function, arguments)
 
 
-#: Calls that take seconds where the value is right after all, and so are made rarely.
+#: Calls that take seconds if the value happens to be right. They are made rarely.
 SLOW = ("connect", "prove", "repair", "simulate", "simulate_boards", "synthesize")
 
-#: What a function of the user may raise is no fault.
+#: Values that are functions of the user. An error that such a function raises is no fault.
 FUNCTIONS = ("a class", "a function", "a function of nothing")
 
 
 class CallFuzzer(Fuzzer):
-    """What is called with a wrong value answers, or refuses it by an error of ours."""
+    """Check that a call with a wrong value succeeds, or is refused by an error of torusfabric."""
 
     name = "call"
     weight = 40

@@ -1,4 +1,4 @@
-"""Command lines: every command, with options that it knows, and values that fit or do not."""
+"""Command lines: every command, with its options, and with values that fit or do not."""
 
 import argparse
 import os
@@ -61,7 +61,7 @@ COLLECTIVES = (
     "",
 )
 
-#: Values of options, those that fit most of them first.
+#: Numbers for options; the first ones fit most options.
 NUMBERS = (
     "0",
     "1",
@@ -90,7 +90,7 @@ PATHS = (
     "/proc/x",
 )
 
-#: Options by the name of their value; all others take a number.
+#: Values of options, by the metavar of the option; all other options take a number.
 VALUES = {
     "NAME": (
         *PATHS[:2],
@@ -113,10 +113,10 @@ VALUES = {
     "COMMAND": ("info", "x", ""),
 }
 
-#: Names of values that are paths.
+#: Metavars of options that take a path.
 PATH_LIKE = ("FILE", "DIR", "PLAN", "RESULTS", "PORT", "DATA")
 
-#: Commands that need no tool, three times as likely as others.
+#: Commands that need no tool, which are three times as likely as others.
 QUICK = ("plan", "check", "compare", "draw", "animate", "import", "export", "algorithms", "cache")
 
 
@@ -125,7 +125,10 @@ def _no_tool(name: str, *args: object, **options: object) -> str:
 
 
 class LineFuzzer(Fuzzer):
-    """Tools are missing, so that what is asked for takes no long; small fabrics are simulated."""
+    """Check the answer to random command lines.
+
+    External tools are replaced by an error, so that commands end soon. Small fabrics are simulated.
+    """
 
     name = "line"
     weight = 24
@@ -166,7 +169,7 @@ class LineFuzzer(Fuzzer):
         return words
 
     def _option(self, action: argparse.Action, draw: random.Random) -> list[str]:
-        """An option with as many values as it takes, or some others."""
+        """Return an option with as many values as it takes."""
         name = draw.choice(action.option_strings)
         if action.nargs == 0:
             return [name]
@@ -174,7 +177,7 @@ class LineFuzzer(Fuzzer):
         return [name, *(self._value(action, draw) for _ in range(count))]
 
     def _value(self, action: argparse.Action, draw: random.Random) -> str:
-        """A value of an option, or of a place in a line."""
+        """Return a value of an option, or of a positional argument."""
         if draw.random() < 0.03:
             return draw.choice(NASTY_TEXTS)
         if action.choices:

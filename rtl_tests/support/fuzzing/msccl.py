@@ -1,4 +1,4 @@
-"""Files of MSCCL: XML with something changed."""
+"""Random changes of MSCCL XML files."""
 
 import copy
 import random
@@ -13,12 +13,12 @@ from .oracle import Fuzzer, run_line
 
 __all__ = ["MscclFuzzer"]
 
-#: What the files are made from, and the topologies they may be put on.
+#: Schedules that the files are made from, and topologies onto which they are imported.
 SELECTIONS = (("4", "allgather"), ("3", "alltoall"), ("2x2", "allreduce"), ("2x3", "allgather"),
               ("3", "reduce-scatter"))  # fmt: skip
 TOPOLOGIES = ("4", "3", "2x2", "4", "3", "2x2", "2x3", "arrowhead:1")
 
-#: What attributes become.
+#: New values of attributes.
 VALUES = (
     *(str(n) for n in NASTY_NUMBERS if n < 10**100),
     *(text for text in NASTY_TEXTS if text.isprintable()),
@@ -41,7 +41,7 @@ VALUES = (
 
 
 class File(NamedTuple):
-    """A file, what it is put on, and whether a command reads it or the library alone."""
+    """A file with the arguments of its import, and True if a command reads it."""
 
     content: bytes
     topology: str
@@ -50,7 +50,7 @@ class File(NamedTuple):
 
 
 class MscclFuzzer(Fuzzer):
-    """What is taken passes the check."""
+    """Check that an accepted file gives a schedule that passes the check."""
 
     name = "msccl"
     weight = 70
@@ -89,7 +89,7 @@ class MscclFuzzer(Fuzzer):
 
 
 def _change(root: ElementTree.Element, draw: random.Random) -> None:
-    """Change an attribute or an element."""
+    """Change a random attribute or element."""
     elements = [*root.iter()]
     element = draw.choice(elements)
     parent = draw.choice([found for found in elements if len(found)] or [root])

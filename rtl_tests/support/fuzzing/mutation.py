@@ -1,4 +1,4 @@
-"""Changes at random: of bytes, and of values as in JSON."""
+"""Random changes of bytes, and of values as in JSON."""
 
 import copy
 import random
@@ -7,13 +7,13 @@ from typing import Any
 
 __all__ = ["NASTY_NUMBERS", "NASTY_TEXTS", "changed_bytes", "changed_value", "nasty"]
 
-#: Numbers at the ends of what programs take, and beyond.
+#: Numbers at the limits of number types, and beyond.
 NASTY_NUMBERS = (
     -1, 0, 1, 2, 3, 7, 8, 255, 256, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, 2**63, 2**64,
     10**9, 10**30, -(2**63) - 1, 10**400,
 )  # fmt: skip
 
-#: Texts that have been too much for programs.
+#: Texts that have broken programs.
 NASTY_TEXTS = (
     "",
     " ",
@@ -53,10 +53,10 @@ NASTY_TEXTS = (
     "arrowhead:1",
 )
 
-#: Other values that JSON knows.
+#: Other values of JSON.
 NASTY_VALUES = (None, True, False, 0.5, -0.0, 1e308, [], {}, [[]], [{}], {"": {}}, [None])
 
-#: Pieces that texts are made of.
+#: Pieces to insert into texts.
 PIECES = (
     b"",
     b"\x00",
@@ -86,12 +86,12 @@ PIECES = (
 
 
 def nasty(draw: random.Random) -> Any:
-    """A value that may be too much."""
+    """Return a random value that may break a program."""
     return copy.deepcopy(draw.choice(draw.choice([NASTY_NUMBERS, NASTY_TEXTS, NASTY_VALUES])))
 
 
 def changed_bytes(data: bytes, draw: random.Random) -> bytes:
-    """A text with some bytes changed, left out, repeated or put in."""
+    """Return a text with random bytes changed, removed, repeated or inserted."""
     found = bytearray(data)
     for _ in range(draw.choice([1, 1, 1, 2, 5])):
         place = draw.randrange(len(found) + 1)
@@ -113,7 +113,7 @@ def changed_bytes(data: bytes, draw: random.Random) -> bytes:
 
 
 def changed_value(value: Any, draw: random.Random) -> Any:
-    """A value as in JSON with some places in it changed; the given one stays."""
+    """Return a copy of a JSON value with random changes."""
     root = [copy.deepcopy(value)]
     for _ in range(draw.choice([1, 1, 1, 2, 4])):
         holder, key = draw.choice(_places(root))
@@ -122,7 +122,7 @@ def changed_value(value: Any, draw: random.Random) -> Any:
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
-    """All places in a value, each a list or an object and an index or key in it."""
+    """Return all places in a value, each as a list or an object, and an index or key in it."""
     found, waiting = [], [value]
     while waiting:
         holder = waiting.pop()

@@ -1,4 +1,4 @@
-"""Runs cases, and judges what comes of each."""
+"""Execution of cases, and the checks of their answers."""
 
 import contextlib
 import functools
@@ -20,35 +20,38 @@ from torusfabric.errors import MissingTool, TorusfabricError
 
 __all__ = ["Fault", "Fuzzer", "run_cases", "run_line"]
 
-#: Seconds of processor time after which a case hangs, and how many times as long it may wait for
-#: others: the machine may be busy.
+#: PATIENCE: seconds of processor time after which a case hangs. WAITS: the same in wall-clock time,
+#: as a multiple of PATIENCE, because the machine may be busy.
 PATIENCE, WAITS = 30.0, 10
 
-#: Characters of an error that nobody reads to the end.
+#: Most characters of an error message.
 LONGEST = 2000
 
-#: Exit statuses of commands: done, bad input, the work failed, a tool is missing.
+#: Allowed exit statuses: done, bad input, the work failed, a tool is missing.
 STATUSES = (0, 1, 2, 3)
 
-#: Made once: it takes longer than many a command.
+#: The parser, made once because this takes longer than many commands.
 _parser = functools.cache(cli.make_parser)
 
 
 class Hang(BaseException):
-    """A case takes too long; no `Exception`, so that nothing on its way takes it for one."""
+    """Signal that a case takes too long.
+
+    It is no `Exception`, so that no handler in the code under test catches it.
+    """
 
 
 class Fault(NamedTuple):
-    """A case that is not answered as it must be.
+    """A case with a wrong answer.
 
     Parameters
     ----------
     case : str
-        Its name, by which it can be made again.
+        Name of the case, from which it can be made again.
     input : str
-        What was given.
+        The input, as text.
     reason : str
-        What is wrong.
+        The fault of the answer.
     """
 
     case: str
@@ -57,48 +60,49 @@ class Fault(NamedTuple):
 
 
 class Fuzzer:
-    """Makes cases of one sort.
+    """Maker and runner of cases of one sort.
 
     Parameters
     ----------
     folder : Path
-        For its files.
+        Folder for files of the cases.
     """
 
     name: ClassVar[str]
 
-    #: How many cases of this sort are made, in proportion to others: the more, the less each costs.
+    #: Share of the cases that are of this sort, in proportion to other sorts; high if a case is
+    #: cheap.
     weight: ClassVar[int] = 1
 
-    #: How many cases are made at once, where that saves time.
+    #: Number of cases that are made together, where that saves time.
     batch: int = 1
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def make(self, draw: random.Random) -> Any:
-        """Make an input."""
+        """Make a random input."""
         raise NotImplementedError
 
     def run(self, given: Any) -> None:
-        """Give an input; raises an `AssertionError` that says what is wrong."""
+        """Run the code under test with an input; raise `AssertionError` for a wrong answer."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """End what was begun."""
+        """Release resources of the fuzzer."""
 
     def show(self, given: Any) -> str:
-        """An input for people."""
+        """Return an input as text for people."""
         return repr(given)
 
 
 def run_cases(fuzzer: Fuzzer, seed: int, numbers: range) -> Iterator[Fault | None]:
-    """Run some cases; each is made by the seed and its number alone.
+    """Run some cases, each of which follows from the seed and its number alone.
 
     Yields
     ------
     Fault or None
-        What is wrong with each case.
+        Fault of each case, None for a right answer.
     """
     for number in numbers:
         given = fuzzer.make(random.Random(f"{fuzzer.name} {seed} {number}"))
@@ -108,7 +112,7 @@ def run_cases(fuzzer: Fuzzer, seed: int, numbers: range) -> Iterator[Fault | Non
 
 
 def _judged(fuzzer: Fuzzer, given: Any) -> str | None:
-    """What is wrong with the answer to an input."""
+    """Return the fault of the answer to an input, or None."""
     before = sorted(os.listdir(fuzzer.folder))
     try:
         with _time_limit():
@@ -127,14 +131,14 @@ def _tail() -> str:
 
 
 def _left(folder: Path, before: list[str]) -> str | None:
-    """What is wrong with the files that are there now; there must be no others."""
+    """Return a fault if there are files that were not there before, or None."""
     left = sorted(set(os.listdir(folder)) - set(before))
     return f"files are left: {left}" if left else None
 
 
 @contextlib.contextmanager
 def _time_limit() -> Iterator[None]:
-    """Raise `Hang` where it is, after some time."""
+    """Raise `Hang` in the running code after the time limits."""
 
     def hang(number: int, frame: Any) -> None:
         raise Hang
@@ -155,24 +159,25 @@ def _time_limit() -> Iterator[None]:
 
 
 class _Stream(io.TextIOWrapper):
-    """A standard stream that keeps what is written."""
+    """A standard stream that keeps its text."""
 
     def __init__(self) -> None:
         super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
 
     def text(self) -> str:
-        """All that was written."""
+        """Return all that was written."""
         return self.buffer.getvalue().decode()  # type: ignore[attr-defined, no-any-return]
 
 
 def run_line(words: list[str], folder: Path) -> tuple[int, str]:
-    """Run a command in a folder of its own, and check what every command must keep to.
+    """Run a command in a temporary folder, and check the rules that hold for every command.
 
     Returns
     -------
     status : int
+        Exit status.
     out : str
-        What went to standard output.
+        Standard output.
     """
     out, err, place = _Stream(), _Stream(), Path.cwd()
     with tempfile.TemporaryDirectory(dir=folder) as own, contextlib.ExitStack() as stack:
@@ -196,7 +201,7 @@ def run_line(words: list[str], folder: Path) -> tuple[int, str]:
 
 
 def _check_answer(words: list[str], status: int, out: str, err: str) -> None:
-    """What status and streams must be."""
+    """Check the exit status, standard output and standard error of a command."""
     assert status in STATUSES, f"exit status {status}"
     assert "Traceback" not in out + err, err
     lines = [line for line in err.splitlines() if not line.startswith("  see ")]
@@ -206,7 +211,7 @@ def _check_answer(words: list[str], status: int, out: str, err: str) -> None:
         assert json.loads(lines[-1])["error"]["message"], "an error without a message"
         return
     if status == MissingTool.status and "doctor" in words:
-        return  # its table says what is missing
+        return  # its table names the missing tools
     if status:
         assert lines, "no error"
         assert lines[-1].startswith("torusfabric: "), f"no error at the end of {err!r}"

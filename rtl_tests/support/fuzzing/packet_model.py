@@ -1,6 +1,7 @@
-"""What a fabric with streams must do with packets, right and wrong, by the pages on streams alone.
+"""Model of a fabric with streams: answers to right and wrong packets, by the documentation.
 
-It knows no hardware and no algorithm. Words are added modulo the width, or the greatest is taken.
+The model knows neither hardware nor algorithm. Words are added modulo the width, or their maximum
+is taken.
 """
 
 from collections.abc import Iterator
@@ -9,21 +10,21 @@ from typing import NamedTuple
 
 __all__ = ["MODES", "Command", "Mode", "Outcome", "Packet", "Streams"]
 
-#: Numbers of errors.
+#: Numbers of errors in a status.
 MODE, ROOT, LENGTH, OPERATION, PACKETS, DESTINATION, COMMAND = 1, 2, 3, 4, 6, 7, 12
 
 
 class Mode(NamedTuple):
-    """What decides who sends and who receives in a collective.
+    """Rules of a collective: the nodes that send, and the nodes that receive.
 
     Parameters
     ----------
     personal : bool
-        Whether there is a packet for each destination.
+        True if a node sends a packet for each destination.
     root_sends, root_receives : bool
-        Whether the root alone does.
+        True if only the root sends, or only the root receives.
     combines : bool
-        Whether a packet that is received is made from those of all origins.
+        True if a received packet combines the packets of all origins.
     """
 
     personal: bool = False
@@ -33,11 +34,11 @@ class Mode(NamedTuple):
 
     @property
     def rooted(self) -> bool:
-        """Whether it has a root."""
+        """True if the collective has a root."""
         return self.root_sends or self.root_receives
 
 
-#: By the names of the collectives.
+#: Rules of each collective, by name.
 MODES = {
     "allgather": Mode(),
     "alltoall": Mode(personal=True),
@@ -59,7 +60,7 @@ class Packet(NamedTuple):
 
 
 class Command(NamedTuple):
-    """What is chosen for a run."""
+    """Choices of a run."""
 
     mode: int = 0
     length: int = 0
@@ -69,15 +70,16 @@ class Command(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What must come of a run.
+    """Expected result of a run.
 
     Parameters
     ----------
     error : int
+        Number of the error, or 0.
     length : int
-        Words of a packet, if all is right.
+        Words of a packet, if there is no error.
     received : list of (list of Packet)
-        Of each node.
+        Packets that each node receives.
     """
 
     error: int
@@ -86,23 +88,24 @@ class Outcome(NamedTuple):
 
 
 class Streams(NamedTuple):
-    """What a fabric promises.
+    """Properties of a fabric that decide its answers.
 
     Parameters
     ----------
     nodes, width : int
+        Number of nodes, and bits of a word.
     modes : tuple of str
-        The names of its collectives.
+        Names of the collectives.
     most : int
         Words of the longest packet.
     any_length : bool
-        Whether packets may be shorter.
+        True if packets may be shorter.
     any_root : bool
-        Whether each run has a root of its own; else it is node 0.
+        True if each run chooses its root; else the root is node 0.
     operators : int
-        Among how many a run chooses, the sum first, then the greatest.
+        Number of operators that a run can choose: the sum, then the maximum.
     commands : bool
-        Whether each run needs one.
+        True if each run needs a command.
     """
 
     nodes: int
@@ -115,8 +118,10 @@ class Streams(NamedTuple):
     commands: bool = False
 
     def refusal(self, command: Command, words: int) -> int:
-        """Why a command is refused, or 0: that it has other than five words, or the first reason
-        by its number.
+        """Return the number of the error for which a command is refused, or 0.
+
+        A command with other than five words is refused as such. Otherwise the error with the lowest
+        number counts.
         """
         if words != len(command):
             return COMMAND
@@ -131,18 +136,18 @@ class Streams(NamedTuple):
         return OPERATION if mode.combines and command.operation >= self.operators else 0
 
     def root(self, command: Command) -> int:
-        """The root of a run."""
+        """Return the root of a run."""
         return command.root if self.any_root else 0
 
     def packets(self, command: Command, node: int) -> int:
-        """How many packets a node sends for a run."""
+        """Return the number of packets that a node sends for a run."""
         mode = MODES[self.modes[command.mode]]
         if mode.root_sends and node != self.root(command):
             return 0
         return self.nodes if mode.personal else 1
 
     def outcome(self, command: Command, sent: list[list[Packet]]) -> Outcome:
-        """What comes of the packets of all nodes, as many as they have to send."""
+        """Return the outcome of a run, given the packets of all nodes in the right number."""
         nothing: list[list[Packet]] = [[] for _ in range(self.nodes)]
         mode = MODES[self.modes[command.mode]]
         for packets in sent if mode.personal else ():
@@ -157,7 +162,7 @@ class Streams(NamedTuple):
         return Outcome(0, lengths.pop(), received)
 
     def _lengths(self, command: Command) -> set[int]:
-        """What lengths packets may have."""
+        """Return the allowed lengths of packets."""
         if self.modes[command.mode] == "barrier":
             return {1}
         if command.length:
@@ -167,7 +172,11 @@ class Streams(NamedTuple):
     def _received(
         self, command: Command, messages: list[dict[int, tuple[int, ...]]], node: int
     ) -> Iterator[Packet]:
-        """What a node receives, given what each sends by destination, or as number 0 to all."""
+        """Yield the packets that a node receives.
+
+        `messages` has the words of each origin by destination; a message to all nodes has the
+        number 0.
+        """
         name, root = self.modes[command.mode], self.root(command)
         mode = MODES[name]
         if mode.root_receives and node != root:

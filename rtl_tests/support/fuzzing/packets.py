@@ -1,4 +1,4 @@
-"""Packets and commands into the streams of fabrics, in simulation, right and wrong."""
+"""Right and wrong packets and commands into the streams of fabrics, in simulation."""
 
 import random
 from pathlib import Path
@@ -17,7 +17,7 @@ __all__ = ["PacketFuzzer"]
 
 WIDTH = 12
 
-#: What is simulated, and how it is compiled.
+#: Simulated fabrics: their properties, and options of `tf.compile`.
 FABRICS: tuple[tuple[Streams, dict[str, Any]], ...] = (
     (Streams(3, WIDTH, ("allgather",), 3), {"flits": 3}),
     (Streams(3, WIDTH, ("alltoall",), 4, any_length=True), {"max_flits": 4}),
@@ -31,18 +31,18 @@ FABRICS: tuple[tuple[Streams, dict[str, Any]], ...] = (
     ),
 )  # fmt: skip
 
-#: Numbers that are no choice, if anything is chosen; of 32 bits.
+#: Numbers of 32 bits that are invalid in most fields of a command.
 BEYOND = (3, 4, 5, 7, 8, 16, 255, 256, 2**16, 2**31, 2**32 - 1)
 
-#: How likely it is that a port rests in a cycle: never, now and then, for long.
+#: Probabilities that a port pauses in a cycle.
 RESTS = (0.0, 0.0, 0.1, 0.5, 0.95)
 
-#: Cycles without a word after which none comes any more.
+#: Cycles without a word after which a simulation ends.
 PATIENCE = 20_000
 
 
 class Run(NamedTuple):
-    """A command, as it is and as it is sent, and the packets of each node."""
+    """A command, the words that are sent of it, and the packets of each node."""
 
     command: Command
     beats: tuple[int, ...]
@@ -59,7 +59,7 @@ class Runs(NamedTuple):
 
 
 class PacketFuzzer(Fuzzer):
-    """Each run is carried out, or dropped for the right reason, and no word is lost."""
+    """Check that each run is executed, or dropped for the right reason, without a lost word."""
 
     name = "packet"
     weight = 640
@@ -77,7 +77,7 @@ class PacketFuzzer(Fuzzer):
     def make(self, draw: random.Random) -> Runs:
         number = draw.randrange(len(FABRICS))
         streams, _ = FABRICS[number]
-        self._engine(number)  # building it is no part of what must not take long
+        self._engine(number)  # the build does not count against the time limit
         runs = [_run(streams, draw) for _ in range(self.batch)]
         rests = [draw.choice(RESTS) for _ in range(2 * streams.nodes + 2)]
         return Runs(number, runs, rests, draw.getrandbits(16))
@@ -93,7 +93,7 @@ class PacketFuzzer(Fuzzer):
         _compare(streams, expected, log)
 
     def _engine(self, number: int) -> Engine:
-        """The engine of a fabric, compiled if that pays."""
+        """Return the engine of a fabric, the compiled one if its build pays."""
         if number not in self.engines:
             fabric = tf.Fabric(self.programs[number], width=WIDTH, top="stream", beat=1)
             self.engines[number] = choose_engine(fabric, repeat=self.batch).engine
@@ -105,7 +105,7 @@ class PacketFuzzer(Fuzzer):
 
 
 def _run(streams: Streams, draw: random.Random) -> Run:
-    """A run, with a command that may be refused, and packets that may be dropped."""
+    """Return a random run, whose command may be refused and whose packets may be dropped."""
     command = Command(
         draw.randrange(len(streams.modes)),
         draw.choice([0, draw.randint(1, streams.most)]) if streams.any_length else 0,
@@ -128,7 +128,7 @@ def _run(streams: Streams, draw: random.Random) -> Run:
 
 
 def _messages(streams: Streams, command: Command, draw: random.Random) -> list[list[Packet]]:
-    """What the nodes send for a run."""
+    """Return random packets of all nodes for a run."""
     length = command.length or (
         draw.randint(1, streams.most) if streams.any_length else streams.most
     )
@@ -146,14 +146,14 @@ def _messages(streams: Streams, command: Command, draw: random.Random) -> list[l
 
 
 def _spoiled(packets: list[Packet], streams: Streams, draw: random.Random) -> list[Packet]:
-    """As many packets, of which some are not as they must be."""
+    """Return as many packets, some of which are wrong."""
     count, place = len(packets), draw.randrange(len(packets))
     number, words = packets[place]
     match draw.randrange(6):
-        case 0:  # of any length
+        case 0:  # of a random length
             length = draw.choice([1, len(words) + 1, streams.most + 1, draw.randint(1, 40)])
             packets[place] = Packet(number, _words(length, draw))
-        case 1 | 2:  # to anywhere
+        case 1 | 2:  # to a random destination
             packets[place] = Packet(draw.randrange(4), words)
         case 3:  # tlast is missing
             lost = packets[place : place + 2]
@@ -169,12 +169,12 @@ def _spoiled(packets: list[Packet], streams: Streams, draw: random.Random) -> li
 
 
 def _words(length: int, draw: random.Random) -> tuple[int, ...]:
-    """Words of whole bytes, of which the upper bits do not count."""
+    """Return random words of 16 bits; the bits above the width do not count."""
     return tuple(draw.choices(range(1 << 16), k=length))
 
 
 class _Expected(NamedTuple):
-    """What must come: the words of each node, the statuses, and the cycles of runs."""
+    """Expected results: words of each node, statuses, and cycles of runs."""
 
     words: list[list[tuple[int, bool, int]]]
     statuses: list[int]
@@ -182,7 +182,7 @@ class _Expected(NamedTuple):
 
 
 def _expected(streams: Streams, given: Runs, program: Any) -> _Expected:
-    """What must come of some runs."""
+    """Return the expected results of some runs."""
     expected = _Expected([[] for _ in range(streams.nodes)], [], [])
     for run in given.runs:
         error, cycles = streams.refusal(run.command, len(run.beats or run.command)), 0
@@ -201,7 +201,7 @@ def _expected(streams: Streams, given: Runs, program: Any) -> _Expected:
 
 
 def _traffic(streams: Streams, given: Runs, expected: _Expected) -> StreamTraffic:
-    """All that is sent."""
+    """Return the beats into all streams, and the number of words to wait for."""
     rests = iter(given.rests)
     sources, sinks = [], []
     for node, words in enumerate(expected.words):
@@ -220,7 +220,7 @@ def _traffic(streams: Streams, given: Runs, expected: _Expected) -> StreamTraffi
 
 
 def _compare(streams: Streams, expected: _Expected, log: StreamLog) -> None:
-    """What came must be what must come."""
+    """Check that the received words, statuses and cycles are the expected ones."""
     for node, words in enumerate(expected.words):
         got = [arrival[:3] for arrival in log.arrivals[f"m_axis_{node}"]]
         _same(f"words of node {node}", got, words)
@@ -231,7 +231,7 @@ def _compare(streams: Streams, expected: _Expected, log: StreamLog) -> None:
 
 
 def _same(what: str, got: list[Any], right: list[Any]) -> None:
-    """Two lists must be equal; says where they are not."""
+    """Check that two lists are equal; the error shows the first difference."""
     if got == right:
         return
     pairs = enumerate(zip(got, right, strict=False))

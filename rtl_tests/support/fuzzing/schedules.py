@@ -1,4 +1,4 @@
-"""Schedule files: JSON, plain or compressed, ours with something changed."""
+"""Random changes of schedule files: JSON, plain or compressed."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ from .oracle import Fuzzer, run_line
 
 __all__ = ["ScheduleFuzzer"]
 
-#: What the files are made from: every form of a schedule, small.
+#: Small schedules that the files are made from, of every form.
 SELECTIONS = (
     ("3", "allgather", {}),
     ("2x2", "allgather", {}),
@@ -30,7 +30,7 @@ SELECTIONS = (
 
 
 class File(NamedTuple):
-    """A file, and whether a command reads it or the library alone."""
+    """A file, and True if a command reads it."""
 
     name: str
     content: bytes
@@ -38,7 +38,7 @@ class File(NamedTuple):
 
 
 class ScheduleFuzzer(Fuzzer):
-    """What is taken passes the check or fails it, and is the same once it is written again."""
+    """Check that an accepted file can be checked, and is the same after it is written again."""
 
     name = "schedule"
     weight = 80
@@ -83,7 +83,7 @@ class ScheduleFuzzer(Fuzzer):
             path.unlink()
 
     def load(self, path: Path) -> None:
-        """Read a file, check what it says, and write it again."""
+        """Read a file, check its schedule, write it again, and compare."""
         schedule = tf.load(path)
         try:
             tf.check(schedule)

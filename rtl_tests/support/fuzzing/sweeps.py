@@ -1,4 +1,4 @@
-"""Files that describe sweeps: TOML with something changed."""
+"""Random changes of TOML files that describe sweeps."""
 
 import itertools
 import json
@@ -12,7 +12,7 @@ from .oracle import Fuzzer
 
 __all__ = ["SweepFuzzer"]
 
-#: What the files are made from.
+#: Sweeps that the files are made from.
 SWEEPS: tuple[dict[str, Any], ...] = (
     {
         "steps": ["plan", "simulate", "synth"],
@@ -32,12 +32,12 @@ SWEEPS: tuple[dict[str, Any], ...] = (
     {"steps": ["simulate"], "plans": ["mine.json,other.json"], "max_flits": [16]},
 )
 
-#: Points of a sweep that are looked at.
+#: Points of a sweep that are checked.
 LOOKED_AT = 100
 
 
 class SweepFuzzer(Fuzzer):
-    """What is taken is a list of things to do."""
+    """Check that an accepted file gives points that have a step each."""
 
     name = "sweep"
     weight = 70
@@ -64,7 +64,7 @@ class SweepFuzzer(Fuzzer):
 
 
 def _toml(value: Any) -> str:
-    """A value in TOML, if that can be."""
+    """Return a value in TOML, if TOML has such values."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(key)} = {_toml(v)}" for key, v in value.items()) + "}"
     if isinstance(value, list):

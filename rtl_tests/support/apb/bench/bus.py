@@ -1,4 +1,4 @@
-"""APB4: one access after another, with pauses between."""
+"""APB4 master of the bench: one access after another, with pauses between."""
 
 from cocotb.triggers import RisingEdge
 
@@ -6,7 +6,7 @@ __all__ = ["Bus"]
 
 
 class Bus:
-    """Reads and writes words."""
+    """Driver that reads and writes bus words."""
 
     cycles_of_an_access = 8
 
@@ -14,7 +14,7 @@ class Bus:
         self.dut, self.stalls = dut, stalls
 
     def end_cycle(self):
-        """End what is under way."""
+        """End the access."""
         self.dut.psel.value = self.dut.penable.value = 0
 
     async def read(self, address):
