@@ -46,14 +46,14 @@ def test_verilog_around_a_fabric(tmp_path, monkeypatch):
         r"`torusfabric (verilog [^`]*)`.*?```verilog\n(.*?)```", README, re.S
     )
     assert main([*shlex.split(command), "--quiet"]) == 0
-    Path("gather.v").write_text(text)
-    flags = ["-g2005", "-Wall", "-Wno-timescale", "-s", "gather"]
+    Path("example.v").write_text(text)
+    flags = ["-g2005", "-Wall", "-Wno-timescale", "-s", "example"]
     done = subprocess.run(
-        ["iverilog", *flags, "-o", "gather", "gather.v", "out/fabric.v"],
+        ["iverilog", *flags, "-o", "example", "example.v", "out/fabric.v"],
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "gather.v" not in done.stderr
+    assert "example.v" not in done.stderr
 
 
 def test_table_has_all_algorithms():
