@@ -41,9 +41,10 @@ OBJECTS = {
 
 
 def adapter_object(name: str) -> Any:
-    """Return an object by its key in `OBJECTS`.
+    """Return a class or function of an adapter, such as `HostFront` for the top ``host``.
 
-    Its module is imported by this call only, so a fabric loads no adapter that it does not use.
+    `name` is a key of `OBJECTS`. Only this call imports the module of the class or function, so a
+    fabric imports no adapter that it does not use.
     """
     module, attribute = OBJECTS[name]
     return getattr(import_module(f"{__name__}.{module}"), attribute)

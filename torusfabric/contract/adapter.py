@@ -25,17 +25,18 @@ bridge   fit_board(board, choices)                                     `Board`
          connect(fabrics, accesses)                                    all fabrics, connected
 ======== ============================================================= ========================
 
-- ``make(**changes)``, the first parameter of ``make_system``, returns the core. Keywords replace
-  choices of the user.
-- ``choices`` maps the attribute of each option of the command to its value.
+- ``make(**changes)``, the first parameter of ``make_system``, returns the fabric on one chip.
+  Keywords replace choices of the user.
+- The *attribute* of an option is its name as a keyword of Python: ``link_latency`` for
+  ``--link-latency``. ``choices`` maps the attribute of each option of the command to its value.
 - ``fit_board`` returns the board with the clock that the fabric needs. ``place_fabric`` connects a
   fabric to the pins of a platform.
 - The report of ``simulate`` has ``passed``, ``to_json``, ``in_words``, and the counts of
   `SimulationReport`.
 
-The part ``make`` may also have ``read_system(fabric, manifest)``. The function returns the system
-that a manifest describes, around a fabric with other table contents. It is called for manifests
-that have the adapter's name as a key.
+The part ``make`` may also have ``read_system(fabric, manifest)``. The function returns a `System`
+that contains the given fabric, and that has in all else the properties which the manifest states.
+It is called for each manifest that has the adapter's name as a key.
 """
 
 from __future__ import annotations
@@ -64,8 +65,9 @@ class AdapterOptions(NamedTuple):
         continue an explanation. An explanation that begins with ``with --other:`` makes the option
         depend on ``--other``.
     settings : mapping of str to object
-        Readers of option values by attribute, in the form that
-        `torusfabric.contract.options.options_of` takes. An option without an entry is text.
+        For the attribute of an option, the function that reads its value, in the form that
+        `torusfabric.contract.options.options_of` takes. The value of an option without an entry
+        is text.
     """
 
     commands: tuple[str, ...]
@@ -74,7 +76,7 @@ class AdapterOptions(NamedTuple):
 
     @property
     def by_attribute(self) -> dict[str, Option]:
-        """The declared options, each by its attribute (the Python keyword)."""
+        """The options that `text` declares. Each key is an attribute, the keyword of Python."""
         return options_of(self.text, **self.settings)
 
 
@@ -85,7 +87,7 @@ class Adapter:
     Parameters
     ----------
     name : str
-        Attribute of the option that asks for the adapter.
+        Attribute of the option by which a user asks for the adapter.
     title : str
         Heading above the options of the adapter in the help.
     package : str
@@ -93,8 +95,8 @@ class Adapter:
     options : tuple of AdapterOptions
         All options of the adapter.
     excluded : mapping of str to tuple of str
-        Foreign options that are refused together with the adapter: their attributes, by the name of
-        a command. The empty name stands for all commands.
+        Options that a user must not combine with the adapter. A key is the name of a command, or
+        the empty text for all commands. The value names the attributes of the options.
     """
 
     name: str
@@ -115,7 +117,7 @@ class Adapter:
 
 
 class System:
-    """A fabric that an adapter has completed, such as one fabric spread over several chips.
+    """A fabric together with the circuits of an adapter, such as one spread over several chips.
 
     Attributes
     ----------
@@ -130,14 +132,17 @@ class System:
 
     @property
     def predicted_cycles(self) -> int:
-        """Clock cycles of the longest run, from the edge that takes `start` to `done`."""
+        """Clock cycles of the longest run, from the clock edge that samples `start` to `done`."""
         cycles: int = self.fabric.predicted_cycles
         return cycles
 
     def facts(self) -> dict[str, Any]:
-        """Return the adapter's attributes of the system as plain data, for JSON."""
+        """Return the properties of the system that the adapter decides, as entries of JSON."""
         return {}
 
     def facts_text(self) -> dict[str, Any]:
-        """Return the adapter's attributes of the system as text for people, by default `facts`."""
+        """Return the properties in `facts` with values that people read in a report.
+
+        By default they are those of `facts` itself.
+        """
         return self.facts()

@@ -20,11 +20,14 @@ class Assertion(NamedTuple):
         Label of the assertion.
     text : str
         Body of the property, without clock and reset.
-    clock, reset : str
-        Ports that clock the property and disable it.
+    clock : str
+        Port at whose edges the property is tested.
+    reset : str
+        Port during whose reset the property is not tested.
     environment : bool
         True if the logic around the fabric has to keep the property, False if the fabric itself has
-        to. Parameter ``CHECK_ENVIRONMENT`` of the file switches the former off.
+        to. With parameter ``CHECK_ENVIRONMENT`` of the file, a user decides whether properties of
+        the logic around the fabric are tested.
     """
 
     name: str
@@ -37,10 +40,11 @@ class Assertion(NamedTuple):
 def handshake_assertions(
     ports: Mapping[str, Mapping[str, Any]], prefix: str, payload: Iterable[str]
 ) -> Iterator[Assertion]:
-    """Yield the assertions of a valid-ready handshake.
+    """Yield the assertions of a handshake by two ports, ``valid`` and ``ready``.
 
-    A word that is offered stays, unchanged, until it is taken. A fabric that is the sender offers
-    no word directly after a reset.
+    The sender offers a word by a high ``valid``; the receiver takes it by a high ``ready``. The
+    first assertion: an offered word stays, unchanged, until it is taken. If the fabric is the
+    sender, a second one follows: the fabric offers no word directly after a reset.
 
     Parameters
     ----------
@@ -54,7 +58,8 @@ def handshake_assertions(
     Yields
     ------
     Assertion
-        A rule for the environment where ``valid`` is an input of the fabric.
+        Its `environment` is true if ``valid`` is an input of the fabric, so that the sender is the
+        logic around the fabric.
     """
     valid, ready = f"{prefix}valid", f"{prefix}ready"
     clock = ports[valid]["clock"]

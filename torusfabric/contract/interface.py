@@ -20,7 +20,7 @@ __all__ = ["BenchAdditions", "Interface"]
 
 
 class BenchAdditions(NamedTuple):
-    """Additions of an adapter to the emitted bench, beside the files that all benches share.
+    """The files that an adapter adds to a bench, beside those that all benches share.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class BenchAdditions(NamedTuple):
         Source of each additional file, by its name in the bench. A string is a path within the
         folder of sources for all benches.
     top : str
-        Name of the module that the bench drives.
+        Name of the Verilog module whose ports the bench drives.
     verilog : mapping of str to str
         Text of each Verilog file that belongs to the bench itself, by file name.
     """
@@ -41,8 +41,9 @@ class BenchAdditions(NamedTuple):
 class Interface:
     """Description of the outermost ports of a fabric, for manifest, files, bench and proof.
 
-    An adapter derives a class from it and overrides the members that apply. The defaults describe a
-    fabric without registers, additional files, assertions or claims.
+    An adapter derives a class from it, and overrides the attributes and methods for which it has
+    something to declare. The defaults describe a fabric without registers, additional files,
+    assertions or claims.
 
     A *member* is an attribute of the fabric, as an Amaranth component, that stands for several
     ports: for example a stream of Amaranth for the ports of an AXI4-Stream.
@@ -77,16 +78,20 @@ class Interface:
     ports: Mapping[str, Port] = MappingProxyType({})
 
     def port_members(self) -> Mapping[str, Any]:
-        """Return the members of the fabric that stand for ports, by attribute."""
+        """Return the members of the fabric: the Amaranth `Member` of each, by attribute name."""
         return {}
 
     def is_in_member(self, port: str) -> bool:
-        """Return True if a member stands for the port with this name."""
+        """Return True if one of `port_members` stands for the port with this name."""
         del port
         return False
 
     def connect_members(self, m: Any, fabric: Any, assembly: Any) -> None:
-        """Connect the members of a fabric to the ports of its assembly, in the module `m`."""
+        """Connect each member of `fabric` to the ports for which it stands.
+
+        The ports are those of `assembly`, the Amaranth module that contains all modules of the
+        fabric. The connections are added to the module `m`.
+        """
 
     def manifest_entries(self) -> Mapping[str, Any]:
         """Return the top-level entries that the adapter adds to the manifest, by key."""
@@ -106,14 +111,15 @@ class Interface:
         return {}
 
     def bench_files(self) -> Mapping[str, str | Path]:
-        """Return the source of each additional file of the emitted bench, by its name there.
+        """Return the files that the adapter adds to a bench.
 
-        A string is a path within the folder of sources, as in `BenchAdditions.files`.
+        A key is the name of the file in the bench, the value the file that is copied: a path, or a
+        string with a path within the folder of sources, as in `BenchAdditions.files`.
         """
         return {}
 
     def port_assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterable[Assertion]:
-        """Return SystemVerilog assertions that the fabric, or its user, must keep at the ports.
+        """Return SystemVerilog assertions that the fabric, or logic around it, keeps at the ports.
 
         Parameters
         ----------
@@ -124,19 +130,29 @@ class Interface:
         return ()
 
     def proof_harnesses(self, fabric: Any, design: Any) -> Iterable[Any]:
-        """Return the proof harnesses for those modules of a `Design` that belong to the adapter."""
+        """Return the proof harnesses of the adapter.
+
+        A *harness* connects a solver to one module of the fabric, and contains claims about it.
+        There is one for each such module of the adapter in `design`, the emitted Verilog.
+        """
         del fabric, design
         return ()
 
     def wiring_claims(self, fabric: Any, text: Any) -> Iterable[Claim]:
-        """Return claims about the wiring and the tables of the adapter in a `GateText`."""
+        """Return claims about the wires and the tables of the adapter.
+
+        The claims are proved of `text`, a `GateText`: the emitted Verilog, read as gates.
+        """
         del fabric, text
         return ()
 
     def symbolic_runs(self, fabric: Any, machine: Any) -> Any:
-        """Return the `Runs` that a `Machine` executes symbolically through the ports, or None."""
+        """Return the proof of whole runs through the ports, or None if the adapter has none.
+
+        In it, `machine` executes runs with symbols in place of data.
+        """
         del fabric, machine
 
     def assumptions(self) -> Iterable[str]:
-        """Return the properties of the adapter that remain unproved, one sentence each."""
+        """Return the properties of the adapter that the proof assumes, one sentence for each."""
         return ()

@@ -23,7 +23,7 @@ class NodeBlock:
     nodes : ndarray of int, shape (blocks, N)
         Node numbers in the whole topology, for each block.
     number : int
-        Row of `nodes` that is built.
+        Index in `nodes` of the block that is built.
     links : sequence of (int, int)
         A pair for each link port: the node, as its number within the block, and the port of the
         node.
@@ -35,6 +35,6 @@ class NodeBlock:
 
     @property
     def built_nodes(self) -> list[int]:
-        """Node numbers, in the whole topology, of the block that is built."""
+        """Nodes of the block that is built, by their numbers in the whole topology."""
         found: list[int] = self.nodes[self.number].tolist()
         return found

@@ -1,8 +1,9 @@
 """Options of commands: declared once, read from a command line or from Python keywords.
 
-Options are declared in a text, one line for each: ``-n --name METAVAR: explanation``. Indented
-lines continue an explanation. An option without a metavar is a flag, or takes one of several
-choices.
+Options are declared in a text, one line for each: ``-n --name METAVAR: explanation``. The *metavar*
+stands for the value in the help. Indented lines continue an explanation. An option without a
+metavar is a flag, or takes one of several choices. The *attribute* of an option is the last of its
+names as a keyword of Python: ``link_latency`` for ``--link-latency``.
 
 An explanation that begins with ``with --other:`` makes the option depend on ``--other``: given
 alone it is refused. ``with --other A or B:`` demands one of the values A and B for ``--other``.
@@ -97,15 +98,16 @@ class Option(NamedTuple):
 
 
 def options_of(*texts: str, **settings: Any) -> dict[str, Option]:
-    r"""Return the options that texts declare, by their attributes.
+    r"""Return the options that some texts declare, by their attributes.
 
     Parameters
     ----------
     *texts : str
-        Declarations, as the module describes them.
+        Declarations, as the docstring of the module describes them.
     **settings : function, tuple or dict
-        The treatment of values, by attribute: a function that reads text, a pair of that function
-        and the default, or keyword arguments for `argparse.ArgumentParser.add_argument`.
+        For the attribute of an option: the function that reads its value from text; or a pair of
+        this function and the default; or keyword arguments for
+        `argparse.ArgumentParser.add_argument`.
 
     Examples
     --------
@@ -131,7 +133,9 @@ def options_of(*texts: str, **settings: Any) -> dict[str, Option]:
 
 
 def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any) -> None:
-    r"""Add the options that texts declare to a parser; the parameters are those of `options_of`.
+    r"""Add to a parser the options that some texts declare.
+
+    `texts` and `settings` are those of `options_of`.
 
     Examples
     --------
@@ -146,7 +150,7 @@ def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any
 
 @cache
 def _parse_options(text: str) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
-    """Parse a text into names, metavars and explanation of each option."""
+    """Return a tuple for each option that a text declares: its names, its metavars, explanation."""
     found = []
     for head, body in OPTION_PATTERN.findall(textwrap.dedent(text)):
         words = head.split()
@@ -156,7 +160,7 @@ def _parse_options(text: str) -> list[tuple[tuple[str, ...], tuple[str, ...], st
 
 
 def option_names(text: str) -> list[str]:
-    """Return the last name of each option that a text declares."""
+    """Return the last name, with its dashes, of each option that a text declares."""
     return [names[-1] for names, *_ in _parse_options(text)]
 
 
@@ -166,7 +170,8 @@ def check_needs(texts: Iterable[tuple[str, str | None]], chosen: Mapping[str, An
     Parameters
     ----------
     texts : iterable of (str, str)
-        Name and explanation of each option that the user has given.
+        Name and explanation of each option that the user has given. The explanation may begin
+        with ``with --other:``, as the docstring of the module describes.
     chosen : mapping of str to object
         Values of all options, by their attributes.
 
@@ -190,9 +195,10 @@ T = TypeVar("T")
 
 
 def _read_argument(read: Callable[[str, object], T], text: str) -> T:
-    """Read a text with a function for Python keywords, and raise the error that argparse expects.
+    """Return the value that the function `read` makes of the text of an option.
 
-    The title passed on is empty, because argparse puts the name of the option before the message.
+    An `InputError` of `read` becomes the error that argparse expects. The first argument of `read`,
+    the title of its message, is empty, because argparse puts the name of the option before it.
     """
     try:
         return read("", text)
@@ -201,20 +207,21 @@ def _read_argument(read: Callable[[str, object], T], text: str) -> T:
 
 
 def parse_non_negative_int(text: str) -> int:
-    """Return a text as a non-negative integer."""
+    """Return the integer that a text contains, which must be 0 or more."""
     return _read_argument(values.parse_non_negative_int, text)
 
 
 def parse_positive_int(text: str) -> int:
-    """Return a text as an integer of at least 1."""
+    """Return the integer that a text contains, which must be 1 or more."""
     return _read_argument(values.parse_positive_int, text)
 
 
 def parse_lengths(text: str) -> int | tuple[int, ...]:
-    """Return a number of flits, or several in ascending order.
+    """Return the lengths of messages, in flits, that a text lists.
 
-    A text with several numbers is a list such as ``1,10,100``, or a range such as ``1:1024``. A
-    range stands for both of its ends and the powers of two between them.
+    The result for a text with one number is this number. Other texts are a list such as
+    ``1,10,100``, or a range such as ``1:1024``; the result is a tuple in ascending order. A range
+    stands for both of its ends and the powers of two between them.
     """
     if text.isdecimal():
         return parse_non_negative_int(text)
@@ -230,14 +237,14 @@ def parse_lengths(text: str) -> int | tuple[int, ...]:
 
 
 def parse_number(text: str) -> float:
-    """Return a text as a number that may have a fraction."""
+    """Return the number, perhaps with a fraction, that a text contains."""
     return _read_argument(values.parse_number, text)
 
 
 def parse_constants(text: str) -> dict[str, str]:
-    """Return constants of the cost model by name, from a text such as ``alpha=100,tau=1``.
+    """Return constants of the formula for the time of a run, from a text as ``alpha=100,tau=1``.
 
-    The values remain text.
+    A key is the name of a constant. The values remain text.
     """
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(name and sign and value for name, sign, value in pairs):
@@ -249,7 +256,7 @@ def parse_constants(text: str) -> dict[str, str]:
 
 
 def parse_node_or_any(text: str) -> int | Literal["any"]:
-    """Return a node number, or the word "any"."""
+    """Return the node number that a text contains, or the word "any" unchanged."""
     if text == "any":
         return "any"
     if not re.fullmatch(r"[0-9]{1,4000}", text):
@@ -258,5 +265,5 @@ def parse_node_or_any(text: str) -> int | Literal["any"]:
 
 
 def parse_positive_or_auto(text: str) -> int | Literal["auto"]:
-    """Return an integer of at least 1, or the word "auto"."""
+    """Return the integer of 1 or more that a text contains, or the word "auto" unchanged."""
     return "auto" if text == "auto" else parse_positive_int(text)

@@ -9,7 +9,7 @@ __all__ = ["Port", "Protocol", "ports_by_name"]
 
 
 class Protocol(Choice):
-    """The rule that says when a port has meaning, or the bus protocol that it belongs to."""
+    """The cycles in which the value of a port has meaning, or the bus protocol of the port."""
 
     #: A clock.
     CLOCK = "clock"
@@ -36,7 +36,7 @@ class Protocol(Choice):
 
 
 class Port(NamedTuple):
-    """The declaration of a port of the whole fabric: its purpose, and where needed its shape.
+    """The declaration of a port of the fabric: its purpose, its timing, and perhaps its width.
 
     Parameters
     ----------
@@ -69,12 +69,13 @@ class Port(NamedTuple):
 def ports_by_name(
     groups: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> dict[str, Port]:
-    """Return ports by name, from groups of ports with the same role and protocol.
+    """Return the declarations of ports, each by the name of its port.
 
     Parameters
     ----------
     groups : mapping of (str, str) to mapping of str to str
-        For each pair of role and protocol: the meaning of each port, by port name.
+        Ports with the same role and protocol. A key is the pair of these two; the value has the
+        meaning of each port, by port name.
     """
     return {
         name: Port(role, protocol, meaning)

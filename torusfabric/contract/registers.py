@@ -103,7 +103,7 @@ class Window:
     stride : int
         Bytes from the first word of a node to the first word of the next node.
     flits : int
-        Number of flits of each node.
+        Number of flits that the window has for each node.
     flit_bytes : int
         Bytes from the beginning of a flit to the beginning of the next flit.
     """
@@ -132,9 +132,9 @@ class RegisterMap:
     windows : tuple of Window
         The windows ``send`` and ``receive``, and where tables can be loaded the window of images.
     quarter_bits : int
-        Bits of the number of a bus word within a quarter: node, flit and part.
+        Bits of the number of a bus word within a quarter. It consists of node, flit and part.
     flit_bits : int
-        Address bits that hold the number of a flit within a node.
+        Bits of the field ``flit`` of an address, which numbers the flits of one node.
     parts : int
         Bus words per flit.
 
@@ -158,7 +158,7 @@ class RegisterMap:
 
     @property
     def address_bits(self) -> int:
-        """Bits of an address that counts bus words."""
+        """Bits of an address that counts bus words, not bytes: two for the quarter and the rest."""
         return self.quarter_bits + 2
 
     @property
@@ -168,12 +168,12 @@ class RegisterMap:
 
     @property
     def flit_bytes(self) -> int:
-        """Bytes from the beginning of a flit to the beginning of the next flit."""
+        """Bytes from the beginning of a flit in a window to the beginning of the next flit."""
         return BYTES << self.word_select_bits
 
     @property
     def word_select_bits(self) -> int:
-        """Address bits that hold the number of a bus word within a flit."""
+        """Bits of the field ``part`` of an address, which numbers the bus words of one flit."""
         return (self.parts - 1).bit_length()
 
     def register(self, name: str) -> Register:

@@ -1,7 +1,8 @@
-"""The interface through which engines simulate ports of nodes.
+"""The interface through which simulators drive the ports of nodes.
 
-An engine drives the host port by itself. Ports of nodes, such as AXI4-Streams, belong to an
-adapter, which brings the drivers.
+There are two simulators: that of Amaranth, and a compiled model of the Verilog. Both drive a host
+port by themselves. Ports of nodes, such as AXI4-Streams, belong to an adapter. The adapter
+therefore has a *driver* for each simulator: code that sends and receives words at these ports.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ __all__ = ["Traffic"]
 class Traffic(ABC):
     """The words of some runs, with the drivers that send and receive them at the ports of nodes.
 
-    An adapter with ports of nodes implements a driver for each engine. Both drivers return the log
-    of the received words, and raise `WorkFailed` if words are still missing at the end.
+    The two methods are the drivers. Each returns a log: the received words, as they arrived. Each
+    raises `WorkFailed` if words are still missing at the end.
     """
 
     @abstractmethod
     def simulate(self, design: Any, run: Callable[..., Any], progress: Any) -> Any:
-        """Drive the ports in Amaranth's simulator.
+        """Send and receive the words at the ports of a fabric in Amaranth's simulator.
 
         Parameters
         ----------
@@ -36,7 +37,7 @@ class Traffic(ABC):
 
     @abstractmethod
     def run_compiled(self, session: Any, progress: Any) -> Any:
-        """Drive the ports of a compiled model.
+        """Send and receive the words at the ports of a compiled model.
 
         Parameters
         ----------
