@@ -9,8 +9,13 @@ whichever schedule stored them::
       part 0: chunk 0: flit 0, flit 1, ..  chunk 1: ..   part 1: ..
 
 A *part* is the words for, or from, one other node. A finder divides an address by the constants
-part size and chunk size, in a pipeline, and then looks up the block in the address map of the
-program. `DirectFinder` needs no look-up; `MapFinder` has ROMs.
+part size and chunk size, in a pipeline. It then looks up the block (node, part, chunk) in an
+*address map* of the program, which gives the memory of the block and its *base*, the address of its
+first flit. Each form has two such maps: the *send map* for words to send, and the receive map.
+`DirectFinder` needs no look-up; `MapFinder` has ROMs.
+
+Parameters in all finders: `m` is the module of the host port, to which hardware is added. `name` is
+a prefix for the names of the added signals and ROMs.
 """
 
 from __future__ import annotations
@@ -58,28 +63,28 @@ class HostLayout:
     flits : int
         Flits of the longest message.
     in_turn : bool
-        True if word k of a message belongs to chunk k modulo the number of chunks; False if the
-        words of a chunk are consecutive.
+        True if word k of a message belongs to the chunk with number k modulo the number of chunks;
+        False if the words of a chunk are consecutive.
     words : int, optional
-        Number of words for which each of the two ranges has addresses; by default the larger one
-        of `send_words` and `recv_words`.
+        Number of words for which each of the two ranges of addresses, send words and receive words,
+        has room; by default the larger one of `send_words` and `recv_words`.
     beat : int
-        Flits of a word of the host.
+        Number of flits in one word of the host port.
 
     Attributes
     ----------
     chunks, part_chunks : int
-        Chunks of a message, and of a part.
+        Number of chunks in a message, and in a part.
     flits, block_flits, part_flits : int
-        Words of a message, of a block, and of a part. The names say flits, but each word holds
-        `beat` flits.
+        Number of words in a message, in a block, and in a part. The names say flits, but each word
+        consists of `beat` flits.
     send_parts, recv_parts : int
-        Parts that a node sends and receives.
+        Number of parts that a node sends, and that it receives.
     send_base, recv_base : int
         First address of the words to send, and of the received words. `recv_base` is a power of
         two.
     send_words, recv_words : int
-        Words that a node sends, and receives.
+        Number of words that a node sends, and that it receives.
     address_bits : int
         Bits of a host address.
     positions : ndarray of int, shape (nodes,), or None
@@ -122,27 +127,30 @@ class HostLayout:
 
     @classmethod
     def from_program(cls, program: Program, words: int = 0, beat: int = 1) -> HostLayout:
-        """Return the layout for a program of one form; parameters as of the class."""
+        """Return the host addresses for a program with one form.
+
+        `words` and `beat` are parameters of the class.
+        """
         return cls(
             program.layout, program.flits, in_turn=program.any_length, words=words, beat=beat
         )  # fmt: skip
 
     @property
     def root_bits(self) -> int:
-        """Bits of the number of a root, which is a position in its group."""
+        """Bits of the number of a root: its position among the nodes of its group, from 0."""
         return address_width(self._layout.blocks.groups.group_size)
 
     def first_flit(self, word: Value) -> Value:
-        """Return the number of the first flit of a word: the word number times the beat."""
+        """Return the number, within a block, of the first flit of a word: `word` times the beat."""
         return Cat(Const(0, self.beat.bit_length() - 1), word)
 
     def part_cycles(self, parts: int) -> int:
-        """Return the cycles of the divider that finds the part of an address.
+        """Return the cycles of the divider that finds the part to which an address belongs.
 
         Parameters
         ----------
         parts : int
-            Number of parts in the address range.
+            Number of parts in the address range, of send words or of receive words.
         """
         if self.in_turn and self._layout.in_shares:
             # The number of the chunk in the message is divided in place of the address.
@@ -151,7 +159,7 @@ class HostLayout:
 
     @property
     def chunk_cycles(self) -> int:
-        """Cycles of the divider that finds the chunk within a part."""
+        """Cycles of the divider that finds the chunk, within a part, of an address."""
         if self.in_turn:
             return division_cycles(self.flits, self.chunks)
         return division_cycles(self.part_chunks * self.block_flits, self.block_flits)
@@ -167,9 +175,10 @@ def host_layouts(program: Program, words: int = 0, beat: int = 1) -> tuple[HostL
     program : Program
         The program of the fabric.
     words : int
-        Words for which to reserve addresses, by default those of the longest message.
+        Number of words that each of the two ranges of addresses has room for. By default (0) it is
+        the largest number that a node sends or receives in any form.
     beat : int
-        Flits of a word.
+        Number of flits in one word of the host port.
     """
     parts = [program.part(form) for form in range(len(program.forms))]
     found = [HostLayout.from_program(part, beat=beat) for part in parts]
@@ -189,7 +198,8 @@ class Finder(ABC):
     layout : HostLayout
         The host addresses.
     parts : int
-        Parts that a node sends, for a finder of sent words, or receives.
+        Number of parts that a node sends, if the finder is for words to send; else the number that
+        it receives.
     bank_bits : int
         Bits of the number of a memory.
     cycles : int
@@ -198,14 +208,16 @@ class Finder(ABC):
     Attributes
     ----------
     latency : int
-        Cycles from an address to memory and address, the input register included.
+        Cycles from the host address to the memory and the address in it, the input register
+        included.
     by_root : bool
         True if the locations of received words depend on the root of the last run.
     part_is_root : bool
         True if `look_up` takes the root of the last run as the part, because all received words
         come from the root.
     members : mapping of str to Member
-        Further members that the finder adds to the host port, if its tables lie outside of it.
+        Signals that the finder adds to the module of the host port, if the tables of the finder are
+        outside of this module.
     """
 
     by_root = part_is_root = False
@@ -217,13 +229,15 @@ class Finder(ABC):
         self.latency = ENTRY_CYCLES + self._dividing + cycles
 
     def rom_bits(self) -> int:
-        """Return the bits of the ROMs of `look_up`; those of the division are not counted."""
+        """Return the size in bits of all ROMs of `look_up`, without the ROMs of the division."""
         return 0
 
     def add_pipeline(
         self, m: Module, host: Leaf, name: str, address: Value, node: Value
     ) -> tuple[Value, Value]:
-        """Add the pipeline, and return memory and address of a word, `latency` cycles later.
+        """Add the pipeline, and return the memory number and the address in it for a host address.
+
+        Both results are valid `latency` cycles after the host address.
 
         Parameters
         ----------
@@ -243,9 +257,10 @@ class Finder(ABC):
         return self.look_up(m, host, name, node, part, chunk, self.layout.first_flit(flit))
 
     def group_position(self, m: Module, name: str, node: Value) -> Value:
-        """Return the position of a node in its group, in the cycle of the divided address.
+        """Return the position of `node` among the nodes of its group.
 
-        The node number arrives together with the undivided address.
+        `node` arrives together with the host address. The result is delayed until the host address
+        has been divided.
         """
         position = delay_value(m, node, ENTRY_CYCLES)
         if self.layout.positions is not None:
@@ -255,9 +270,9 @@ class Finder(ABC):
         return delay_value(m, position, self._dividing)
 
     def divide_address(self, m: Module, name: str, address: Value) -> tuple[Value, Value, Value]:
-        """Return the part, the chunk in the part, and the word in the chunk of an address.
+        """Divide a host address; return its part, its chunk in the part, and its word in the chunk.
 
-        All three are valid when the slower of the two dividers is done.
+        Two dividers work one after another. All three numbers are valid when both are done.
         """
         layout, parts = self.layout, self.parts
         chunks, flits = layout.chunks, layout.flits
@@ -279,15 +294,20 @@ class Finder(ABC):
     def look_up(
         self, m: Module, host: Leaf, name: str, node: Value, part: Value, chunk: Value, flit: Value
     ) -> tuple[Value, Value]:
-        """Return the memory and the address of a flit of a chunk, `cycles` later.
+        """Return the memory number of a flit, and its address in this memory.
 
-        `part`, `chunk` and `flit` are valid after the division. `node` is valid earlier, when the
-        address arrives at the port; `group_position` delays it by the difference.
+        The results are valid `cycles` cycles after `part`, `chunk` and `flit`, the numbers from the
+        division. `node` is valid earlier, when the host address arrives at the port;
+        `group_position` delays it by the difference. `host` is the module of the host port, for
+        inputs such as the root.
         """
 
 
 class DirectFinder(Finder):
-    """Finder of words that lie in the order of the host: in one memory, or one for each chunk."""
+    """Finder of words that nodes store in the order of host addresses.
+
+    With `by_chunk` each chunk has a memory of its own; else all words are in one memory.
+    """
 
     def __init__(self, layout: HostLayout, *, by_chunk: bool) -> None:
         super().__init__(layout, 1, address_width(layout.part_chunks), cycles=0)
@@ -308,7 +328,10 @@ class DirectFinder(Finder):
 
 
 def make_finder(layout: HostLayout, program: Program, form: int, *, received: bool) -> Finder:
-    """Return the finder of the received words of a form, or of its words to send."""
+    """Return the finder for form number `form` of a program.
+
+    It finds received words if `received` is true, else words to send.
+    """
     part = program.part(form)
     by_chunk = _has_memory_per_chunk(part.form.send_map)
     if not received and (by_chunk or _has_host_order(part)):
@@ -317,7 +340,7 @@ def make_finder(layout: HostLayout, program: Program, form: int, *, received: bo
 
 
 def _has_memory_per_chunk(sent: AddressMap) -> bool:
-    """Return True if chunk k of a message lies in send memory k, from address 0 on."""
+    """Return True if a send map puts chunk k of a message into send memory k, from address 0 on."""
     return (
         sent.memory.shape[:2] == (1, 1)
         and sent.base.size == 1
@@ -327,10 +350,10 @@ def _has_memory_per_chunk(sent: AddressMap) -> bool:
 
 
 def _has_host_order(part: Program) -> bool:
-    """Return True if host addresses equal the addresses of a single send memory.
+    """Return True if each host address of a word to send is also its address in the send memory.
 
-    Two layouts prevent this: blocks that are padded with flits that the host does not see, and
-    messages whose flits go to the chunks in turn.
+    `part` is a program with one form. The answer is False, for example, with several send memories,
+    with flits of padding between blocks, or if the flits of a message belong to the chunks in turn.
     """
     sent, layout = part.form.send_map, part.layout
     base, in_turn = sent.base.ravel(), part.any_length and layout.blocks.chunks > 1
@@ -343,7 +366,10 @@ def _has_host_order(part: Program) -> bool:
 
 
 def sent_finders(program: Program, layouts: Sequence[HostLayout]) -> list[Finder]:
-    """Return a finder of words to send for each different send map of a program."""
+    """Return one finder of words to send for each send map of a program.
+
+    Forms with equal send maps share one finder.
+    """
     numbers = [form.layout for form in program.forms]
     first = [numbers.index(layout) for layout in sorted({*numbers})]
     return [make_finder(layouts[form], program, form, received=False) for form in first]
@@ -352,17 +378,17 @@ def sent_finders(program: Program, layouts: Sequence[HostLayout]) -> list[Finder
 class MapFinder(Finder):
     """Finder that looks up memory and base address of a block in the address map of a form.
 
-    An address map has one or more *ways*. A way is a table from (row, key, chunk) to memory and
-    base address. Each node has a row, or shares one with other nodes. The key is the part, or the
-    differences between the coordinates of node and part. With differences all nodes can share one
-    row, because nodes of a torus are translates of each other. The first way that contains a block
-    gives the location of the block.
+    An address map has one or more *ways*. A way is a table from (table row, key, chunk) to memory
+    and base address. Each node has a table row, or shares one with other nodes. The key is the
+    number of the part, or the differences between the coordinates of the node and of the node that
+    the part is for or from. With differences all nodes can share one table row, because nodes of a
+    torus are translates of each other. The first way that contains a block gives its location.
 
     ===============  ============================================================================
     cycles           step
     ===============  ============================================================================
-    2                read the coordinates of node and part, subtract them; only for such keys
-    1                wrap the differences; only with several ways
+    2                read the coordinates of node and part, subtract; only for keys of differences
+    1                reduce the differences modulo the sides of the torus; only with several ways
     1                read memory and base; 0 cycles if they depend on the chunk alone
     2                test which ways contain the block, select the first; only with several ways
     1                add base and flit
@@ -375,12 +401,12 @@ class MapFinder(Finder):
     program : Program
         The program of the fabric.
     form : int
-        Form of the program whose blocks are looked up, counted over all modes.
+        Number of the form whose blocks are looked up, counted over all modes of the program.
     received : bool
-        True for received words, which may lie in any memory. False for words to send; memories are
+        True for received words, which may be in any memory. False for words to send; memories are
         then numbered from the first one that the host writes. In a broadcast from any root,
-        received words lie in the upper half of the memory; for the root, the host reads the sent
-        words in the lower half.
+        received words are in the upper half of the memory. The root receives nothing; at the root
+        the host therefore reads the words that it sent, in the lower half.
     """
 
     def __init__(self, layout: HostLayout, program: Program, form: int, *, received: bool) -> None:
@@ -452,7 +478,11 @@ class MapFinder(Finder):
     def _find_in_map(
         self, m: Module, tables: _LookUpRoms, way: AddressMap, node: Value, part: Value
     ) -> tuple[Value, Value, Value]:
-        """Return a flag that one way contains a block, and memory and base of the block."""
+        """Look up a block in one way of the address map.
+
+        Returns three values: a bit that is 1 if the way contains the block, the number of the
+        memory of the block, and its base address. They are read by ROMs of `tables`.
+        """
         making, known = self._keying, list[Value]()
         row, key, sides = delay_value(m, node, making), [delay_value(m, part, making)], [self.parts]
         if way.row_of is not None:
@@ -485,10 +515,10 @@ class MapFinder(Finder):
 
 
 class _LookUpRoms:
-    """The ROMs and subtractors of one look-up.
+    """The ROMs and subtractors with which a `MapFinder` looks up blocks.
 
-    All tables that are read with the same index are columns of one ROM, and equal differences have
-    one subtractor.
+    All tables that are read with the same indices are columns of one ROM. If a difference is needed
+    more than once, it has one subtractor.
 
     Parameters
     ----------
@@ -499,7 +529,7 @@ class _LookUpRoms:
     reading : int
         Cycles to read a table: 1, or 0 if memory and base depend on the chunk alone.
     wrapping : int
-        Cycles between a subtraction and the wrapping of its result: 0 or 1.
+        Cycles between a subtraction and the reduction of its result by the modulus: 0 or 1.
     """
 
     def __init__(self, m: Module, chunk: Value, reading: int, wrapping: int) -> None:
@@ -520,19 +550,20 @@ class _LookUpRoms:
         return self._differences[key]
 
     def read_entry(self, values: IntArray, index: list[Value], late: int = 0) -> Value:
-        """Return the entry of a table at some indices and at the chunk.
+        """Return the entry of a table for some indices and for the chunk of the look-up.
 
-        Axes along which the table is constant are dropped, and chunks with equal entries share one
-        part of the ROM.
+        Axes along which the table is constant are dropped. Chunks whose entries are all equal share
+        one range of the ROM.
 
         Parameters
         ----------
         values : ndarray of int
             The table, with one axis for each index and a last axis for the chunk.
         index : list of Value
-            The indices, valid `late` cycles after the chunk.
+            An index for each axis of `values` but the last.
         late : int
-            Cycles by which to delay the chunk.
+            Number of cycles by which the indices are valid later than the chunk, which is delayed
+            by as many.
         """
         every, chunk = range(len(index)), delay_value(self._m, self._chunk, late)
         kept = [axis for axis in every if (values != values.take([0], axis)).any()]
@@ -564,7 +595,7 @@ class _LookUpRoms:
 
 
 def division_cycles(count: int, divisor: int) -> int:
-    """Return the cycles in which `add_divider` divides a number below `count` by a constant.
+    """Return how many cycles `add_divider` takes to divide a number below `count` by `divisor`.
 
     A divisor that is a power of two needs 0 cycles, because it only splits the bits. A divisor of
     `count` or more needs 0 cycles, too. Any other division takes one cycle for each table
@@ -583,12 +614,13 @@ def division_cycles(count: int, divisor: int) -> int:
 
 
 def table_digits(count: int, divisor: int) -> tuple[int, ...]:
-    """Return the number of dividend bits that each division table consumes, upper bits first.
+    """Return how a dividend below `count` is cut into digits for a division by tables.
 
-    A division by tables is a long division with one table for each digit. The address of a table
-    consists of the remainder of the preceding table and the next bits of the dividend. The tuple is
-    empty if subtraction needs no more cycles than tables, or if the divisor is too wide for the
-    address of a table.
+    The division is a long division with one table for each digit. The result is the number of bits
+    of each digit, the uppermost digit first. The address of a table consists of the remainder of
+    the preceding table and of the next digit. The result is empty if the division has to be done by
+    subtraction: it needs no more cycles than tables, or the divisor is too wide for the address of
+    a table.
 
     Examples
     --------
@@ -605,7 +637,7 @@ def table_digits(count: int, divisor: int) -> tuple[int, ...]:
 
 
 def _largest_quotient_bits(count: int, divisor: int) -> int:
-    """Return the number of bits of the largest quotient."""
+    """Return the number of bits of the largest quotient, for dividends below `count`."""
     return ((count - 1) // divisor).bit_length()
 
 
@@ -647,9 +679,10 @@ def add_divider(
 def _divide_by_tables(
     m: Module, name: str, value: Value, divisor: int, digits: tuple[int, ...]
 ) -> tuple[Value, Value]:
-    """Divide by one table a cycle, and return quotient and remainder.
+    """Add a long division with one table in each cycle; return quotient and remainder.
 
-    Each table outputs a digit of the quotient, and the remainder of the dividend up to that digit.
+    `digits` has the number of dividend bits of each table (`table_digits`). A table outputs a digit
+    of the quotient, and the remainder that is left after it.
     """
     quotient: Value = Const(0, 0)
     left: Value = Const(0, 0)
@@ -669,9 +702,9 @@ def _divide_by_tables(
 
 
 def _divide_by_subtraction(m: Module, value: Value, divisor: int, most: int) -> tuple[Value, Value]:
-    """Divide by one comparison and subtraction a cycle, and return quotient and remainder.
+    """Add a division with one comparison and subtraction in each cycle; return quotient, remainder.
 
-    Each cycle gives one bit of the quotient. `most` is the largest quotient.
+    Each cycle gives one bit of the quotient. `most` is the largest possible quotient.
     """
     quotient: list[Value] = []
     rest = value

@@ -58,7 +58,7 @@ class HostFront(Front):
     width : int
         Bits of a flit.
     beat : int or "auto"
-        Flits of a word of the host port.
+        Number of flits in one word of the host port.
     for_bus : bool
         True if the port is driven by a bus adapter. The fabric then has an input `reset_run`, which
         ends a run early.
@@ -126,10 +126,11 @@ class HostFront(Front):
         )
 
     def _hold_cycles(self, program: Program) -> int:
-        """Return the delay, in cycles, of a run that is started one cycle after a write.
+        """Return by how many cycles a run must be delayed if it is started one cycle after a write.
 
-        Each further cycle between write and start reduces the delay by one cycle. Why: the address
-        look-up of a write may take so long that the first reads of the run would precede the write.
+        Each further cycle between write and start reduces the delay by one cycle. Why a delay: the
+        address look-up of a write may take so long that the run would read the word before it is
+        written.
         """
         setup = min(form.timing.run_setup for form in program.forms)
         return max(self._write_cycles - ENTRY_CYCLES - EARLY_START - setup, 0)
@@ -158,7 +159,10 @@ class HostFront(Front):
         return FrontFacts(routers, self.make_interface(latency), latency, finders)
 
     def make_interface(self, read_latency: int) -> Interface:
-        """Return the declarations of the port; behind a bus, which has ports of its own, none."""
+        """Return the declarations of the host port, whose reads take `read_latency` clock edges.
+
+        Behind a bus, the bus declares the ports, and the result contains only the proof.
+        """
         if self._for_bus:
             return HostProofs()
         latencies = {"read_latency": read_latency, "write_latency": self.write_latency}

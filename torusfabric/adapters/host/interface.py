@@ -37,10 +37,10 @@ PORTS = ports_by_name(
 
 
 class HostProofs(Interface):
-    """The proof of a host port, which is the same at the top and behind a bus."""
+    """The proof of a host port, the same for ports of the top module and for nets behind a bus."""
 
     def wiring_claims(self, fabric: Any, text: Any) -> Iterable[Any]:
-        """Return the claims about the port, and about the wires between the port and the nodes."""
+        """Return the claims about the host port, and about the wires between it and the nodes."""
         from .claims import host_claims  # here, since only proofs need it
 
         return host_claims(fabric, text)
@@ -70,7 +70,7 @@ class HostInterface(HostProofs):
 
     @property
     def access(self) -> Any:
-        """The function that drives the port in a simulation, for a list of runs."""
+        """The function that drives the host port for some runs; see `Interface.access`."""
         from .drive import execute_runs  # here, since only simulations need it
 
         return execute_runs
@@ -78,8 +78,9 @@ class HostInterface(HostProofs):
     def manifest_entries(self) -> dict[str, Any]:
         """Return the address ranges and the latencies for the manifest.
 
-        A range is a base address and a number of words. ``stride`` is the address distance between
-        the parts of a message. Latencies are in clock edges.
+        An address range is a base address and a number of words. ``stride`` is the words of the
+        longest message: the distance from one message to the next in a range. Latencies are in
+        clock edges.
         """
         layouts = self._layouts
         return {

@@ -1,7 +1,9 @@
 """`HostTranslator`, the module of the host port, and the tree by which a read word returns to it.
 
 `HostFront` adds both to a fabric by `add_host`. The table counts the cycles of a write and of a
-read. F is the latency of the slowest finder, A the cycles of a read at the node:
+read. F is the latency of the slowest finder, A the cycles of a read at the node. For this module,
+the nodes of a fabric are divided into *groups* (`NodeGroups`); the nodes of a group share a
+register, so that wires stay short. The *bank* of a word is the number of its memory at the node:
 
 ====================================  ==================  =================
 stage                                 write               read
@@ -47,7 +49,7 @@ assert WRITE == ENTRY_CYCLES + DISTRIBUTION + STORE, "a write is in a memory whe
 
 
 class ReadMerge(Leaf):
-    """A node of the read tree: a registered OR of several words, at most one of which is not 0.
+    """Module at a branch of the read tree: a registered OR of words, of which at most one is not 0.
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ class ReadMerge(Leaf):
         self.word = Signal(width, reset_less=True, name="word")
 
     def elaborate(self, platform: object) -> Module:
-        """Build the combination and its register."""
+        """Build the OR of the words, and its register."""
         m = Module()
         m.d.sync += self.word.eq(reduce(or_, self.input_words("data", self._width)))
         return m
@@ -79,17 +81,19 @@ class ReadMerge(Leaf):
 class HostTranslator(Leaf):
     """Module that translates accesses of the host into reads and writes of node memories.
 
-    A write takes `program.timing.WRITE` edges if its address needs no look-up, so that a run which
-    begins with the next edge reads the written word. A look-up of the send map adds cycles. If
-    the look-up takes longer than the first read of a run, `settling` delays the begin of the run.
-    With several forms, a word is written to the memories of every send map, because the form is not
-    known before the start.
+    The *send map* of a form gives the memory and address of each word to send. A write takes
+    `program.timing.WRITE` edges if its address needs no look-up in a send map, so that a run which
+    begins with the next edge reads the written word. A look-up adds cycles. If it takes so long
+    that the run would read too early, `settling` delays the begin of the run. With several forms, a
+    word is written to the memories of every send map, because the form is not known before the
+    start.
 
     A read takes `read_latency` edges. The host may read with every edge while no run is under way.
     With several forms, received words are read from where the last run stored them.
 
-    A write is ignored while a run is under way, in the cycle of a start, and at an address beyond
-    the words of a send map. `HostTranslator` then does not assert the write enable of this map.
+    A write is ignored while a run is under way, and in the cycle of a start. If the address is
+    beyond the last word of a send map, the write is ignored for this send map: its write enable
+    stays low.
 
     Parameters
     ----------
@@ -102,7 +106,7 @@ class HostTranslator(Leaf):
     address_bits : int
         Bits of an address of the node memories.
     answer : int
-        Cycles from a read at the nodes to its word.
+        Cycles from the address of a read at a node until the node outputs the word.
     hold : int
         Cycles after a write in which no run may begin; see `HostFront._hold_cycles`.
     blocks : ndarray of int, shape (boards, nodes of a board), optional
@@ -198,22 +202,22 @@ class HostTranslator(Leaf):
 
     @property
     def _select_cycles(self) -> int:
-        """Cycles of the multiplexer that selects by the form of the last run: 0 for one form."""
+        """Cycles of the selection among the finders of several forms: 1, or 0 for one form."""
         return int(len(self._views) > 1)
 
     @property
     def _locate_cycles(self) -> int:
-        """Cycles from a read at the port until its memory and address leave for the nodes."""
+        """Cycles from a host address until memory and address of the read are sent to the nodes."""
         return max(view.latency for view in self._views) + self._select_cycles
 
     @property
     def write_cycles(self) -> int:
-        """Cycles from a write at the port until it leaves for the nodes."""
+        """Cycles from a write at the host port until it is sent to the nodes."""
         return max(way.latency for way in self._writes)
 
     @property
     def read_latency(self) -> int:
-        """Clock edges from an address to its data: look-up, group registers, node, read tree."""
+        """Clock edges from a host address to its word: finder, group register, node, read tree."""
         on_the_way = DISTRIBUTION - 1  # the last register is in the node, and counted by `answer`
         return self._locate_cycles + on_the_way + self._answer
 
@@ -226,7 +230,10 @@ class HostTranslator(Leaf):
         return m
 
     def _network_node(self, m: Module) -> Value:
-        """Return the number in the torus of the node that the host addresses."""
+        """Return the node that the host addresses, by its number in the whole torus.
+
+        On one of several boards, `host_node` counts only the nodes of the board.
+        """
         node = self.input_value("host_node")
         if self._blocks is None:
             return node
@@ -238,7 +245,10 @@ class HostTranslator(Leaf):
         return number
 
     def _add_reads(self, m: Module, node: Value) -> None:
-        """Look up the read address in every form, and select the result for the last run's form."""
+        """Add the pipeline of reads to `node`, a node number in the whole torus.
+
+        Every form has a finder. The result of the finder for the last run's form is selected.
+        """
         found = []
         for number, view in enumerate(self._views):
             latency = self._locate_cycles - self._select_cycles
@@ -258,9 +268,10 @@ class HostTranslator(Leaf):
     def _locate_word(
         self, m: Module, name: str, finder: Finder, latency: int, node: Value
     ) -> tuple[Value, Value]:
-        """Return memory and address of the addressed word, `latency` cycles after the access.
+        """Add a finder, and return the memory and the address that it finds for the host address.
 
-        The input of a faster finder is delayed.
+        Both are valid `latency` cycles after the host address; the input of a faster finder is
+        delayed. `name` is a prefix for the names of its ROMs.
         """
         wait = latency - finder.latency
         address = delay_value(
@@ -269,7 +280,10 @@ class HostTranslator(Leaf):
         return finder.add_pipeline(m, self, name, address, delay_value(m, node, wait))
 
     def _add_writes(self, m: Module, node: Value) -> None:
-        """Look up the write address in every send map, and delay node, enable and data to match."""
+        """Add the pipeline of writes to `node`, a node number in the whole torus.
+
+        Every send map has a finder. Node, write enables and data are delayed by as many cycles.
+        """
         latency = self.write_cycles
         for number, way in enumerate(self._writes):
             name = f"write{number_suffix(number)}"
@@ -301,16 +315,16 @@ class HostTranslator(Leaf):
         ]
 
     def group_enables(self, m: Module, pulse: Value, group: Value) -> Value:
-        """Return one write enable for each group, from registers.
+        """Return the write enables: one bit for each group of nodes, from registers.
 
-        One cycle after `pulse`, the bit of `group` is high and the others are low.
+        One cycle after `pulse`, the bit with the number `group` is high and all others are low.
         """
         chosen = Cat(pulse & (group == number) for number in range(self._groups.n_groups))
         return delay_pulse(m, chosen, 1, name="write_enable_now")
 
 
 def _shift_register(m: Module, pulse: Value, cycles: int, *, name: str) -> list[Value]:
-    """Return a shift register: the pulse itself, then the pulse delayed by 1 to `cycles` cycles."""
+    """Add a shift register; return `pulse`, then `pulse` delayed by 1, 2, .. `cycles` cycles."""
     line = [pulse]
     for _ in range(cycles):
         line.append(delay_pulse(m, line[-1], 1, name=name))
@@ -318,10 +332,10 @@ def _shift_register(m: Module, pulse: Value, cycles: int, *, name: str) -> list[
 
 
 def _is_below(value: Value, limit: int) -> Value:
-    """Return True if a value is below a constant.
+    """Return a bit that is 1 if `value` is less than the constant `limit`.
 
-    Why not ``value < limit``: runs of equal bits of the limit are compared with all zeros or all
-    ones, which needs no carry chain, and few LUTs.
+    Why not ``value < limit``: here each sequence of equal bits of ``limit - 1`` is compared with
+    bits that are all 0 or all 1, which needs few LUTs and no carry chain.
     """
     below: Value = Const(1)
     low = (limit & -limit).bit_length() - 1
@@ -349,9 +363,10 @@ def add_host(
     Returns
     -------
     read_latency : int
-        Clock edges from an address to its data.
+        Clock edges from a host address to its word.
     finders : list of Finder
-        The finder of received words for each form, then that of sent words for each send map.
+        First the finders of received words, one for each form; then the finders of words to send,
+        one for each send map.
     """
     program = build.program
     forms, writes = range(len(program.forms)), sent_finders(program, layouts)
@@ -407,9 +422,9 @@ def add_host_port(
 
 
 def add_read_tree(build: CoreBuilder) -> None:
-    """Add the read tree, a tree of `ReadMerge` from the words of all nodes to `host_rdata`.
+    """Add the read tree: modules `ReadMerge`, which combine the words of all nodes to `host_rdata`.
 
-    Its OR is the word of the addressed node, because all other nodes output 0.
+    The OR of all words is the word of the addressed node, because all other nodes output 0.
     """
     width, words = build.word, build.nodes
     net, levels = build.read_net, len(tree_level_sizes(build.nodes))

@@ -40,11 +40,12 @@ class Requests(Leaf):
     busy : In(1)
         High while a run is under way.
     run_form : In
-        The form of the run, from the sequencer one cycle after the start; only with several forms.
+        The number of the form of the run, which the sequencer outputs one cycle after the start;
+        only with several forms.
     accepted : Out(1)
         Starts the core: high in the cycle of a `start` with a valid request.
     entry : Out
-        The number of the form; only with several forms.
+        The number of the requested form; only with several forms.
     last : Out
         The number of the last flit of a block, from 0; only if runs choose their length.
     error : Out(4)
@@ -88,13 +89,19 @@ class Requests(Leaf):
         return m
 
     def _requested_form(self) -> Value:
-        """Return the number of the requested form. Without lengths, each mode has one form."""
+        """Return the number of the requested form.
+
+        Mode and length decide it. If runs do not choose their length, each mode has one form.
+        """
         if self._choices.lengths:
             return self._choices.form_number(self.input_value)
         return self.input_value("mode")
 
     def _last_flit(self, m: Module, accepted: Value) -> Value:
-        """Return the number of the last flit of a block."""
+        """Return the number of the last flit of a block, from 0, for the requested length.
+
+        With several forms it is valid one cycle after `accepted`, the start of the run.
+        """
         from ...rtl.lengths import last_flit_of_form
 
         lengths = self._choices.lengths
