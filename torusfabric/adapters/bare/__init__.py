@@ -1,8 +1,8 @@
 """The bare core, the adapter of the top ``core``: each node has ports, driven by the user's design.
 
 A node of a core with memories has one memory port. A core without memories is a *direct* core. A
-node of a direct core has one input for words to inject and one output for received words, both
-valid in cycles that the schedule fixes.
+node of a direct core has one input for words that it sends (to *inject* them into the network), and
+one output for received words. Both are valid in cycles that the schedule fixes.
 
 Modules, in reading order:
 

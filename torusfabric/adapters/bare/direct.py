@@ -1,6 +1,8 @@
 """`FlitCounter`: the outputs that all nodes of a direct core share.
 
-By these outputs the user's design knows which flit to inject, and which words arrive::
+In a direct core, nodes have no memories; the user's design *injects* flits into the network, and
+takes the words that arrive. By these outputs it knows which flit to inject, and which words
+arrive. In this example flit k is asked for in cycle n, and words arrive from cycle a on::
 
     cycle        n        n + 1     ..   a        a + 1    a + 2
     tx_address   k                       rx_enable = 1
@@ -20,10 +22,10 @@ __all__ = ["FlitCounter"]
 
 
 class FlitCounter(Leaf):
-    """Module that outputs the number of the flit to inject, and counts the cycles of arrival.
+    """Module that outputs the number of the flit to inject, and counts cycles with arriving words.
 
     It delays signals of the sequencer by `DISTRIBUTION` cycles, because the registers between
-    sequencer and nodes delay the settings of routers by as much.
+    sequencer and nodes delay the settings of routers by as many.
 
     Parameters
     ----------
@@ -41,8 +43,9 @@ class FlitCounter(Leaf):
     rx_enable : Out(1)
         High in each cycle in which words arrive.
     rx_address : Out
-        Number of the cycle of arrival, from 0. In cycle ``k * steps + s - 1`` a node receives flit
-        k of the blocks that arrive in step s; steps count from 1.
+        Number of this cycle among those in which words arrive, from 0. In the cycle with the number
+        ``k * steps + s - 1`` a node receives flit k of the blocks that arrive in step s; ``steps``
+        is the number of steps, and steps count from 1.
     """
 
     def __init__(self, port: DirectPort) -> None:

@@ -1,4 +1,6 @@
-"""`BareFront`: a core whose run port and node ports are the ports of the fabric.
+"""`BareFront`: a core whose own ports are the ports of the fabric.
+
+These are the run port, which starts runs, and the ports of each node.
 
 If a run chooses its root, `Requests` checks the start, and refuses a root that is no node.
 
@@ -48,7 +50,7 @@ class BareFront(Front):
     width : int
         Bits of a flit.
     beat : int or "auto"
-        Flits of a word of a memory port.
+        Number of flits in one word of a memory port.
 
     Raises
     ------
@@ -98,7 +100,10 @@ class BareFront(Front):
 
 
 def _add_half_roms(core: Core) -> None:
-    """Add a ROM at each node with one bit for each root: 1 selects the upper half for reads."""
+    """Add a ROM at each node: for each root, a bit that selects the half of the memories for reads.
+
+    The bit is 1 (the upper half) unless the node itself is the root.
+    """
     build, nodes = core.build, np.arange(core.build.nodes)
     groups = core.program.root_groups
     positions, which = np.unique(groups.position_of_node[core.nodes], return_inverse=True)
@@ -115,7 +120,10 @@ def _add_half_roms(core: Core) -> None:
 
 
 def _add_direct_outputs(build: CoreBuilder, port: DirectPort) -> None:
-    """Add the outputs of a direct core: the words at the in-ports, and those of `FlitCounter`."""
+    """Add the outputs of a direct core: the words at the in-ports of nodes, and the cycle counters.
+
+    The counters are the outputs of `FlitCounter`.
+    """
     arriving = build.arriving_nets(np.arange(build.nodes))
     words_of = zip(*(each.instance_parts(build.nodes) for each in arriving), strict=True)
     for node, words in enumerate(words_of):

@@ -73,18 +73,21 @@ class BareInterface(Interface):
 
     @property
     def delivers(self) -> str:  # type: ignore[override]
-        """The claim about received words in the report of a proof, as a predicate of a node."""
+        """End of the sentence "every node ..", with which a proof states the result of a run."""
         if self._is_direct:
             return "has received what the collective brings it in the cycles that the manifest says"
         return super().delivers
 
     @property
     def _is_direct(self) -> bool:
-        """True for a core without memories."""
+        """True for a *direct* core, whose nodes have no memories."""
         return is_direct(self.program)
 
     def manifest_entries(self) -> dict[str, Any]:
-        """Return the entry of the manifest: ``streams`` of a direct core, or ``memories``."""
+        """Return the facts about the node ports for the manifest.
+
+        The key is ``streams`` for a direct core, whose nodes have no memories; else ``memories``.
+        """
         return (
             {"streams": self._direct_facts()}
             if self._is_direct
@@ -92,9 +95,11 @@ class BareInterface(Interface):
         )
 
     def _direct_facts(self) -> dict[str, Any]:
-        """Return the chunks in `inject` and the in-ports in `receive`, both lowest word first.
+        """Return the facts about the node ports of a direct core.
 
-        The entries ``.._cycle`` say when flit 0 is due, in cycles from the start of a run.
+        ``inject`` lists the chunks whose words form the input `inject` of a node, ``receive`` the
+        in-ports whose words form the output `receive`; the first is in the lowest bits. Entries
+        ``.._cycle`` are cycles from the start of a run to flit 0 at the port.
         """
         program = self.program
         setup = program.timing.run_setup
@@ -111,7 +116,10 @@ class BareInterface(Interface):
         }
 
     def _memory_facts(self) -> dict[str, Any]:
-        """Return the sizes of parts and blocks, the numbers of banks, and the read latency."""
+        """Return the facts about memory ports: sizes of data, numbers of memories, read latency.
+
+        A *part* is the words for, or from, one other node; a *bank* is one memory of a node.
+        """
         program, layout = self.program, self.program.layout
         return {
             "send_parts": layout.send_parts,
@@ -127,17 +135,17 @@ class BareInterface(Interface):
         }
 
     def description_files(self, top: str, title: str) -> dict[str, str]:
-        """Return the address map as a JSON file of one line."""
+        """Return a JSON file that says where in the memories, or in which cycle, each block is."""
         del top, title
         return {ADDRESS_MAP: json.dumps(core_address_map(self.program)) + "\n"}
 
     def bench_files(self) -> dict[str, str | Path]:
-        """Return the files of a test bench that drive the ports, by their names in the bench."""
+        """Return the files by which a test bench drives the node ports, by their names in it."""
         source = "direct.py" if self._is_direct else "memories.py"
         return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}
 
     def wiring_claims(self, fabric: Any, text: Any) -> Iterable[Any]:
-        """Return the claim about the wires between ports and memories."""
+        """Return the claim that the memory ports lead to their nodes; none for a direct core."""
         from .claims import node_port_claims  # here, since only proofs need it
 
         return node_port_claims(fabric, text)

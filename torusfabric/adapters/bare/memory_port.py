@@ -39,23 +39,26 @@ INPUT_REGISTERS = 2
 class NodeMemoryPort(MemoryPort):
     """The memory port of a node, with a write and a read side that the user's design drives.
 
-    `write_bank` numbers the memories that the port can write, `read_bank` numbers all memories.
+    A *bank* is one memory of the node. The input `write_bank` is the number of a bank among those
+    that the port can write, `read_bank` the number of a bank among all.
 
     Parameters
     ----------
     memories : sequence of Memory
         The memories of a node.
     depth, width : int
-        Words of the deepest memory, and bits of a word.
+        Number of words of the deepest memory, and number of bits of a word.
     half : int
-        Words of the lower half of each memory, if received words lie in the upper half and the
-        node's own message in the lower half; else 0. The input `upper` then selects the half for
-        reads.
+        Number of words in the lower half of each memory, if the node's own message is in the lower
+        half and received words are in the upper half: the port then has an input `upper`, which
+        selects the half for reads. Otherwise 0.
 
     Attributes
     ----------
-    outside, inputs : dict of str to int
-        Widths of the inputs that the user drives, and of all inputs.
+    outside : dict of str to int
+        Widths in bits of the inputs that the user's design drives, by name.
+    inputs : dict of str to int
+        Widths in bits of all inputs of the port, by name.
 
     Examples
     --------
@@ -88,7 +91,7 @@ class NodeMemoryPort(MemoryPort):
         return super().read_cycles + INPUT_REGISTERS
 
     def node_signals(self, node: NodeModule, written: Sequence[int]) -> PortSignals:
-        """Return the signals between port and memories in a node.
+        """Return the signals by which the port accesses the memories of one node.
 
         Parameters
         ----------
