@@ -1,9 +1,11 @@
 """A fabric on several boards: its blocks of nodes, the links between them, and common starts.
 
-Each board holds one *block* of the nodes of a torus and has its own oscillator. An arc between two
-blocks is *cut*: it ends at a *link port* of both boards, and a cable connects the two. A run takes
-as many cycles as on one chip, plus a constant overhead, because a receiver delays every word from a
-cable until a fixed latency has passed.
+Each board holds one *board block*, a part of the nodes of a torus, and has its own oscillator. An
+arc between two such blocks is *cut*: it leads from a *link port* of one board, over a cable, to a
+link port of another. An axis along which there are several boards is cut, too. A run takes as many
+cycles as on one chip, plus a constant overhead, because a receiver delays every word from a cable
+until a fixed latency has passed. After an error of a link the boards repeat a run; each execution
+is an *attempt*.
 
 ======== =========================================================================================
 hardware nodes, links with elastic buffers and CRCs, and the control of a board
@@ -12,7 +14,7 @@ make     choices of a command to a `BoardSystem`
 files    Verilog of each kind of board, a bench with all boards, and the manifest
 drive    simulation of all boards, each with its own clock
 claims   proof: each word arrives in its cycle, and boards start and end runs together
-bridge   boards reached over bridges from a computer: one block alone, or all boards together
+bridge   boards that a computer reaches over bridges: one board alone, or all boards together
 ======== =========================================================================================
 """
 

@@ -1,8 +1,8 @@
 """Verilog of a fabric on several boards, with a manifest and a bench that connects all boards.
 
-Boards with equal netlists are of one *kind*. Each kind has its own top module, ``board_0`` and so
-on. Kinds share modules with equal text. Modules of one name whose text differs get the number of
-the kind as a suffix.
+Boards with equal netlists are of one *kind*. Each kind has its own top module: ``board_0``,
+``board_1`` and so on. If two kinds have modules with the same name and the same Verilog, the module
+is written once. If the Verilog differs, the number of the kind is appended to the name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def write(
     command: str,
     force: bool = False,
 ) -> Design:
-    """Write ``fabric.v``, ``manifest.json`` and a bench into a folder; see `verilog.write`."""
+    """Write ``fabric.v``, ``manifest.json`` and a bench into a folder."""
     make = lambda: emit_boards(system, command=command, ram=choices["ram"])
     return make_and_write(make, folder, force=force)
 
@@ -61,9 +61,9 @@ def emit_boards(
     system : BoardSystem
         The fabric on several boards.
     command : str
-        Command line to name in the header and the manifest.
+        Command line that made the fabric, for the header of the Verilog and for the manifest.
     ram : str
-        Rule for the choice of memories; see `MemoryRule.parse`.
+        Rule that chooses the kind of RAM for each memory; see `MemoryRule.parse`.
 
     Raises
     ------
@@ -114,7 +114,8 @@ class BoardKind(NamedTuple):
     netlist : Netlist
         Netlist of each of these boards.
     texts : dict of str to ModuleText
-        Modules by name. Another kind uses the same name only for the same text.
+        Verilog of each module, by its name. Another kind of boards uses the same name only for a
+        module with the same Verilog.
     text : TopText
         Verilog of the top module.
     """
@@ -127,9 +128,9 @@ class BoardKind(NamedTuple):
 
 
 def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
-    """Return the kinds of boards, in the order of their first boards.
+    """Return the kinds of boards, sorted by the lowest number of a board of the kind.
 
-    Modules are renamed where another kind has a different module of the same name.
+    A module is renamed if an earlier kind has a different module of the same name.
     """
     prefix, known, kinds = system.fabric.prefix, dict[str, ModuleText](), list[BoardKind]()
     for number, netlist in enumerate(dict.fromkeys(system.netlists)):
@@ -153,7 +154,10 @@ def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
 
 
 def _rename_modules(netlist: Netlist, names: Mapping[str, str], prefix: str) -> Netlist:
-    """Return a netlist with its modules renamed; `names` includes the prefix of the fabric."""
+    """Return a netlist whose modules have other names.
+
+    `names` maps each old name to the new one; both begin with `prefix`, the prefix of the fabric.
+    """
     named = {name: names[prefix + name].removeprefix(prefix) for name in netlist.modules}
     arrays = tuple(
         replace(each, module=named.get(each.module, each.module)) for each in netlist.arrays
@@ -167,12 +171,12 @@ def _rename_modules(netlist: Netlist, names: Mapping[str, str], prefix: str) -> 
 
 
 def _top_name(system: BoardSystem, kind: int) -> str:
-    """Return the name of the top module of a kind."""
+    """Return the name of the top module of the kind of boards with the number `kind`."""
     return f"{system.fabric.prefix}board_{kind}"
 
 
 def _header_lines(system: BoardSystem) -> list[str]:
-    """Return the lines about boards for the header of the Verilog."""
+    """Return lines for the header of the Verilog: the number of boards, links and buffers."""
     plan, boards = system.link_plan, system.boards
     depths = ", ".join(
         f"{plan.buffer_depth(latency)} of {latency} cycles" for latency in plan.latencies
@@ -188,7 +192,10 @@ def _header_lines(system: BoardSystem) -> list[str]:
 def _bench_and_manifest(
     system: BoardSystem, kinds: list[BoardKind], modules: list[str], *, command: str
 ) -> dict[str, str]:
-    """Return the bench files and the manifest, by file name."""
+    """Return the text of each file beside the Verilog, by file name: bench files and manifest.
+
+    `modules` has the names of all Verilog modules, `command` is the command line, for the manifest.
+    """
     texts = bench_files(
         BenchAdditions(BENCH_FILES, BENCH_TOP, {f"{BENCH_TOP}.v": _bench_module(system, kinds)})
     )
@@ -203,7 +210,8 @@ def system_manifest(
     """Return the manifest: that of the fabric on one chip, with additions for boards.
 
     Ports are the ports of one board. The port `host_node` numbers the nodes of a board in the order
-    of its ``nodes`` in the manifest. Cycles include the overhead of one attempt.
+    of its ``nodes`` in the manifest. The numbers of cycles include the overhead of several boards,
+    for one attempt.
 
     Parameters
     ----------
@@ -236,15 +244,20 @@ def system_manifest(
 
 
 def _add_overhead(cycles: int | list[int], overhead: int) -> int | list[int]:
-    """Return the cycles of one attempt of a run on several boards: the run, and an overhead.
+    """Return the cycles of one attempt of a run on several boards.
 
-    `cycles` is one number, or a list with one number for each root.
+    `cycles` are those of the run on one chip: one number, or a list with one number for each root.
+    The result has the same form, with `overhead` added.
     """
     return [each + overhead for each in cycles] if isinstance(cycles, list) else cycles + overhead
 
 
 def _board_facts(system: BoardSystem) -> dict[str, Any]:
-    """Return the manifest entries of boards, with the other end of each link port."""
+    """Return the entries of the manifest about boards.
+
+    For each board: its top module, nodes and link ports. For each link port: the board and the link
+    port at the other end of the cable.
+    """
     plan, boards = system.link_plan, system.boards
     names = boards.torus.port_names
     return {
@@ -277,11 +290,12 @@ def _board_facts(system: BoardSystem) -> dict[str, Any]:
 
 
 def _bench_module(system: BoardSystem, kinds: list[BoardKind]) -> str:
-    """Return the bench module that connects all boards; ports of board k begin with ``board_k_``.
+    """Return the Verilog of the bench module that connects all boards.
 
-    All registers, except those of tables and their loader, get random initial values, as in a chip.
-    Why: a simulator that starts with unknown values would make the CRC of words unknown, although
-    nobody uses the unknown words.
+    The names of its ports for board k begin with ``board_k_``. All registers, except those of
+    tables and of the circuit that loads tables, get random initial values, as in a chip. Why: a
+    simulator that starts with unknown values would make the CRC of the words of a link unknown,
+    although nobody uses the unknown words.
     """
     prefix = system.fabric.prefix
     heads, wires, parts, first = [], [], [], []
@@ -321,7 +335,10 @@ def _bench_module(system: BoardSystem, kinds: list[BoardKind]) -> str:
 
 
 def _board_ports(netlist: Netlist) -> Mapping[str, tuple[str, int]]:
-    """Return direction and width of the ports of a board, without link ports and board number."""
+    """Return the ports of a board, except its link ports and the input `board`, its number.
+
+    For the name of each port: "input" or "output", and the width in bits.
+    """
     inputs = {"clk": 1, "rst": 1} | netlist.inputs
     return {
         name: (way, bits)

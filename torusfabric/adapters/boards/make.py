@@ -18,7 +18,11 @@ FIRST_LATENCY = 8
 
 
 def read_system(fabric: Fabric, manifest: Mapping[str, Any]) -> BoardSystem:
-    """Return the system of boards that a manifest describes, around a given fabric."""
+    """Return a fabric, cut into boards with the properties that a manifest states.
+
+    The properties are the number of boards along each axis, the kind of links, the tolerance of
+    the oscillators, the number of repeated attempts, and the timeout of starts.
+    """
     boards = Boards.parse("x".join(map(str, manifest["blocks"])), fabric.program.topology)
     how = {name: manifest[name] for name in ("ppm", "retries", "start_timeout")}
     return BoardSystem(fabric, boards, phy=PHYS[manifest["phy"]], **how)
@@ -27,15 +31,16 @@ def read_system(fabric: Fabric, manifest: Mapping[str, Any]) -> BoardSystem:
 def make_system(make: Callable[..., Fabric], choices: Mapping[str, Any]) -> BoardSystem:
     """Return a fabric that is cut into boards.
 
-    If the choices contain neither a link latency nor a plan, cut arcs take the least admissible
-    latency along each cut axis, and arcs along other axes take one cycle.
+    The choices may contain a link latency, or a plan with one. Otherwise arcs along an axis with
+    several boards take the least latency at which the clocks of the boards cannot drift too far
+    apart, and arcs along other axes take one cycle.
 
     Parameters
     ----------
     make : callable
         Function that makes the fabric on one chip. Its keywords replace choices of the user.
     choices : mapping
-        Choices of the command, by option name.
+        Values of all options of the command, by their keywords of Python.
     """
     changes = equal_links_as_text(choices["topology"], choices["link_latency"])
     known, names = {**choices, **changes}, ("ppm", "retries", "start_timeout")
