@@ -8,14 +8,17 @@ because data pass through the streams::
     processor -> bridge -> Registers ---------> host port, start, busy, ..  -> core
                  AXI4 bursts -> Windows ------> host port
 
-A *flit* of a window is one word of the host port, a whole beat of `width` times `beat` bits. A *bus
-word* has 32 bits; a wider flit has several. Modules, in reading order:
+In this package, a *flit* of a window is one word of the host port: `width` times `beat` bits. A *bus
+word* has 32 bits; a wider flit consists of several bus words. An *access* is a read or a write of
+one bus word. The *master* is the processor, or the circuit, that makes accesses.
+
+Modules, in reading order:
 
 ============ ==================================================================================
 options      the buses, and the option ``--bus``
 ports        the ports of each bus
 register_map the addresses of registers and windows
-front        the hardware, assembled in front of another front
+front        the hardware, put before the ports of another adapter (its *front*)
 bridges      translation of Wishbone or AXI4-Lite transfers into single accesses
 registers    execution of single accesses, by registers and the host port
 windows      execution of AXI4 bursts, by the host port

@@ -18,16 +18,17 @@ __all__ = ["BRIDGES"]
 
 
 class BusBridge(Leaf):
-    """Base of the bridges: a module with the ports of a bus on one side and an access on the other.
+    """Base class of the bridges: a module between the ports of a bus and the module `Registers`.
 
-    The members of the access are those of `Registers`, in the opposite direction.
+    Its members are the ports of the bus, and the members `access..` of `Registers`, in the opposite
+    direction.
 
     Parameters
     ----------
     bus : Bus
         The bus, which decides the ports.
     address_bits : int
-        Bits of the address of a bus word.
+        Bits of an address that counts bus words of 32 bits.
     """
 
     def __init__(self, bus: Bus, address_bits: int) -> None:
@@ -38,14 +39,14 @@ class BusBridge(Leaf):
 
 
 class WishboneBridge(BusBridge):
-    """Bridge for Wishbone B4, classic cycles: combinational, without registers.
+    """Bridge for Wishbone B4, with the handshake that the standard calls a classic cycle.
 
-    Why: a Wishbone master holds a request until it is acknowledged, and `Registers` requires the
-    same of a bridge.
+    The bridge has no registers. Why: a Wishbone master holds a request until it is acknowledged,
+    and `Registers` requires the same of a bridge.
     """
 
     def elaborate(self, platform: object) -> Module:
-        """Connect bus and access."""
+        """Connect the ports of the bus with those of `Registers`."""
         m = Module()
         selected = self.input_value("wb_cyc") & self.input_value("wb_stb")
         done, error = self.input_value("access_done"), self.input_value("access_error")

@@ -20,7 +20,7 @@ __all__ = ["bridge_harness"]
 
 
 def bridge_harness(design: Design, bus: Bus) -> Harness:
-    """Return the proof harness of the bridge in a design.
+    """Return the proof harness of the bridge: the claims about its module, for a solver.
 
     Parameters
     ----------
@@ -40,7 +40,9 @@ def bridge_harness(design: Design, bus: Bus) -> Harness:
 
 
 def _claim_wishbone(model: HarnessBuilder) -> None:
-    """Claim that the bridge passes each request to the access, and each answer back, unchanged.
+    """Add the claims about a Wishbone bridge to the harness `model`.
+
+    They say that the bridge passes each request to `Registers`, and each answer back, unchanged.
 
     The bridge is combinational, so each claim compares signals of the same cycle.
     """
@@ -56,10 +58,10 @@ def _claim_wishbone(model: HarnessBuilder) -> None:
 
 
 def _claim_axi_lite(model: HarnessBuilder) -> None:
-    """Claim that requests are executed one at a time, and answered once.
+    """Add the claims about an AXI4-Lite bridge to the harness `model`.
 
-    The claims hold for any order in which address and data of a write arrive, and for any delay of
-    the master.
+    They say that requests are executed one at a time, and that each is answered once. They hold for
+    any order in which address and data of a write arrive, and for any delay of the master.
     """
     model.add_wire("takes_write", "s_axil_awvalid && s_axil_awready")
     model.add_wire("takes_read", "s_axil_arvalid && s_axil_arready")

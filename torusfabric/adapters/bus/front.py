@@ -1,8 +1,9 @@
 """`BusFront`: the front that puts a bus before another front.
 
-The other front builds its hardware as usual. Its ports then become nets inside the fabric, which
-`Registers` and `Windows` drive, and the fabric gets the ports of the bus instead. Streams of nodes
-stay ports of the fabric.
+A *front* is the hardware of an adapter around a core. The other front, of a host port or of
+streams, builds its hardware as usual. Its ports then become nets inside the fabric, and the fabric
+gets the ports of the bus instead. `Registers` and `Windows` drive those nets that were inputs.
+Streams of nodes stay ports of the fabric.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class BusFront(Front):
 
     @property
     def digest(self) -> int:
-        """The number by which software recognises the fabric: that of the other front.
+        """The digest of the other front, by which software recognises the fabric.
 
-        It is the same behind every bus.
+        A fabric has the same digest behind every bus.
         """
         return self._front.digest
 

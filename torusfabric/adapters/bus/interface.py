@@ -54,10 +54,11 @@ class BusInterface(Interface):
     latencies : mapping of str to int
         ``read_latency`` and ``write_latency`` of the windows, in clock edges.
     behind : Interface
-        Declarations of the front behind the bus. All methods add its declarations to those of the
-        bus.
+        Declarations of the front behind the bus, that of a host port or of streams. Each method
+        returns them together with the declarations of the bus.
     stride : int
-        Window words from one part of a message to the next.
+        Words of the longest message: the distance, in words of the host port, from one message to
+        the next in a window.
     """
 
     registers: RegisterMap
@@ -75,22 +76,23 @@ class BusInterface(Interface):
         self.ports, self.delivers = behind.ports, behind.delivers
 
     def port_members(self) -> Mapping[str, Any]:
-        """Return the Amaranth members that represent ports of nodes."""
+        """Return the Amaranth members, by name, that stand for the ports of nodes (streams)."""
         return self._behind.port_members()
 
     def is_in_member(self, port: str) -> bool:
-        """Return True if an Amaranth member represents a port of the netlist."""
+        """Return True if one of these members stands for the port of the netlist named `port`."""
         return self._behind.is_in_member(port)
 
     def connect_members(self, m: Any, fabric: Any, assembly: Any) -> None:
-        """Connect the Amaranth members that represent ports of nodes to the netlist."""
+        """Connect, in module `m`, the members that stand for ports of nodes to these ports."""
         self._behind.connect_members(m, fabric, assembly)
 
     def manifest_entries(self) -> dict[str, Any]:
-        """Return the entry ``bus`` with protocol, registers and windows, and the entries of nodes.
+        """Return the entries that the fabric adds to the manifest.
 
-        Offsets and strides under ``bus`` count bytes; the entry ``stride`` beside ``bus`` counts
-        window words.
+        They are ``bus``, with protocol, registers and windows; ``stride``; and the entries of the
+        front behind the bus. Addresses and strides in ``bus`` count bytes; the entry ``stride``
+        beside it counts words of the host port.
         """
         bus, registers = self.bus, self.registers
         windows = {window.name: _entry_facts(window) for window in registers.windows}
@@ -116,7 +118,7 @@ class BusInterface(Interface):
         return {SYSTEM_RDL: system_rdl(self.registers, top, title)}
 
     def bench_files(self) -> dict[str, str | Path]:
-        """Return the files of a test bench that drive the bus, by their names in the bench."""
+        """Return the files by which a test bench drives the bus, by their names in the bench."""
         # AXI4 without windows has only the AXI4-Lite port of the registers.
         has_bursts = self.bus.has_bursts and self.registers.windows
         bus = Bus.AXI_LITE if self.bus.has_bursts and not has_bursts else self.bus
@@ -124,7 +126,7 @@ class BusInterface(Interface):
         return {**self._behind.bench_files(), **files}
 
     def port_assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
-        """Yield the protocol rules of the bus, and those of the ports of nodes, as assertions."""
+        """Yield the rules of the bus protocol, and those of the streams of nodes, as assertions."""
         yield from self._behind.port_assertions(ports)
         for channel in ("aw", "w", "b", "ar", "r"):
             prefix = f"s_axil_{channel}"
@@ -139,18 +141,21 @@ class BusInterface(Interface):
             yield Assertion("wb_stb_stays", stays, environment=True)
 
     def proof_harnesses(self, fabric: Fabric, design: Design) -> Iterator[Harness]:
-        """Yield the proof harness of the bridge, and those of the ports of nodes."""
+        """Yield the proof harness of the bridge, then those of the front behind the bus."""
         from .claims import bridge_harness  # here, since only proofs need it
 
         yield bridge_harness(design, self.bus)
         yield from self._behind.proof_harnesses(fabric, design)
 
     def wiring_claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
-        """Return the claims about the ports of nodes."""
+        """Return the claims about wires of the front behind the bus; the bus adds none."""
         return self._behind.wiring_claims(fabric, text)
 
     def symbolic_runs(self, fabric: Fabric, machine: SymbolicMachine) -> Any:
-        """Return the proof of whole runs through the host port or the ports of nodes."""
+        """Return the proof of whole runs through the ports of the front behind the bus.
+
+        These are the host port, or the streams of nodes.
+        """
         return self._behind.symbolic_runs(fabric, machine)
 
     def assumptions(self) -> Iterator[str]:
@@ -164,7 +169,7 @@ class BusInterface(Interface):
 
 
 def _register_facts(register: Register) -> dict[str, Any]:
-    """Return the entry of a register in the manifest."""
+    """Return what the manifest says of a register: address, access, meaning and fields."""
     return {
         "offset": register.offset,
         "access": register.access.value,
@@ -174,5 +179,5 @@ def _register_facts(register: Register) -> dict[str, Any]:
 
 
 def _entry_facts(value: Field | Window) -> dict[str, Any]:
-    """Return the entry of a field or a window in the manifest, without its name."""
+    """Return the entry of a field or a window in the manifest: its attributes, without the name."""
     return {name: each for name, each in asdict(value).items() if name not in ("name", "port")}

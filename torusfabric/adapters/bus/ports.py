@@ -50,7 +50,7 @@ def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
     bus : Bus
         The bus. For AXI4 the result is the AXI4-Lite port, which serves the registers.
     address_bits : int
-        Bits of the address of a 32-bit word.
+        Bits of an address that counts words of 32 bits.
     """
     if bus is Bus.WISHBONE:
         return _bus_ports(Protocol.WISHBONE, "wb_", {
@@ -99,9 +99,11 @@ def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
     Parameters
     ----------
     address_bits : int
-        Bits of the address of a 32-bit word, whatever the width of a beat.
+        Bits of an address that counts words of 32 bits. The ports have more bits, because their
+        addresses count bytes.
     beat_bytes : int
-        Width of a beat in bytes.
+        Width in bytes of the data ports, which move one beat in a cycle. A *beat* is here one
+        transfer of a burst.
     """
     bits, data = address_bits + BYTE_BITS, 8 * beat_bytes
     given = {
@@ -131,7 +133,10 @@ def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
 
 
 def _burst_inputs(channel: str, way: str, address_bits: int) -> dict[str, tuple[int, str]]:
-    """Return the inputs of an AXI4 address channel, ``aw`` or ``ar``."""
+    """Return width and purpose of each input of an AXI4 address channel, ``aw`` or ``ar``.
+
+    `way` is "write" or "read", for the texts.
+    """
     signals = {
         "id": (ID_BITS, "the identifier of the request, repeated in the answer"),
         "addr": (address_bits, f"the address of the first byte to {way}"),
@@ -149,7 +154,10 @@ def _burst_inputs(channel: str, way: str, address_bits: int) -> dict[str, tuple[
 def _bus_ports(
     protocol: Protocol, prefix: str, given: PortTable, gives: PortTable
 ) -> dict[str, Port]:
-    """Return the inputs in `given` and the outputs in `gives`, with a common prefix."""
+    """Return the declarations of the inputs in `given` and the outputs in `gives`, by port name.
+
+    `prefix` is the beginning of all names.
+    """
     return {
         prefix + name: Port("bus", protocol, meaning, width=bits, output=signals is gives)
         for signals in (given, gives)
@@ -158,7 +166,7 @@ def _bus_ports(
 
 
 def members_of_ports(ports: Mapping[str, Port]) -> dict[str, Member]:
-    """Return the Amaranth members of a component that has some ports."""
+    """Return, for the name of each port, the Amaranth member with its direction and width."""
     return {name: (Out if port.output else In)(port.width) for name, port in ports.items()}
 
 
@@ -168,7 +176,7 @@ def sort_inputs_first(unsorted: Mapping[str, Member]) -> dict[str, Member]:
 
 
 def access_members(address_bits: int) -> dict[str, Member]:
-    """Return the members that `Registers` has for an access from a bridge.
+    """Return the members of `Registers` by which a bridge makes an access: reads or writes a word.
 
     The bridge asserts `access`, and holds it and the other inputs of `Registers` until
     `access_done`.
@@ -176,7 +184,7 @@ def access_members(address_bits: int) -> dict[str, Member]:
     Parameters
     ----------
     address_bits : int
-        Bits of the address of a bus word.
+        Bits of an address that counts bus words of 32 bits.
     """
     return {
         "access": In(1),

@@ -1,7 +1,8 @@
 """The register map: the addresses of registers and windows of a fabric behind a bus, as plain data.
 
-The hardware, the SystemRDL file, the manifest and the documentation are made from this value.
-Offsets count bytes. The address space has four quarters of equal size::
+The hardware, the SystemRDL file, the manifest and the documentation are made from this map. An
+address is called `offset` in the declarations, and counts bytes. The address space has four
+quarters of equal size::
 
     0   registers
     1   send window: the words that the nodes send, write only
@@ -66,8 +67,8 @@ def register_map(  # noqa: PLR0913 (one fact each)
         Widths of the ports of the front behind the bus, keyed by name. A field that drives or shows
         a port exists only if this port exists, and a register only if it has a field.
     layouts : sequence of HostLayout
-        Host addresses of each mode; a window has the size of the mode with the most words. Empty
-        where nodes have ports of their own: then there are no windows.
+        Host addresses of each mode. A window has the size of the mode with the most words. Empty if
+        nodes have ports of their own: then there are no windows.
     width : int
         Bits of a word of the host port.
     flits : int
@@ -137,7 +138,11 @@ def register_map(  # noqa: PLR0913 (one fact each)
 def _fit_to_ports(
     register: Register, ports: Mapping[str, int], flits: int, digest: int
 ) -> Register:
-    """Return a register with those fields whose ports exist, each with the width of its port."""
+    """Return a register, but with those fields only whose ports exist.
+
+    Each field gets the width of its port. A field without a port is kept. The register `digest`
+    gets the value `digest`, and the register `length` the value `flits` after a reset.
+    """
     fields = []
     for field in register.fields:
         if register.name == "digest":

@@ -1,6 +1,7 @@
 """`Registers`: the module that executes bus accesses, one at a time.
 
-A bridge presents an access to a register, to a window, or to the load port of the tables.
+A bridge presents an access to a register, to a window, or to the load port. The *load port* is the
+port by which loaded tables are written.
 `Registers` executes the access in these states. An access to a register takes the states IDLE,
 CHECK, CARRY OUT and DONE:
 
@@ -40,10 +41,10 @@ LOAD_WAIT_CYCLES = 1
 
 
 class WindowAddress(NamedTuple):
-    """The fields of the address of a bus word in a window.
+    """The fields of the address of a bus word, as a window uses them.
 
-    A flit that is wider than 32 bits has several bus words, here called its *parts*. Their number
-    is padded to a power of two::
+    A flit that is wider than 32 bits has several bus words, here called its *parts*. Addresses are
+    reserved for a number of parts that is a power of two::
 
         | quarter | node | flit | part |
                   |<-- place -->|
@@ -56,7 +57,7 @@ class WindowAddress(NamedTuple):
         Number of the quarter of the address space: 0 registers, 1 send window, 2 receive window,
         3 load port of the tables.
     node, flit : Value
-        Number of the node, and of the flit in the node's part of the window.
+        Number of the node, and of the flit among the flits that the window has for this node.
     part : Value
         Number of the bus word in its flit.
     place : Value
@@ -72,7 +73,7 @@ class WindowAddress(NamedTuple):
 
     @classmethod
     def from_bus_address(cls, register_map: RegisterMap, address: Value) -> WindowAddress:
-        """Split the address of a bus word, counted in bus words from the first register."""
+        """Split an address into its fields; it counts bus words from the first register."""
         part_bits, quarter_bits = register_map.word_select_bits, register_map.quarter_bits
         place = address[part_bits:quarter_bits]
         flit, node = place[: register_map.flit_bits], place[register_map.flit_bits :]
@@ -80,7 +81,11 @@ class WindowAddress(NamedTuple):
         return cls(register_map, quarter, node, flit, part, place)
 
     def is_accessible(self, write: Value) -> Value:
-        """Return True if the word exists in a window, and the window allows the access."""
+        """Return a bit that is 1 if the word exists in a window that allows the access.
+
+        `write` is 1 for a write, which only the send window allows, and 0 for a read, which only
+        the receive window allows.
+        """
         send, receive, *_ = self.register_map.windows
         return (
             (self.node < send.nodes)
@@ -103,8 +108,10 @@ class PartialFlit(NamedTuple):
         The current bus word.
     held : tuple of Signal
         Registers for all bus words of a flit but the last.
-    held_place, expected : Signal
-        Node and flit of the words in `held`, and number of the bus word that continues the flit.
+    held_place : Signal
+        Node and flit of the words in `held`, as in `WindowAddress.place`.
+    expected : Signal
+        Number, within the flit, of the bus word that has to be written next.
     """
 
     at: WindowAddress
@@ -115,7 +122,7 @@ class PartialFlit(NamedTuple):
 
     @classmethod
     def from_bus_word(cls, at: WindowAddress, data: Value) -> PartialFlit:
-        """Make the registers for a bus word at an address."""
+        """Make the registers that collect a flit from bus words `data` with the addresses `at`."""
         parts = at.register_map.parts
         held = tuple(Signal(DATA_BITS, name=f"held_{k}") for k in range(parts - 1))
         place = Signal(len(at.place), name="held_place")
@@ -123,7 +130,7 @@ class PartialFlit(NamedTuple):
 
     @property
     def is_expected(self) -> Value:
-        """True if the current word is the first of a flit, or continues the collected flit."""
+        """A bit: 1 if the current word is the first of a flit, or continues the collected flit."""
         if not self.held:
             return Const(1)
         part = self.at.part
@@ -131,16 +138,16 @@ class PartialFlit(NamedTuple):
 
     @property
     def is_last(self) -> Value:
-        """True if the current word is the last of its flit."""
+        """A bit: 1 if the current word is the last of its flit."""
         return self.at.part == len(self.held) if self.held else Const(1)
 
     @property
     def whole_flit(self) -> Value:
-        """The bus words in `held` and the current one; the whole flit if `is_last` is true."""
+        """The bus words in `held`, then the current one: the whole flit if `is_last` is 1."""
         return Cat(*self.held, self.data)
 
     def store_word(self, m: Module) -> None:
-        """Store the current word in `held`, and expect the next word of the same flit."""
+        """Store the current word in `held`, and set `expected` to the next word of its flit."""
         if not self.held:
             return
         for k, held in enumerate(self.held):
@@ -160,8 +167,9 @@ class Registers(Leaf):
       no access overtakes another. While a run is under way both end immediately, with an error.
     - A flit of several bus words is written lowest word first, with no write to another flit in
       between. The write of its last word writes the flit. Words of a flit can be read in any order.
-    - A write must have all strobes. A write without any strobe does nothing; one with some of them
-      is an error.
+    - A *strobe* is a bit of a write for each byte of the word: 1 if the byte is to be written. A
+      write with all strobes at 1 writes the word. With all at 0 it does nothing; any other write is
+      an error.
     - A start that begins no run, and an access to an unmapped address, are errors.
 
     Parameters
@@ -267,9 +275,10 @@ class Registers(Leaf):
         return m
 
     def _sample_access(self, m: Module, idle: Value) -> dict[str, Signal]:
-        """Return registered copies of the access, sampled in IDLE.
+        """Add registers that sample the inputs of an access in the state IDLE, when `idle` is 1.
 
-        Why: so that a path from a pin of the bus ends in a register, with no decoder before it.
+        Returns the register for each input, by the name of the input. Why registers: a path from a
+        pin of the bus then ends in a register, with no decoder before it.
         """
         given = {}
         for name, member in access_members(self._map.address_bits).items():
@@ -282,13 +291,15 @@ class Registers(Leaf):
     def _decode_access(
         self, m: Module, given: Mapping[str, Signal], at: WindowAddress, parts: PartialFlit
     ) -> dict[str, Signal]:
-        """Return registered flags that classify the access.
+        """Return registered flags that say which kind of access the sampled access `given` is.
 
-        - ``partial``: a write without all strobes.
-        - ``hits``: bit k is the address of register k.
-        - ``serves``: an access to a word of a window that is allowed now: no run is under way, and
-          a write is to the expected part of a flit. Only with a host port.
-        - ``loads``: a write to a word of the load window. Only with a load port.
+        - ``partial``: 1 for a write in which not all strobes are 1.
+        - ``hits``: bit k is 1 if the access has the address of register k.
+        - ``serves``: 1 for an access to a word of a window that is allowed now: no run is under
+          way, and a write is to the expected part of a flit. Only with a host port.
+        - ``loads``: 1 for a write to a word of the load window. Only with a load port.
+
+        `at` has the fields of the address, `parts` the collected flit.
         """
         write, within = given["access_write"], given["access_address"][: self._map.quarter_bits]
         places = [register.offset // BYTES for register in self._map.registers]
@@ -315,9 +326,10 @@ class Registers(Leaf):
         parts: PartialFlit,
         left: Signal,
     ) -> None:
-        """Begin an access in the state CARRY OUT, or end it with an error.
+        """Add the state CARRY OUT, in which the sampled access `given` begins, or ends in an error.
 
-        `left` is the counter of the state WAIT.
+        `checked` has the flags of `_decode_access`, `parts` is the collected flit, and `left` the
+        counter of the cycles that the state WAIT has to last.
         """
         write, hits = given["access_write"], checked["hits"]
         m.d.sync += [self.access_error.eq(0), self.access_word.eq(0)]
@@ -350,7 +362,8 @@ class Registers(Leaf):
     def _access_registers(self, m: Module, hits: Value, write: Value, data: Value) -> None:
         """Read the addressed register into `access_word`; for a write, write the register, too.
 
-        `hits` has one bit for each register, of which one is high.
+        `hits` has one bit for each register; that of the addressed register is 1. `write` is 1 for
+        a write of `data`.
         """
         registers = self._map.registers
         words = [
@@ -363,7 +376,7 @@ class Registers(Leaf):
                     self._write_register(m, register, data)
 
     def _register_value(self, register: Register) -> Value:
-        """Return the value of a register for a read."""
+        """Return the word that a read of the register returns; 0 if it can only be written."""
         if register.access is Access.WRITE:
             return Const(0)
         bits: list[Value] = []
@@ -372,11 +385,13 @@ class Registers(Leaf):
         return Cat(*bits)
 
     def _write_register(self, m: Module, register: Register, data: Value) -> None:
-        """Execute a write to a register, as its `Access` says.
+        """Execute a write of `data` to a register, as the `Access` of the register says.
 
-        A register that is read only sets the error. The field `start` leads to the state START. A
-        field of a register that is write only drives its port for one cycle. A 1 clears a field of
-        a `CLEAR` register.
+        - `READ`: sets the error.
+        - `WRITE`: each field drives its port for one cycle; but a 1 in the field that drives the
+          port `start` leads to the state START.
+        - `CLEAR`: a 1 clears the field.
+        - `READ_WRITE`: each field takes its value.
         """
         if register.access is Access.READ:
             m.d.sync += self.access_error.eq(1)
@@ -404,9 +419,9 @@ class Registers(Leaf):
         return own.get(register.name, Const(field.reset, field.width))
 
     def _add_interrupt(self, m: Module) -> None:
-        """Set the pending interrupt at the rising edge of `done`.
+        """Set the bit for the pending interrupt at the rising edge of `done`, the end of a run.
 
-        If software clears the interrupt in the same cycle, it stays set, so that software misses no
+        If software clears this bit in the same cycle, the bit stays set, so that software misses no
         end of a run.
         """
         before = Signal(name="before")

@@ -7,8 +7,10 @@ and reads share the host port, which has only one address::
     AW, W -> beats -> collect bytes -> host port -> queue of answers -> B
     AR ----> beats ------------------> host port -> queue of words ---> R
 
-The queues hold results until the master accepts them. A burst of writes begins only if the queue
-has room for its answer, and a beat of a read is executed only if the queue has room for its word.
+AW, W, B, AR and R are the channels of AXI4: addresses, words and answers of writes, addresses and
+words of reads. A write channel has *byte strobes*, a bit for each byte that is to be written. The
+queues hold results until the master accepts them. A burst of writes begins only if the queue has
+room for its answer, and a beat of a read is executed only if the queue has room for its word.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ TURNAROUND = 4
 
 
 class BurstState(NamedTuple):
-    """The current beat of a burst of one address channel.
+    """The signals of the burst that an address channel executes, and of its current beat.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class BurstState(NamedTuple):
 
 
 def add_burst_counter(m: Module, ports: Leaf, channel: str, *, room: Value) -> BurstState:
-    """Add the counter that turns each burst of an address channel into its beats.
+    """Add the counter that turns each burst of an address channel into beats; return its signals.
 
     While one burst is executed, the next one is already accepted and waits in registers. So no
     cycle is lost between bursts, except after a burst of a single beat.
@@ -116,7 +118,7 @@ def add_burst_counter(m: Module, ports: Leaf, channel: str, *, room: Value) -> B
 def _count_addresses(
     m: Module, channel: str, beats: BurstState, asked: Mapping[str, Signal]
 ) -> None:
-    """Add the address counter of the beats of a burst.
+    """Add the counter `beats.address`: the address of each beat of a burst.
 
     From beat to beat, address bits in the mask `changes` count up and the others stay. The mask is
     0 for a constant address (FIXED), the bytes of the burst less 1 for an address that wraps
@@ -149,7 +151,7 @@ class QueueOutput(NamedTuple):
     word : Value
         The first word.
     room : Value
-        High if a request for one more word may be accepted: the queue can reserve room for it.
+        High if the queue can reserve room for one more word, so that an access may begin.
     """
 
     valid: Signal
@@ -160,10 +162,10 @@ class QueueOutput(NamedTuple):
 def add_queue(
     m: Module, name: str, *, depth: int, announced: Value, comes: Value, word: Value, ready: Value
 ) -> QueueOutput:
-    """Add a queue in memory, with room reserved for announced words.
+    """Add a queue of words in a memory, and return its output.
 
-    A word is announced when its access begins, and comes when the access ends. So the pipeline
-    between both never has to stop.
+    A word is announced when its access begins, and the queue then reserves room for it. The word
+    comes when the access ends. So the pipeline of the access never has to stop.
 
     Parameters
     ----------
@@ -223,9 +225,9 @@ class CollectedFlit(NamedTuple):
 def collect_flit(
     m: Module, width: int, *, take: Value, ends: Value, place: Value, data: Value, strobes: Value
 ) -> CollectedFlit:
-    """Add registers that collect the bytes of a flit of `width` bits from beats.
+    """Add registers that collect the bytes of a flit from beats, and return the collected flit.
 
-    Bytes above the width of a flit are padding, and need not be written.
+    Bytes of a beat above the width of a flit are padding, and need not be written.
 
     Parameters
     ----------
@@ -238,7 +240,7 @@ def collect_flit(
     ends : Value
         High for the last beat of a burst.
     place : Value
-        Address of the flit of the beat.
+        The flit to which the beat belongs: its byte address, without the bits within a flit.
     data, strobes : Value
         Data and byte strobes of the beat.
     """
@@ -333,15 +335,19 @@ class Windows(Leaf):
         return m
 
     def _window_address(self, address: Value) -> WindowAddress:
-        """Return the fields of the address of the flit that contains a byte; the part is 0."""
+        """Return the fields of the address of the flit to which the byte at `address` belongs.
+
+        The field `part` is 0.
+        """
         byte_bits = (BYTES - 1).bit_length() + self._map.word_select_bits
         words = Cat(Const(0, self._map.word_select_bits), address[byte_bits:])
         return WindowAddress.from_bus_address(self._map, words)
 
     def _add_writes(self, m: Module, take: Value) -> BurstState:
-        """Collect flits, write them, and answer each burst when its flits are in memory.
+        """Add the hardware of writes, and return the state of the current burst of writes.
 
-        `take` is high for an executed beat of a write. Returns the beats.
+        It collects flits, writes them by the host port, and answers each burst when its flits are
+        in memory. `take` is high in a cycle that executes a beat of a write.
         """
         room, strobes = Signal(name="room_for_writes"), self.input_value("s_axi_wstrb")
         beats = add_burst_counter(m, self, "aw", room=room)
@@ -380,10 +386,10 @@ class Windows(Leaf):
         return beats
 
     def _add_reads(self, m: Module, asked: Value) -> tuple[BurstState, Value]:
-        """Read flits into the queue of words.
+        """Add the hardware of reads, which reads flits by the host port into the queue of words.
 
-        `asked` is high for an executed beat of a read. Returns the beats, and a signal that is high
-        if the queue has room for the word of another beat.
+        `asked` is high in a cycle that executes a beat of a read. Returns the state of the current
+        burst of reads, and a bit that is 1 if the queue has room for the word of another beat.
         """
         beats = add_burst_counter(m, self, "ar", room=Const(1, 1))
         refused = ~self._window_address(beats.address).is_accessible(
