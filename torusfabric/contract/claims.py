@@ -12,11 +12,11 @@ class Claim(NamedTuple):
     Parameters
     ----------
     name : str
-        Short name of the claim, for the table of proofs.
+        Short name of the claim, for the table that ``torusfabric prove`` prints.
     method : str
         Method of the proof in a few words, such as ``comparison``.
     statement : str
-        The statement, on one line.
+        The statement that is proved, as a sentence on one line.
     check : function of () -> int
         Function that proves the statement. It returns the number of proved properties, or raises
         `Refuted`.

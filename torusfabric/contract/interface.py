@@ -1,6 +1,6 @@
 """Declaration of the outermost ports of a fabric, made by the adapter in front of the core.
 
-The writers of manifest, files and bench, the prover and the simulator read the ports from it.
+The code that writes manifest, files and bench, the prover and the simulators read it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BenchAdditions(NamedTuple):
 
 
 class Interface:
-    """Description of the outermost ports of a fabric, for manifest, files, bench and proof.
+    """Declaration of the outermost ports of a fabric, for manifest, files, bench and proof.
 
     An adapter derives a class from it, and overrides the attributes and methods for which it has
     something to declare. The defaults describe a fabric without registers, additional files,
@@ -53,21 +53,23 @@ class Interface:
     registers : RegisterMap or None
         Registers and windows of a bus, with their addresses.
     ports : mapping of str to Port
-        Purpose of each port, by its name. A port that every node has is entered once, without the
-        number of the node.
+        Declaration of each port, by its name. A port that every node has is entered once, without
+        the number of the node.
     delivers : str
         End of the sentence with which a proof states the result of a run: "every node", then this
         text, such as "then holds what the collective brings it where the address map says".
     drive : module or None
-        Simulation of ports that the engines cannot drive. ``draw_jobs(fabric, count, seed=..)``
-        returns jobs. ``simulate(fabric, jobs=.., seed=.., engine=.., progress=.., **choices)``
-        returns a report.
+        Module that simulates the fabric, if the simulators cannot drive its ports by themselves.
+        ``draw_jobs(fabric, count, seed=..)`` returns random jobs. ``simulate(fabric, jobs=..,
+        seed=.., engine=.., progress=.., **choices)`` returns a report; ``engine`` is the name of
+        the simulator.
     access : function or None
-        Generator function that performs runs through a host port. It yields requests for clock
-        edges to the engine. Parameters: the fabric, messages and jobs of the runs, the memories
-        (`MemoryCells`) of the engine, and whether every word goes through the port.
+        Generator function that performs runs through a host port. It asks the simulator for clock
+        edges by yielding requests. Parameters: the fabric, messages and jobs of the runs, the
+        simulated memories (`MemoryCells`), and whether every word goes through the port.
     kernel : Path or None
-        C++ file that drives these ports of a compiled model, in place of the engine's own.
+        C++ file that drives these ports of a compiled model, in place of the file that drives a
+        host port.
     """
 
     delivers = "then holds what the collective brings it where the address map says"

@@ -52,7 +52,7 @@ class Option(NamedTuple):
     names : tuple of str
         All spellings, with their dashes. Messages show the last one.
     text : str
-        Explanation for the help.
+        Explanation that the help of the command shows.
     settings : dict
         Keyword arguments for `argparse.ArgumentParser.add_argument`.
     """
@@ -63,17 +63,19 @@ class Option(NamedTuple):
 
     @property
     def attribute(self) -> str:
-        """The Python keyword: the last name without leading dashes, with underscores."""
+        """The keyword of Python: the last of `names`, as the docstring of the module describes."""
         return self.names[-1].strip("-").replace("-", "_")
 
     @property
     def default(self) -> Any:
-        """The value that stands for an option that is left out."""
+        """The value that the option has if a user leaves it out."""
         flag = self.settings.get("action") == "store_true"
         return self.settings.get("default", False if flag else None)
 
     def parse_value(self, value: object) -> Any:
-        """Check the value of a Python keyword and return it. Numbers may be text.
+        """Check a value that a user gives for the keyword of Python, and return it.
+
+        A text that contains a number is accepted, and the number is returned.
 
         Raises
         ------

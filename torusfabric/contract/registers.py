@@ -163,7 +163,7 @@ class RegisterMap:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the whole address space."""
+        """Number of bytes in the whole address space, the four quarters together."""
         return BYTES << self.address_bits
 
     @property

@@ -32,8 +32,8 @@ def make_system(make: Callable[..., Fabric], choices: Mapping[str, Any]) -> Boar
     """Return a fabric that is cut into boards.
 
     The choices may contain a link latency, or a plan with one. Otherwise arcs along an axis with
-    several boards take the least latency at which the clocks of the boards cannot drift too far
-    apart, and arcs along other axes take one cycle.
+    several boards take the least latency that the hardware of the links and the drift of the clocks
+    allow, and arcs along other axes take one cycle.
 
     Parameters
     ----------

@@ -8,9 +8,9 @@ because data pass through the streams::
     processor -> bridge -> Registers ---------> host port, start, busy, ..  -> core
                  AXI4 bursts -> Windows ------> host port
 
-In this package, a *flit* of a window is one word of the host port: `width` times `beat` bits. A *bus
-word* has 32 bits; a wider flit consists of several bus words. An *access* is a read or a write of
-one bus word. The *master* is the processor, or the circuit, that makes accesses.
+In this package, a *flit* of a window is one word of the host port: `width` times `beat` bits. A
+*bus word* has 32 bits; a wider flit consists of several bus words. An *access* is a read or a write
+of one bus word. The *master* is the processor, or the circuit, that makes accesses.
 
 Modules, in reading order:
 

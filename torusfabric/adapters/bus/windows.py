@@ -55,8 +55,10 @@ class BurstState(NamedTuple):
     ----------
     active : Signal
         High while a beat is to be executed.
-    address, master : Signal
-        Byte address of the beat, and transaction ID of the burst, which identifies the master.
+    address : Signal
+        Byte address of the beat.
+    master : Signal
+        Transaction ID of the burst, by which the master recognises the answer.
     last : Value
         High for the last beat of the burst.
     begins : Value
@@ -84,11 +86,11 @@ def add_burst_counter(m: Module, ports: Leaf, channel: str, *, room: Value) -> B
     m : Module
         The module of the windows.
     ports : Leaf
-        The windows, with the AXI4 ports.
+        The module itself, for its AXI4 ports.
     channel : {"aw", "ar"}
         The address channel.
     room : Value
-        High if a burst may begin, because its answer has room in the queue.
+        High if a burst may begin, because the queue of answers has room for its answer.
     """
     port = lambda name: ports.input_value(f"s_axi_{channel}{name}")
     active, step = Signal(name=f"{channel}_active"), Signal(name=f"{channel}_step")
@@ -122,7 +124,8 @@ def _count_addresses(
 
     From beat to beat, address bits in the mask `changes` count up and the others stay. The mask is
     0 for a constant address (FIXED), the bytes of the burst less 1 for an address that wraps
-    (WRAP), and all ones for an incrementing address.
+    (WRAP), and all ones for an incrementing address. `asked` has the request of the next burst: its
+    address, identifier, length, size of a beat, and kind.
     """
     bits = min(len(beats.address), PAGE_BITS)
     size = Signal(bits, name=f"{channel}_size", reset_less=True)

@@ -1,9 +1,10 @@
 """`HostTranslator`, the module of the host port, and the tree by which a read word returns to it.
 
 `HostFront` adds both to a fabric by `add_host`. The table counts the cycles of a write and of a
-read. F is the latency of the slowest finder, A the cycles of a read at the node. For this module,
-the nodes of a fabric are divided into *groups* (`NodeGroups`); the nodes of a group share a
-register, so that wires stay short. The *bank* of a word is the number of its memory at the node:
+read. F is the latency of the slowest finder, A the cycles of a read at the node. The nodes of a
+fabric are divided into sets whose nodes share a register, so that wires stay short. In this module,
+these sets are called *groups* (`NodeGroups`); they are not the groups of a collective. The *bank*
+of a word is the number of its memory at the node:
 
 ====================================  ==================  =================
 stage                                 write               read
