@@ -74,7 +74,7 @@ class BareFront(Front):
         super().__init__(core, host_layouts(program, beat=beat))
 
     def add_hardware(self) -> FrontFacts:
-        """Add requests, node ports, core and outputs to the netlist."""
+        """Add the check of starts (`Requests`), node ports, core and outputs to the netlist."""
         core = self.core
         build, program, port = core.build, core.program, core.memory_port
         assert isinstance(port, NodeMemoryPort | DirectPort)

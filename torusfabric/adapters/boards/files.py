@@ -46,7 +46,12 @@ def write(
     command: str,
     force: bool = False,
 ) -> Design:
-    """Write ``fabric.v``, ``manifest.json`` and a bench into a folder."""
+    """Write ``fabric.v``, ``manifest.json`` and a bench into a folder, and return the Verilog.
+
+    `choices` has the options of the command by keyword; only ``ram``, the rule that chooses the
+    kind of RAM for each memory, is used. `command` is the command line, for headers. With `force`,
+    files of these names are replaced even if torusfabric did not make them.
+    """
     make = lambda: emit_boards(system, command=command, ram=choices["ram"])
     return make_and_write(make, folder, force=force)
 
@@ -117,7 +122,7 @@ class BoardKind(NamedTuple):
         Verilog of each module, by its name. Another kind of boards uses the same name only for a
         module with the same Verilog.
     text : TopText
-        Verilog of the top module.
+        Verilog of the top module, which connects these modules.
     """
 
     top: str
@@ -211,7 +216,7 @@ def system_manifest(
 
     Ports are the ports of one board. The port `host_node` numbers the nodes of a board in the order
     of its ``nodes`` in the manifest. The numbers of cycles include the overhead of several boards,
-    for one attempt.
+    for one attempt: the boards repeat a run after an error of a link.
 
     Parameters
     ----------
@@ -247,7 +252,8 @@ def _add_overhead(cycles: int | list[int], overhead: int) -> int | list[int]:
     """Return the cycles of one attempt of a run on several boards.
 
     `cycles` are those of the run on one chip: one number, or a list with one number for each root.
-    The result has the same form, with `overhead` added.
+    The result has the same form, with `overhead` added. (After an error of a link, the boards make
+    another attempt.)
     """
     return [each + overhead for each in cycles] if isinstance(cycles, list) else cycles + overhead
 

@@ -1,8 +1,9 @@
 """Bridges: modules that translate transfers of a bus into single accesses of `Registers`.
 
-A bridge holds an access until `Registers` asserts `access_done`. `BRIDGES` has the bridge of each
-bus. A fabric behind AXI4 has two ports: the AXI4-Lite bridge serves the registers, and
-`torusfabric.adapters.bus.windows` executes the bursts.
+An *access* is a read or a write of one word of 32 bits, the *bus word*. A bridge holds it until
+`Registers` asserts `access_done`. `BRIDGES` has the bridge of each bus. A fabric behind AXI4 has
+two ports: the AXI4-Lite bridge serves the registers, and `torusfabric.adapters.bus.windows`
+executes the bursts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Claims about the bridges, proved by a solver: each request is executed and answered once.
 
-The solver chooses all inputs of the bridge: those from the master, and those from `Registers`. The
+The *master* makes requests on the bus; the bridge passes each to `Registers` as an *access*. The
+solver chooses all inputs of the bridge: those from the master, and those from `Registers`. The
 proof assumes that `access_done` is high only during an access, and that an AXI master holds a
 request until it is accepted, as the protocol demands.
 """

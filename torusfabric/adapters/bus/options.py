@@ -29,7 +29,7 @@ class Bus(Choice):
 
     @property
     def address_unit_bytes(self) -> int:
-        """Bytes that one step of the bus address covers: 1, or 4 where an address counts words."""
+        """Bytes from one bus address to the next: 1, or 4 if addresses count words of 32 bits."""
         return BYTES if self is Bus.WISHBONE else 1
 
 

@@ -64,8 +64,9 @@ def register_map(  # noqa: PLR0913 (one fact each)
     Parameters
     ----------
     ports : mapping of str to int
-        Widths of the ports of the front behind the bus, keyed by name. A field that drives or shows
-        a port exists only if this port exists, and a register only if it has a field.
+        Widths in bits of the ports of the front behind the bus (a host port or streams), by name. A
+        field that drives or shows a port exists only if this port exists, and a register only if it
+        has a field.
     layouts : sequence of HostLayout
         Host addresses of each mode. A window has the size of the mode with the most words. Empty if
         nodes have ports of their own: then there are no windows.

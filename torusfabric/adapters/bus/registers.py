@@ -1,7 +1,8 @@
 """`Registers`: the module that executes bus accesses, one at a time.
 
-A bridge presents an access to a register, to a window, or to the load port. The *load port* is the
-port by which loaded tables are written.
+An *access* is a read or a write of one *bus word* of 32 bits. A *flit* is here one word of the host
+port; if it is wider, it consists of several bus words. A bridge presents an access to a register,
+to a window, or to the *load port*, the port by which loaded tables are written.
 `Registers` executes the access in these states. An access to a register takes the states IDLE,
 CHECK, CARRY OUT and DONE:
 
@@ -177,8 +178,8 @@ class Registers(Leaf):
     register_map : RegisterMap
         The addresses of registers and windows.
     inputs, outputs : mapping of str to int
-        Widths of the ports of the front behind the bus, keyed by name. Directions are those of the
-        front: this module drives the `inputs`.
+        Widths in bits of the ports of the front behind the bus (a host port or streams), by name.
+        Directions are those of the front: this module drives the `inputs`.
     read_latency, write_latency : int
         Clock edges of a read, and of a write, at the host port.
 
@@ -219,7 +220,7 @@ class Registers(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the state machine of an access; see the module docstring."""
+        """Build the state machine that the docstring of the module describes."""
         m = Module()
         idle = Signal(name="idle")
         given = self._sample_access(m, idle)
@@ -410,7 +411,10 @@ class Registers(Leaf):
                 m.d.sync += self._field_value(register, field).eq(value)
 
     def _field_value(self, register: Register, field: Field) -> Value:
-        """Return the value of a field: a port, a register of this module, or a constant."""
+        """Return the value of a field of `register`.
+
+        This is a port of the front behind the bus, a register of this module, or a constant.
+        """
         if field.port in self._inputs:
             return getattr(self, field.port)
         if field.port:

@@ -1,8 +1,8 @@
 """`HostFront`: a core whose nodes share one memory port, the hardware of the top ``host``.
 
 The host port translates an address into node, memory and address within the memory. The translated
-access is broadcast to all nodes through a register for each group of nodes. The word of the
-addressed node returns through a tree of OR gates.
+access (a read or a write of one word) goes to all nodes, through registers that each serve some
+nodes, so that wires stay short. The word of the addressed node returns through a tree of OR gates.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class HostFront(Front):
     cut : NodeBlock, optional
         The nodes to build, for one board of several; by default all nodes.
     closed_by : str
-        Prefix of the names of two nets, ``<prefix>start`` and ``<prefix>busy``. The port ignores
-        writes while one of them is high. On several boards they are nets of the board's control,
-        because the start of the core itself comes later.
+        Prefix of the names of two nets, ``<prefix>start`` and ``<prefix>busy``. The host port
+        ignores writes while one of them is high. On several boards they come from the control of
+        the board, because the core itself is started later, together with those of other boards.
     """
 
     top = "host"
@@ -138,11 +138,11 @@ class HostFront(Front):
     @property
     @override
     def write_latency(self) -> int:
-        """Clock edges from a write at the host port until the word is in the memory."""
+        """Clock edges from a write at the host port until the word is in the memory of a node."""
         return WRITE + self._write_cycles - ENTRY_CYCLES
 
     def add_hardware(self) -> FrontFacts:
-        """Add requests, host port, core and read tree to the netlist."""
+        """Add the check of starts (`Requests`), host port, core and read tree to the netlist."""
         core = self.core
         build, program, port = core.build, core.program, core.run_port
         choices = RunChoices.from_program(program)

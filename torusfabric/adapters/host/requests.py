@@ -23,7 +23,7 @@ __all__ = ["Requests"]
 
 
 class Requests(Leaf):
-    """Module that checks requests, and starts the core.
+    """Module that checks the requests of runs, and starts the core for each valid one.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Requests(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the checks, and the inputs of the core."""
+        """Build the checks of a request, and the logic for `entry` and `last`."""
         m = Module()
         accepted = self._choices.check_start(m, self, [(RunError.BUSY, self.input_value("busy"))])
         m.d.comb += self.accepted.eq(accepted)
