@@ -29,9 +29,9 @@ __all__ = ["choose_fabrics", "connect", "fit_board", "link_fabrics", "place_fabr
 
 
 def fit_board(board: Board, choices: Mapping[str, Any]) -> Board:
-    """Return the board with the fabric clock that its links need.
+    """Return the board with the clock of the fabric set to the frequency that its links need.
 
-    Transceivers need a fixed clock; other links take the clock of the board.
+    Links on transceivers need a fixed frequency. With other links the board is unchanged.
     """
     return replace(board, mhz=FABRIC_MHZ) if choices["phy"] == "serdes" else board
 
@@ -105,7 +105,7 @@ def choose_fabrics(
 
 
 def connect(fabrics: Sequence[Block], accesses: Sequence[BusAccess]) -> ConnectedBoards:
-    """Connect to all boards.
+    """Connect to the fabric on several boards, by the open bridge of each board.
 
     Parameters
     ----------

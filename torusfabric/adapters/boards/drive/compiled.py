@@ -325,7 +325,7 @@ class CompiledBoards(HostPortDriver):
         self._stack.close()
 
     def output_values(self, name: str) -> list[int]:
-        """Return the value of an output of each board."""
+        """Return the present value of the output `name`, for each board."""
         return [int(session.watch_net(name)[0]) for session in self.sessions]
 
     def write(self, which: PortAccesses, words: NDArray[Any]) -> Access[None]:

@@ -64,11 +64,11 @@ class BlockFront(BoardFront):
 class Block(Fabric):
     """The fabric of one of several boards.
 
-    By default the block runs alone, with its link ports looped back. Let link port a of this board
-    be connected to link port b of a neighbour, if all boards are there. All boards have the same
-    link ports, so port a of this block receives the words that its own port b sends. The block has
-    all the hardware of a board, and a run takes as many cycles as on all boards. `delivered`
-    returns the words that nodes receive.
+    By default the board runs alone, and its link ports are *looped back*: connected to each other.
+    All boards have the same link ports. Suppose that, with all boards, a cable leads from link port
+    b of a neighbour to link port a of this board. Looped back, port a receives the words that port
+    b of this same board sends. The block has all the hardware of a board, and a run takes as many
+    cycles as on all boards. `delivered` returns the words that nodes then receive.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Block(Fabric):
 
     @property
     def runs_alone(self) -> bool:
-        """True if the link ports are looped back."""
+        """True if the board runs without other boards, its link ports looped back."""
         return not self.links
 
     @cached_property
@@ -147,7 +147,7 @@ class Block(Fabric):
                 m.d.comb += came.eq(design.signal_of_net(link_port_name(end.link, f"tx_{what}")))
 
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
-        """Return the clock edges from the common start to done, without the wait for boards."""
+        """Return the clock edges from the common start of all boards to `done`."""
         return self.system.link_plan.total_cycles(super().cycles_of(length, mode=mode))
 
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:

@@ -66,7 +66,8 @@ class BoardControl(Leaf):
     Members
     -------
     start, mode, length, root, operation : In
-        Start of a run and its choices, from the host. The run begins when all boards have a start.
+        Start of a run and its choices (mode, length, root, operator), from the host. The run begins
+        when all boards have a start.
     withdraw : In(1)
         Takes back a start that still waits for other boards; only with `withdraws`.
     board : In
@@ -172,16 +173,20 @@ class BoardControl(Leaf):
 
     @property
     def _messages(self) -> list[View[StructLayout]]:
-        """The message from each link port."""
+        """The message that each link port receives, with its fields."""
         words = self.input_words("said", self._plan.message_bits)
         return [View(self._plan.message_layout, word) for word in words]
 
     def _value_of_board(self, values: Sequence[int]) -> Value:
-        """Return the element of a sequence that belongs to this board."""
+        """Return the element of `values`, which has one for each board, for this board."""
         return constant_at(values, self.input_value("board"))
 
     def _add_tree(self, m: Module) -> None:
-        """Derive the links to the boards above and below, and the expected peer of each link."""
+        """Add signals that depend on the place of this board in the tree.
+
+        They are the links to the board above and to the boards below, one bit for each link, and
+        for each link the board and link port that should be at its other end (`peers`).
+        """
         plan, boards = self._plan, self._plan.boards
         link_bits = plan.message_layout["link"].width
         peers = [
@@ -258,7 +263,7 @@ class BoardControl(Leaf):
         m.d.comb += self.run_start.eq((self._goes & ~self._refused) | self._again)
 
     def _differs_from(self, said: View[StructLayout]) -> Value:
-        """Return a signal that is high if the sender of a message has other choices."""
+        """Return a bit that is 1 if the choices in the message `said` differ from this board's."""
         names = [*self._plan.choices]
         if not names:
             return Const(0, 1)
@@ -267,7 +272,7 @@ class BoardControl(Leaf):
         )
 
     def _choice_register(self, name: str) -> Value:
-        """Return the register of a choice of the last start."""
+        """Return the register with the choice `name`, such as "mode", of the last start."""
         value: Value = getattr(self, f"run_{name}")
         return value
 
@@ -469,10 +474,10 @@ class BoardControl(Leaf):
 
     @property
     def _missing_links(self) -> Value:
-        """A bit for each link, high if the start has waited in vain for the board at the link.
+        """A bit for each link: 1 if its other board is the reason why a start does not succeed.
 
-        These boards are the neighbours that ceased to wait. If there are none, they are the boards
-        below that have not arrived. If there are none of these either, it is the board above.
+        These boards are the neighbours that ceased to wait. If there is no such neighbour, they are
+        the boards below that have not arrived. If all of those have arrived, it is the board above.
         """
         below = self._below & ~self._arrived_by
         return Mux(self._gone.any(), self._gone, Mux(below.any(), below, self._above))

@@ -12,9 +12,13 @@ skew   difference of their starts, in cycles
 drift  words by which the faster clock gains on the slower one, from start to end
 ====== ============================================================================
 
-Between runs the links carry *messages*, each followed by a CRC. Messages travel up and down a
-spanning tree of the boards with board 0 as its root, so that all boards start together and agree on
-the result. A *verdict* is this result: whether any link of any board lost a word in the run.
+Between runs the links carry *messages* of the control of the boards, each followed by a CRC. (They
+are not the messages of a collective.) They travel up and down a spanning tree of the boards with
+board 0 as its root, so that all boards start together and agree on the result: *below* a board are
+its children in the tree and their children. A *verdict* is this result: whether any link of any
+board lost a word in the run. After a loss the boards repeat the run; each execution is an
+*attempt*. A *choice* is a value that a user sets for a run: mode, length, root or operator. Before
+a start the boards wait for each other, and then *count down* the cycles to their common start.
 """
 
 from __future__ import annotations
@@ -127,8 +131,8 @@ class LinkPlan:
     width : int
         Bits of a word.
     choices : dict of str to int
-        Bits of each choice at the start of a run, such as the mode. Every board must be given equal
-        choices.
+        Width in bits of each choice for a run, by its name, such as ``mode``. A user must set equal
+        choices on all boards.
     longest : int
         Cycles of the longest run on one chip.
     ppm : float
@@ -217,12 +221,12 @@ class LinkPlan:
 
     @property
     def n_links(self) -> int:
-        """Number of link ports of a board."""
+        """Number of link ports of a board, the same for all boards."""
         return len(self.boards.link_ports)
 
     @cached_property
     def latencies(self) -> tuple[int, ...]:
-        """Distinct latencies of cut arcs, in ascending order."""
+        """Latencies of the arcs between boards, in cycles: each one once, in ascending order."""
         return tuple(sorted(set(self.boards.latency_cycles)))
 
     @cached_property
@@ -278,7 +282,7 @@ class LinkPlan:
 
     @property
     def message_words(self) -> int:
-        """Words of a message, without its CRC."""
+        """Number of words in a message, without its CRC."""
         return -(-self.message_bits // self.width)
 
     @property
@@ -303,12 +307,15 @@ class LinkPlan:
 
     @property
     def too_late_count(self) -> int:
-        """Largest count in a message that comes too late for the receiver to join the start."""
+        """Largest field `count` of a message with which a board can no longer start in time.
+
+        `count` is the number of cycles until the common start.
+        """
         return self.message_delay + self._least_countdown - 1
 
     @property
     def countdown_cycles(self) -> int:
-        """Cycles from the arrival of all boards at the barrier to their start."""
+        """Cycles of the countdown: from the moment at which all boards wait, to their start."""
         return self.tree_depth * self._hop_cycles + self._least_countdown
 
     @property
@@ -318,22 +325,25 @@ class LinkPlan:
 
     @property
     def _hop_cycles(self) -> int:
-        """Most cycles from an event on a board until a neighbour knows, if one message is lost."""
+        """Most cycles from an event on a board until a neighbour has a message about it.
+
+        The number allows for one lost message.
+        """
         return 3 * self.message_period + 2 * DECODE_CYCLES + math.ceil(self.phy.most)
 
     @property
     def stale_message_cycles(self) -> int:
-        """Cycles after the end of a run, or of a start, until no message refers to it."""
+        """Cycles from the end of a run or start until boards send no more messages about it."""
         return 2 * self.tree_depth * self._hop_cycles + math.ceil(self.start_skew)
 
     @property
     def timer_bits(self) -> int:
-        """Bits of the counter of cycles since a start."""
+        """Bits of the counter of the cycles since a board has got a start."""
         return max(self.start_timeout, self.stale_message_cycles, SILENCE_CYCLES - 1).bit_length()
 
     @property
     def settle_cycles(self) -> int:
-        """Number of last cycles before the start of a board in which receivers skip no word."""
+        """Cycles before the start of a board in which its receivers no longer skip words."""
         return 8 + 2 * self.tree_depth
 
     @property
@@ -348,7 +358,7 @@ class LinkPlan:
 
     @property
     def report_deadlines(self) -> list[int]:
-        """Cycles from the end of a run until each board must have the reports from below.
+        """Cycles from the end of a run until a board must have the reports of the boards below it.
 
         The list has one entry for each board.
         """
@@ -361,7 +371,7 @@ class LinkPlan:
 
     @property
     def verdict_deadlines(self) -> list[int]:
-        """Cycles from the end of a run until each board must have the verdict of board 0.
+        """Cycles from the end of a run until a board must have the verdict, sent by board 0.
 
         The list has one entry for each board.
         """
@@ -372,16 +382,16 @@ class LinkPlan:
 
     @property
     def agreement_cycles(self) -> int:
-        """Cycles from the end of a run until every board has the verdict, or knows it is late."""
+        """Cycles from the end of a run until every board has the verdict, or misses it for good."""
         return self.root_report_deadline + self.tree_depth * self._hop_cycles + 2
 
     @property
     def attempt_overhead(self) -> int:
-        """Cycles that an attempt takes in addition to the run."""
+        """Cycles of an attempt in addition to those of the run on one chip."""
         return self.agreement_cycles + 2
 
     def total_cycles(self, run: int, attempts: int = 1) -> int:
-        """Return the cycles from the common start to done.
+        """Return the cycles from the common start of the boards to the output `done`.
 
         Parameters
         ----------
@@ -411,7 +421,7 @@ class LinkPlan:
 
     @property
     def least_latency(self) -> int:
-        """Least admissible latency of a cut arc, in cycles."""
+        """Least latency, in cycles, that an arc between two boards may have."""
         return math.ceil(CROSSING_CYCLES + self.phy.most + self.start_skew + self.drift_words)
 
     def buffer_depth(self, latency: int) -> int:
@@ -431,7 +441,7 @@ class LinkPlan:
         return {str(latency): self.buffer_depth(latency) for latency in self.latencies}
 
     def facts(self) -> dict[str, Any]:
-        """Return the figures of clocks, starts and attempts as plain data, for JSON."""
+        """Return numbers about clocks, starts and attempts, as entries of JSON by name."""
         return {
             "ppm": self.ppm,
             "drift_words": round(self.drift_words, 3),

@@ -6,7 +6,8 @@ A link carries one word a cycle, and beside it the *frame* of the word (`WordTyp
     MESSAGE .. MESSAGE CHECK .. CHECK ..  RUN RUN ........ RUN RUN  CHECK .. CHECK  MESSAGE ..
     message_words      crc_words          one word a cycle          crc_words
 
-A *packet* is the words of a message or of a run. The CHECK words after it hold its CRC.
+A *message* is here one of the control of the boards (`LinkPlan.message_layout`). A *packet* is the
+words of one message or of one run. The CHECK words after it hold its CRC.
 
 =========== ======================================================================================
 Transmitter sends the words of an out-port during a run, and messages otherwise; appends the CRC
@@ -152,8 +153,8 @@ class Transmitter(Leaf):
 class ElasticBuffer(Leaf):
     """The elastic buffer of a link: written by the sender's clock, read by the receiver's clock.
 
-    A word is written in every cycle of the sender's clock. The words are a ring; the position of
-    the newest word crosses to the receiver as a Gray code.
+    A word is written in every cycle of the sender's clock. The addresses are used in a circle. The
+    number of written words passes to the receiver's clock as a Gray code.
 
     Parameters
     ----------
@@ -171,9 +172,9 @@ class ElasticBuffer(Leaf):
     rx_frame : In(2)
         `WordType` of the word.
     at : In
-        Read address.
+        Address of the word to read.
     head : Out
-        Content of the address: the word in the low bits, its frame above.
+        The word at this address in the low bits, its frame in the bits above.
     count : Out
         Number of words written, modulo twice the depth, as a Gray code. One bit changes at a time,
         so the receiver samples either the old or the new count.
@@ -194,7 +195,7 @@ class ElasticBuffer(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the memory and the counter."""
+        """Build the memory, and the counter of written words."""
         m = Module()
         m.domains += ClockDomain(LINK_DOMAIN, local=True, clk_edge="neg", async_reset=True)
         m.d.comb += [

@@ -36,7 +36,7 @@ class _LoopedBlocks(Machine):
     seed : int or None
         Seed of random values for words that no node has sent; None for zeros.
     *machine
-        Arguments of `Machine`.
+        Arguments of `Machine`, the class that executes a program.
     """
 
     def __init__(self, boards: Boards, seed: int | None, *machine: Any) -> None:
@@ -50,7 +50,7 @@ class _LoopedBlocks(Machine):
         super()._write_messages(words)
 
     def idle_words(self) -> Words:
-        """Return the words at ports that carry no message in this cycle."""
+        """Return the words that ports output in cycles in which they carry no data."""
         return self._random_words(super().idle_words())
 
     def _read_words(self, cycle: int) -> Words:

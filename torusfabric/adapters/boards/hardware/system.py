@@ -57,7 +57,7 @@ RECEIVER_OUTPUTS = ("said", "heard", "strange", "alive", "lost")
 
 
 def link_port_name(link: int, name: str) -> str:
-    """Return the name of a port of a board, such as ``link_3_tx_word``."""
+    """Return the name of the signal `name` of link port number `link`, as ``link_3_tx_word``."""
     return f"link_{link}_{name}"
 
 
@@ -69,7 +69,7 @@ class BoardFront(Front):
     system : BoardSystem
         The fabric on all boards.
     board : int
-        Number of the board, whose block of nodes is built.
+        Number of the board whose nodes are built.
     plan : LinkPlan, optional
         Dimensions of the links of the board, by default those of links between all boards.
     for_bus : bool
@@ -267,7 +267,7 @@ class BoardSystem(System):
         return self.link_plan.total_cycles(self.fabric.predicted_cycles)
 
     def facts(self) -> dict[str, Any]:
-        """Return the attributes of the boards and their links as plain data, for JSON."""
+        """Return the properties of the boards and their links, as entries of JSON by name."""
         plan = self.link_plan
         return {
             "boards": str(self.boards),
@@ -278,7 +278,7 @@ class BoardSystem(System):
         }
 
     def facts_text(self) -> dict[str, str]:
-        """Return the attributes of the boards and their links as text for people."""
+        """Return the properties of the boards and their links for people: as text, by title."""
         plan = self.link_plan
         depths = ", ".join(f"{plan.buffer_depth(each)} of {each} cycles" for each in plan.latencies)
         return {
@@ -300,9 +300,10 @@ class BoardSystem(System):
         )
 
     def with_constant_tables(self) -> BoardSystem:
-        """Return a copy of the system in which tables are constants with the loaded contents.
+        """Return a copy of the system in which loaded tables are constants.
 
-        The proofs use this copy. A system with fixed tables is returned unchanged.
+        The constants are the contents of the image of the fabric. Proofs use this copy. A system
+        without loaded tables is returned unchanged.
         """
         if not self.fabric.tables:
             return self
@@ -319,7 +320,7 @@ class BoardSystem(System):
 
     @property
     def read_latency(self) -> int:
-        """Clock edges from an address at a host port to its data."""
+        """Clock edges from an address at the host port of a board to its word."""
         latency: int = self.netlists[0].modules["host"]().read_latency
         return latency
 

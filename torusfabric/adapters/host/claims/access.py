@@ -53,7 +53,7 @@ class HostAccess(NodeAccess):
     Attributes
     ----------
     answer : int
-        Cycles from a read at the nodes to its word.
+        Cycles from the address of a read at a node until the node outputs the word.
     overlap : int
         Write steps that are still to come when a run begins as early as possible: the words that
         are then in the pipeline of the host port.

@@ -39,8 +39,9 @@ def sent_locations(program: Program, run: Run, form: int | None = None) -> Locat
 def received_locations(program: Program, run: Run, form: int | None = None) -> Locations:
     """Return the locations of the received words, by the address map of a form.
 
-    Received words of a broadcast from any root lie in the upper half of a memory. For the root
-    itself the host reads the sent words, so the offset of the upper half is subtracted.
+    Received words of a broadcast from any root are in the upper half of a memory. At the root the
+    host reads the sent words, in the lower half; there the first address of the upper half is
+    subtracted.
 
     Parameters
     ----------

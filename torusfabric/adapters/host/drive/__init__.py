@@ -1,4 +1,4 @@
-"""Driver of the host port in simulation: runs through the port, with any engine."""
+"""Driver of the host port in simulation: runs through the port, with any simulator."""
 
 from .port import HostPortDriver, execute_runs
 from .words import PortAccesses, RunWords

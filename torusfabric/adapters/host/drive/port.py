@@ -1,8 +1,9 @@
 """`HostPortDriver`, which drives a simulated host port: it writes, starts a run, and reads.
 
 A method that moves words is a generator of `EdgeRequest`: inputs for a number of clock edges, and
-the outputs to record. A simulation engine runs the edges, and sends the recorded outputs back. So
-one driver serves all engines.
+the outputs to record. A simulator, here called *engine*, runs the edges, and sends the recorded
+outputs back. So one driver serves all engines. A *sample* of the words of a run passes through the
+port; the others are written and read directly in the simulated memories (`RunWords`).
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class HostPortDriver:
         self._read_latency = fabric.read_latency
 
     def _run_edges(self, edges: EdgeRequest) -> Access[EdgeResult]:
-        """Have the engine run edges, and count them."""
+        """Have the engine run the clock edges of a request, and count them."""
         passed = yield edges
         self._clocks += passed.edges
         return passed

@@ -143,7 +143,7 @@ class RunWords:
             self.received[which.nodes[there], word[there]] = as_words(self._fabric, flits)
 
     def written_beats(self, which: PortAccesses) -> NDArray[Any]:
-        """Return the data of some write accesses, one beat each."""
+        """Return the data of some write accesses, one beat of flits for each."""
         if self._beat == 1:
             return self.messages[which.nodes, which.word[:, 0]]
         found = np.zeros(which.n_accesses, object)
@@ -243,10 +243,11 @@ class RunWords:
             yield rows, there, reached, (node, memory[reached], address[reached])
 
     def _split_rows(self, memory: IntArray, address: IntArray) -> tuple[IntArray, IntArray]:
-        """Convert memories and flit addresses to the numbering of `MemoryCells`.
+        """Convert memory numbers and addresses of flits to those that `MemoryCells` uses.
 
-        A row of a memory holds one beat. `MemoryCells` has a memory of its own for each flit of a
-        row: number `memory * beat + flit`, address `row`.
+        A word of a memory holds one beat of flits. `MemoryCells` has one memory for each flit of
+        the word. Flit f of the word at address a in memory m is in memory ``m * beat + f`` of
+        `MemoryCells`, at address a. Returns these memory numbers, and these addresses.
         """
         fabric = self._fabric
         own = np.array([each.own for each in fabric.program.memories])
