@@ -80,9 +80,9 @@ class DirectRuns(Runs):
         return cover_runs(left, len(runs))
 
     def _flit_in_cycle(self, cycle: int, first: int, *, every: int) -> int | None:
-        """Return the number of the flit to which a cycle belongs, or None.
+        """Return the number of the flit to which a cycle belongs, or None if there is no such flit.
 
-        To flit k belong `every` cycles, the first of which is ``first + k * steps``.
+        Flit k has `every` cycles in a row, and the first of these is ``first + k * steps``.
         """
         flit, rest = divmod(cycle - first, self._steps)
         return flit if 0 <= flit < self._flits and rest < every else None
@@ -97,9 +97,10 @@ class DirectRuns(Runs):
         return part * length + word if word < length else None
 
     def _injected_values(self, run: Run, cycle: int) -> dict[str, IntArray]:
-        """Return the values of the nets `inject_<node>` in a cycle, side by side for all chunks.
+        """Return the values of the nets `inject_<node>` in a cycle.
 
-        The mapping is empty in cycles without an injected flit: the nets are then unknown.
+        The value of a net consists of a word for each chunk. The result is empty in cycles without
+        an injected flit: the nets are then unknown.
         """
         flit = self._flit_in_cycle(cycle, self._injects, every=1)
         if flit is None:

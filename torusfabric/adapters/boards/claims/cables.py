@@ -35,7 +35,10 @@ TRANSMITTER_INPUTS = ("message", "running", "begins", "checking")
 
 
 def board_wires(system: BoardSystem, text: GateText) -> Wires:
-    """Yield the wires between link ports, the control, the sequencer and ports of a board."""
+    """Yield the wires between link ports, the control, the sequencer and ports of a board.
+
+    Each wire is (instance, pin, found bits, expected bits), for a comparison by the proof.
+    """
     control = text.instances["the_board_control"].pins
     starts, sequencer = (text.instances[f"the_{name}"].pins for name in ("requests", "sequencer"))
     for name in system.fabric.front.agreed:
@@ -65,7 +68,7 @@ def board_wires(system: BoardSystem, text: GateText) -> Wires:
 
 
 def _link_wires(system: BoardSystem, text: GateText, link: int) -> Wires:
-    """Yield the wires of a link port."""
+    """Yield the wires of link port number `link`, in the form of `board_wires`."""
     sends, holds, takes = f"transmitter_{link}", f"buffer_at_{link}", f"receiver_at_{link}"
     transmitter, buffer, receiver = (text.instances[n].pins for n in (sends, holds, takes))
     control = text.instances["the_board_control"].pins
@@ -107,7 +110,7 @@ LINK_ROLES = (Role.FAR_LINK, Role.BUFFER)
 
 
 class ProofSubject(NamedTuple):
-    """A fabric, its gates, and the host ports of its nodes: the subject of a proof."""
+    """The subject of a proof: a fabric, its Verilog as gates, and the host ports of its nodes."""
 
     fabric: Fabric
     text: GateText
@@ -115,7 +118,7 @@ class ProofSubject(NamedTuple):
 
 
 def board_subject(system: BoardSystem, kind: BoardKind, text: GateText) -> ProofSubject:
-    """Return the fabric on one board of a kind, with nodes numbered as on the board.
+    """Return the part of the fabric on a board of a kind, with nodes numbered as on the board.
 
     Parameters
     ----------

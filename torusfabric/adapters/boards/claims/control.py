@@ -170,9 +170,9 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
 
 
 def _claim_arrivals(board: _BoardModel) -> None:
-    """Claim that a board reports its arrival only if all boards below have reported theirs.
+    """Claim that a board reports that it waits only if all boards below have reported the same.
 
-    Reports that came before its own start do not count.
+    Reports that the board received before its own start do not count.
     """
     heard = board.add_child_statements(
         "have_arrived",
@@ -220,7 +220,10 @@ def _claim_choices(board: _BoardModel) -> None:
 
 
 def _has_equal_choices(board: _BoardModel, link: int) -> str:
-    """Return the condition that a message from below reports arrival with equal choices."""
+    """Return the condition for a message from the board below at `link` that agrees to a start.
+
+    The message says that this board, and all below it, wait for a run with equal choices.
+    """
     same = [f"{board.message_field(link, name)} == run_{name}" for name in board.plan.choices]
     same += [
         f"{board.message_field(link, 'arrived')} == 1",
@@ -230,7 +233,10 @@ def _has_equal_choices(board: _BoardModel, link: int) -> str:
 
 
 def _claim_start_limits(board: _BoardModel) -> None:
-    """Claim that a start without a run ends in time and for a reason, and leaves the board idle."""
+    """Claim that a start without a run ends in time and for a reason.
+
+    Afterwards the board is idle.
+    """
     model, plan = board.model, board.plan
     waited = model.add_register("waited", "start && !busy ? 0 : waited + 1", plan.timer_bits)
     board.add_child_statements(
@@ -286,7 +292,10 @@ def _claim_start_limits(board: _BoardModel) -> None:
 
 
 def _claim_tree(board: _BoardModel) -> None:
-    """Claim that a board knows the links above and below it, and the peer of each link."""
+    """Claim that a board knows which links lead to the boards above and below it.
+
+    It also knows the board and link port that should be at the other end of each link.
+    """
     model, boards, links = board.model, board.plan.boards, board.plan.message_layout["link"].width
     bits = links + board.plan.message_layout["board"].width
     above = [1 << link if link >= 0 else 0 for link in boards.parent_links]

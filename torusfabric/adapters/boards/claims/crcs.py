@@ -76,7 +76,10 @@ def _crc_register(module: GateModule) -> Sequence[ParityForm]:
 def _crc_after_word(
     crc: Sequence[ParityForm], word: Sequence[ParityForm], *, anew: bool
 ) -> list[ParityForm]:
-    """Return the CRC after a word by the definition, from `crc`, or from all ones if `anew`."""
+    """Return the CRC that follows a word by the definition, as parity forms.
+
+    `crc` is the CRC before the word; with `anew`, the CRC before it is all ones.
+    """
     state: list[ParityForm] = [INITIAL_CRC >> k & 1 for k in range(CRC_BITS)] if anew else [*crc]
     for bit in word:
         fed = _xor(state[0], bit)
@@ -86,7 +89,10 @@ def _crc_after_word(
 
 
 def _shift_right(crc: Sequence[ParityForm], places: int, width: int = CRC_BITS) -> list[ParityForm]:
-    """Return the low `width` bits of a CRC shifted right by `places`, with zeros above."""
+    """Return the low `width` bits of a CRC that is shifted right by `places` bits.
+
+    Zeros are shifted in at the upper end.
+    """
     return ([*crc[places:]] + [0] * max(places, width))[:width]
 
 
@@ -95,9 +101,9 @@ def _xor(a: ParityForm, b: ParityForm) -> ParityForm:
 
 
 def _and(a: ParityForm, b: ParityForm) -> ParityForm:
-    """Return the AND of two parity forms, or None if it is no parity form.
+    """Return the AND of two parity forms, or None if the AND is no parity form.
 
-    It is one if an operand is constant.
+    The AND is a parity form if an operand is constant.
     """
     if 0 in (a, b):
         return 0

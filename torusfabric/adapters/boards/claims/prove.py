@@ -102,9 +102,10 @@ def _prove_steps(
     *,
     written: BoardSystem,
 ) -> Iterator[ModuleProof]:
-    """Yield the result of each part of the proof, whole runs last.
+    """Yield the result of each part of the proof, and last that of whole runs.
 
-    `system` has constant tables. `written` has the tables of the fabric, which may be writable.
+    `system` has constant tables. `written` is the same system with the tables of the fabric, which
+    may be writable.
     """
     fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
     steps = ClaimProver(fabric, design, cache, progress)
@@ -130,7 +131,7 @@ def _prove_steps(
 def _read_kind_gates(
     system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | None
 ) -> GateText:
-    """Return the gates of a kind of board."""
+    """Return the Verilog of a kind of board as gates."""
     roles = {system.fabric.prefix + name: role for name, role in kind.netlist.roles.items()}
     operators = find_operators(system.fabric, design)
     names, nets = kind.text.instance_names, kind.text.net_names

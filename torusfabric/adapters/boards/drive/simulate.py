@@ -92,7 +92,10 @@ def simulate_boards(
 
 
 def make_jobs(system: BoardSystem, jobs: Sequence[Job] | int, seed: int) -> tuple[Job, ...]:
-    """Return jobs with all choices filled in: the given ones, or a number of random ones."""
+    """Return jobs in which no choice is left open.
+
+    `jobs` is a list of jobs, whose open choices get their defaults; or a number of random jobs.
+    """
     given = parse_jobs(system.fabric, jobs, draw=random_jobs, seed=seed)
     return checked_jobs(system.fabric, given)
 
@@ -183,7 +186,8 @@ class BoardRun(JobChoice):
     predicted_cycles : int
         Predicted cycles for this number of attempts.
     words_checked, words_wrong : int
-        Received words compared, and those that differ; 0 if the run failed, which delivers nothing.
+        Number of received words that were compared, and of those that differ. Both are 0 for a run
+        that failed, because it delivers nothing.
     """
 
     attempts: int
@@ -211,13 +215,15 @@ class BoardRun(JobChoice):
 
     @property
     def has_exact_cycles(self) -> bool:
-        """True if all boards took the predicted cycles."""
+        """True if every board counted as many cycles as predicted."""
         return set(self.cycles) == {self.predicted_cycles}
 
 
 @dataclass(frozen=True)
 class SystemReport(SimulationSummary):
-    """The report of runs on several boards. `cycles` is -1 if boards counted different cycles.
+    """The report of runs on several boards.
+
+    `cycles` is -1 if the boards counted different numbers of cycles.
 
     Parameters
     ----------
@@ -230,9 +236,9 @@ class SystemReport(SimulationSummary):
     link_words_changed : int
         Number of words that changed between boards; 0 if not known.
     retries : int
-        Attempts beyond the first of each run.
+        Number of attempts (executions of a run) in all, without the first attempt of each run.
     failed : int
-        Runs that ended with an error.
+        Number of runs that ended with an error.
     jobs : tuple of BoardRun
         Result of each run.
     first_wrong : WrongWord or None

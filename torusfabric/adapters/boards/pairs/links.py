@@ -119,7 +119,11 @@ class PairLinks:
             )
 
     def _check_pairs(self, links: int, there: int, number: int, given: int | None) -> None:
-        """Check that a bundle has enough pairs for its links."""
+        """Check that the bundle with the number `number` has enough pairs for its links.
+
+        `links` is the number of its links, `there` the number of its data pairs on the platform,
+        and `given` the number that the user allows, or None.
+        """
         if not there:
             raise InputError(
                 f"This board has pins for {number} neighbours, but its block has more; choose "
@@ -161,7 +165,7 @@ class PairLinks:
                     platform.add_clock_constraint(clock, 1e6 * self._mhz)
 
     def _group_by_pair(self, links: Sequence[int]) -> list[Sequence[int]]:
-        """Divide the links of a bundle among its pairs, `_per_pair` links to each pair.
+        """Return the links that each pair of a bundle carries, `_per_pair` links on each pair.
 
         A *bundle* is all links to one other board, a *pair* two wires or a transceiver.
         """
@@ -170,7 +174,11 @@ class PairLinks:
     def _add_senders(
         self, m: Module, design: Any, links: Sequence[int], load: Signal, domain: str
     ) -> Signal:
-        """Add senders for the links of a bundle, and return the units of all its pairs."""
+        """Add senders for the links of a bundle, and return the units to send on all its pairs.
+
+        A *unit* is the part of a word that a pair carries at once. `load` is high when the senders
+        load a word; `domain` is their clock domain.
+        """
         pairs, bits = self._group_by_pair(links), self.units.gear * self.units.unit
         units = Signal(bits * len(pairs), name="units")
         for pair, own in enumerate(pairs):
@@ -190,7 +198,11 @@ class PairLinks:
     def _add_receivers(
         self, m: Module, design: Any, links: Sequence[int], came: Value, domain: str
     ) -> list[Signal]:
-        """Add receivers for the links of a bundle, and return the word clock of each pair."""
+        """Add receivers for the links of a bundle, and return the clock of each pair.
+
+        `came` has the units that have been received on all pairs. The clock rises with each word.
+        `domain` is the clock domain of the receivers.
+        """
         bits, clocks = self.units.gear * self.units.unit, []
         for pair, own in enumerate(self._group_by_pair(links)):
             receiver = DomainRenamer(domain)(PairReceiver(self.units))
@@ -209,7 +221,7 @@ class PairLinks:
 
 
 def bundle_ends(system: BoardSystem, board: int) -> list[tuple[int, int]]:
-    """Return the other end of each bundle of a board: the neighbour, and its bundle number."""
+    """Return the other end of each bundle: a board, and the number of the bundle there."""
     near = neighbour_boards(system, board)
     return [(other, neighbour_boards(system, other).index(board)) for other in near]
 
@@ -220,7 +232,10 @@ def neighbour_boards(system: BoardSystem, board: int) -> list[int]:
 
 
 def count_pairs(platform: Any, name: str, number: int) -> int:
-    """Return the number of data pairs of a bundle; 0 if the platform has no such bundle."""
+    """Return how many data pairs a platform has for a bundle; 0 if it has no such bundle.
+
+    `name` is the name of the platform's resources for bundles, `number` the number of the bundle.
+    """
     try:
         resource = platform.lookup(name, number)
     except ResourceError:

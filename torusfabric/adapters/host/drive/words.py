@@ -154,15 +154,16 @@ class RunWords:
 
     @property
     def _all_ones(self) -> int | np.uint64:
-        """A flit of all ones, in the type of the words."""
+        """A flit in which all bits are 1, in the integer type of the words."""
         ones = (1 << self._fabric.width) - 1
         return np.uint64(ones) if self._fabric.width <= 64 else ones
 
     def _sample_mask(self, shape: tuple[int, int], cells: MemoryCells | None) -> _Flags:
-        """Return True for each word that has to pass through the port.
+        """Return an array of `shape` (nodes, words): True for words that pass through the port.
 
-        These are a random sample, and the first and the last word of the first and the last node.
-        All words pass through the port without `cells`, with `through_port`, or if they are few.
+        These words are a random sample, and the first and the last word of the first and the last
+        node. All words pass through the port without `cells`, with `through_port`, or if they are
+        few.
         """
         total = shape[0] * shape[1]
         if cells is None or self._through_port or total <= PORT_SAMPLE_WORDS:
@@ -181,7 +182,10 @@ class RunWords:
         return chosen
 
     def _first_of_beat(self, word: IntArray) -> IntArray:
-        """Return, for each flit, the first flit of its beat; a new beat begins with each part."""
+        """Return, for each flit number in `word`, the number of the first flit of its beat.
+
+        A new beat begins with each part, the words for, or from, one other node.
+        """
         return word - word % self._flits % self._beat
 
     def _make_accesses(self, chosen: _Flags, base: int) -> PortAccesses:
@@ -214,9 +218,11 @@ class RunWords:
         Yields
         ------
         rows : slice
-            The nodes.
-        there, reached : ndarray of bool, shape (nodes, words)
-            True for words that lie in a memory, and in a memory that the engine can access.
+            The nodes of the batch.
+        there : ndarray of bool, shape (nodes, words)
+            True for words that are in a memory.
+        reached : ndarray of bool, shape (nodes, words)
+            True for words that are in a memory to which the engine has direct access.
         locations : tuple of (ndarray, ndarray, ndarray)
             Node, memory and address of the words in `reached`.
         """
