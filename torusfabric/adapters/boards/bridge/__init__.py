@@ -37,7 +37,9 @@ def fit_board(board: Board, choices: Mapping[str, Any]) -> Board:
 
 
 def place_fabric(system: BoardSystem, choices: Mapping[str, Any], platform: Any = None) -> Block:
-    """Return the block chosen with ``--block``, its link ports looped back or on pins.
+    """Return the block chosen with ``--block``: the fabric of one board.
+
+    Its link ports are connected to pins, or looped back: to each other.
 
     Parameters
     ----------

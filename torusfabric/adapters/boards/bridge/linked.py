@@ -75,7 +75,7 @@ def _board_domain(board: int) -> str:
 
 
 def pair_domain(board: int) -> str:
-    """Return the clock domain in which a board sends on pairs."""
+    """Return the name of the clock domain in which a board sends on pairs of wires."""
     return f"pairs_{board}"
 
 
@@ -89,7 +89,8 @@ class SimulatedPins(PhysicalLayer):
     board : int
         Number of the board in the system.
     ends : sequence of (int, int)
-        Other end of each bundle: a board, and its number of the bundle; see `bundle_ends`.
+        Other end of each bundle (all pairs to one board): a board, and the number that the bundle
+        has there; see `bundle_ends`.
     cables : CableSignals
         The signals between all boards.
     late : sequence of int

@@ -104,7 +104,7 @@ def _make_cables(
 
 
 def remove_buffers(netlist: Netlist) -> Netlist:
-    """Return the netlist of a board without its elastic buffers.
+    """Return the netlist of a board with its elastic buffers removed.
 
     The outputs of the buffers become inputs of the board.
     """
@@ -162,7 +162,7 @@ class SystemCells(MemoryCells):
 
 
 class RunOutcome(NamedTuple):
-    """The result of a run on all boards.
+    """The result of a run on all boards, simulated or real.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class CompiledBoards(HostPortDriver):
     system : BoardSystem
         The fabric on several boards.
     seed : int
-        Seed of phases, delays, starts and link errors.
+        Seed of the random phases of clocks, delays of cables, times of starts, and link errors.
     link_errors : float
         Probability that a cable changes a bit of a word, per word.
     progress : function of (done, total), optional

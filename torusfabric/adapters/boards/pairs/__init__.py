@@ -23,7 +23,7 @@ LAYERS: dict[str, Callable[[Any], PhysicalLayer]] = {"lvds": LvdsLayer, "serdes"
 def pair_links(
     system: BoardSystem, board: int, platform: Any, given: int | None = None
 ) -> PairLinks:
-    """Return the links of a board at the pins of its platform.
+    """Return the hardware between the link ports of a board and the pins of its platform.
 
     Parameters
     ----------

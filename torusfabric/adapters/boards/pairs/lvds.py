@@ -124,7 +124,10 @@ class LvdsLayer(PhysicalLayer):
 
 
 def _add_edge_clock(m: Module, clock: Signal, name: str) -> Signal:
-    """Put a clock on an edge clock network, and return the edge clock."""
+    """Put a clock on an edge clock network, and return the clock on this network.
+
+    An *edge clock* is a fast clock of the ECP5 for the cells at its pins.
+    """
     edge = Signal(name=f"{name}_edge")
     m.submodules[f"{name}_edge"] = Instance(
         "ECLKSYNCB", i_ECLKI=clock, i_STOP=Const(0), o_ECLKO=edge
@@ -133,7 +136,10 @@ def _add_edge_clock(m: Module, clock: Signal, name: str) -> Signal:
 
 
 def _add_half_clock(m: Module, clock: Signal, domain: str) -> Signal:
-    """Return an edge clock, and add a clock domain of half its frequency."""
+    """Put a clock on an edge clock network, and add the domain `domain` with half its frequency.
+
+    Returns the edge clock.
+    """
     edge = _add_edge_clock(m, clock, domain)
     m.domains += ClockDomain(domain, reset_less=True)
     m.submodules[f"{domain}_half"] = Instance(

@@ -237,7 +237,7 @@ def _copy_state(now: Snapshot) -> Snapshot:
 
 
 def _has_same_words(now: Snapshot, before: Snapshot) -> bool:
-    """Return True if registers and memories still have the symbolic bits that `before` has.
+    """Return True if registers and memories have the same symbolic bits in `now` as in `before`.
 
     Bits that are 0, 1 or unknown in `before` may change.
     """
@@ -250,7 +250,7 @@ def _has_same_words(now: Snapshot, before: Snapshot) -> bool:
 def _require_at_rest(signal: str, holds: object, what: str) -> None:
     """Raise a refutation about `signal` between runs, unless `holds` is true.
 
-    `what` completes the message "<signal> at rest must ..".
+    `what` is the end of its message, which begins with "<signal> at rest must".
     """
     if not holds:
         raise make_refutation("whole runs", signal, f"{signal} at rest must {what}")

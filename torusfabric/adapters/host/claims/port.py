@@ -42,7 +42,9 @@ CONSTANT_INPUTS = ("rst", "form", "sampled_root", "block")
 
 
 class _AccessVectors(NamedTuple):
-    """Inputs of some accesses, and the expected outputs of the host port, one entry an access.
+    """Inputs of some accesses, and the outputs that the host port must have for them.
+
+    Each input and output is an array with one entry for each access.
 
     An expected output of -1 means "don't care". For an output with one bit for each group, the
     entry is the number of the only bit that is high; a number beyond the last group means that all
@@ -103,7 +105,9 @@ def check_host_port(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) 
 
 
 def _check_input_ages(module: GateModule, ages: Mapping[str, int]) -> None:
-    """Check that every output depends only on inputs from `ages[output]` cycles ago.
+    """Check that every output of the module depends only on inputs from a fixed time ago.
+
+    For the name of each output, `ages` has this time in cycles.
 
     `CONSTANT_INPUTS` are excepted.
     """
@@ -164,7 +168,10 @@ def _check_settling(module: GateModule, fabric: Fabric) -> None:
 
 
 def _remove_registers(module: GateModule) -> GateModule:
-    """Return a pipeline as a combinational function, with a wire in place of each register."""
+    """Return the pipeline `module` as a function of its inputs.
+
+    The function is made of the gates of the module, with a wire in place of each register.
+    """
     gates = [*module.gates, *(Gate("OR", flop.q, flop.d, "0") for flop in module.flops)]
     flops: list[Flop] = []
     return GateModule(
@@ -173,7 +180,7 @@ def _remove_registers(module: GateModule) -> GateModule:
 
 
 def _all_accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_AccessVectors]:
-    """Yield reads, writes and ignored writes, form by form, with the expected outputs.
+    """Yield reads, writes and ignored writes for each form, with the expected outputs.
 
     If locations depend on the root, reads are yielded for each root.
     """
@@ -278,7 +285,7 @@ def _compare_outputs(
     inputs: Mapping[str, IntArray],
     outputs: Mapping[str, IntArray],
 ) -> None:
-    """Compare the outputs of the port with the expected ones."""
+    """Compare the outputs that `function` computes for `inputs` with the expected `outputs`."""
     size = len(next(iter(inputs.values())))
     given = {
         name: (values[None] >> np.array(function.inputs[name], int)[:, None] & 1).astype(np.int8)
