@@ -10,8 +10,8 @@
 A program can have several *modes* (collectives), a mode several *forms* (compiled schedules), and a
 schedule two *versions*: programs for the same schedule, of which one is faster for short messages.
 
-Modules that only some programs need are imported where they are used. Why: these imports take longer
-than the compilation of a small program.
+Modules that only some programs need are imported where they are used. Why: these imports take
+longer than the compilation of a small program.
 """
 
 from __future__ import annotations

@@ -289,8 +289,8 @@ class Field:
     values : ndarray of int, shape (rows, variants)
         Value in each row at the nodes of each variant, or `IDLE`.
     delay : int
-        Cycles from the slot that presents a row to the cycle in which the point acts on it. A memory
-        stores later than that by its value of `Action.TAP`.
+        Cycles from the slot that presents a row to the cycle in which the point acts on it. A
+        memory stores later than that by its value of `Action.TAP`.
     """
 
     point: Point
@@ -397,8 +397,8 @@ class Loop:
         Row in which a sender reads the words that it sends through a port in a step.
     departure_skew : ndarray of int, shape (nodes, ports)
         Cycles by which the words of a row leave a node through a port later than words that are
-        read in the first slot of the row. Down or up a tree, a word passes several nodes in the same
-        row. The skew then includes the cycles of its path from the node that reads it.
+        read in the first slot of the row. Down or up a tree, a word passes several nodes in the
+        same row. The skew then includes the cycles of its path from the node that reads it.
     least : int
         Row by row, the least number of cycles of a row.
     padded : bool

@@ -1,9 +1,9 @@
 """Modes and forms: the collectives that a run chooses from, and the schedules that perform them.
 
 A *mode* is one collective. It has one or several *forms*, each of which is a compiled schedule and
-serves messages of some lengths. Its *grain* is the number of flits by which messages must grow until
-their blocks grow. Messages of lengths between are padded, and take equal cycles. Lengths of messages
-are divided into *ranges*, each with the form that serves it.
+serves messages of some lengths. Its *grain* is the number of flits by which messages must grow
+until their blocks grow. Messages of lengths between are padded, and take equal cycles. Lengths of
+messages are divided into *ranges*, each with the form that serves it.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def block_flits(schedule: Schedule, flits: int, beat: int = 1) -> int:
 class CycleCost:
     """The cycles of a run, as the papers' cost formula with the constants of the hardware.
 
-    The formula is ``alpha rounds + delta hops + tau flits + constant``. Here ``alpha`` is the cycles
-    of each round, ``delta`` those of each hop, and ``tau`` those of each flit.
+    The formula is ``alpha rounds + delta hops + tau flits + constant``. Here ``alpha`` is the
+    cycles of each round, ``delta`` those of each hop, and ``tau`` those of each flit.
 
     Parameters
     ----------
@@ -383,7 +383,10 @@ class Mode:
 
     @property
     def longest_form(self) -> Form:
-        """The form for the longest messages, from which properties common to all forms are read."""
+        """The form for the longest messages.
+
+        It serves to read properties that all forms of the mode have in common.
+        """
         return self.form_at(self.ranges[-1].form)
 
     @property

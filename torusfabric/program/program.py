@@ -167,13 +167,14 @@ class Program:
         return self.modes[self.mode_number(mode)].form_of(self.length_of(length), root)
 
     def part(self, form: int) -> Self:
-        """Return the program of one form alone; its memories are numbered as if no other existed."""
+        """Return the program of one form alone, with memories numbered as if no other existed."""
         return self.parts[form] if self.parts else self
 
     def alone(self, form: int) -> Self:
         """Return the program of one form alone, with runs as long as those in this program.
 
-        Unlike a run of `part`, its run includes the cycles in which the sequencer looks up the form.
+        Unlike a run of `part`, its run includes the cycles in which the sequencer looks up the
+        form.
         """
         if not self.several:
             return self
@@ -262,8 +263,8 @@ class Program:
     def within_blocks(self, number: int, memory: IntArray, flit: IntArray) -> IntArray:
         """Return the addresses of flits, relative to the first flit of their block.
 
-        The two arrays are broadcast against each other, as numpy does. Successive flits of a block lie
-        `Loop.pitch` words apart. In a memory of the node's own message, several blocks can
+        The two arrays are broadcast against each other, as numpy does. Successive flits of a block
+        lie `Loop.pitch` words apart. In a memory of the node's own message, several blocks can
         alternate: then one beat of each block follows after another.
 
         Parameters

@@ -282,8 +282,9 @@ def _reader_slots(
 ) -> tuple[tuple[tuple[int, ...], ...], IntArray]:
     """Return the readers of each injection port, and the memories and slots that they read.
 
-    The memories and slots are an array of shape (2, rows, nodes, readers). There are as many injection ports and readers as any node needs. A reader gives the identity
-    word while only other readers of its injection port have words to read.
+    The memories and slots are an array of shape (2, rows, nodes, readers). There are as many
+    injection ports and readers as any node needs. A reader gives the identity word while only other
+    readers of its injection port have words to read.
     """
     bursts = plan.bursts
     most = np.ones(int(bursts.injection.max(initial=0)) + 1, int)
