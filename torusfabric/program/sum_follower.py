@@ -7,9 +7,9 @@ operators as children. If each node sends once, a fabric has one operator less t
 A complete sum is combined again each time that it is sent. In a last round without hops, nodes
 combine the words of the sums that they must have, and store the results behind these words.
 
-If nodes keep their sums, a node sends copies: the words of its sum stay in memory. If an arriving
-word already contains all contributions of the sum, it replaces the sum, and is its only word from
-then on.
+In some schedules nodes *keep* their sums. Then a node sends copies: the words of its sum stay in
+memory. If an arriving word already contains all contributions of the sum, it replaces the sum, and
+is its only word from then on.
 
 Each sum has a *key*: the chunk, or the pair of destination and chunk for shares.
 """
@@ -63,7 +63,7 @@ class _SumFollower:
     single : bool
         True if every message is the sum of one chunk that goes one hop.
     results : bool
-        Parameter of `RoundRecord`.
+        True if complete sums have a memory of their own (see `RoundRecord`).
     """
 
     def __init__(self, schedule: Schedule, *, single: bool, results: bool) -> None:
@@ -146,7 +146,7 @@ class _SumFollower:
                 del self._to_keep[node]
 
     def add_final_round(self) -> None:
-        """Add the round in which nodes combine the words of the sums that they must have."""
+        """Add a round without hops, in which nodes combine and store their complete sums."""
         record, topology, messages = self.record, self._topology, []
         layout = self._schedule.layout
         for node in layout.receiving_nodes.tolist():
@@ -177,7 +177,8 @@ class _KeptSumFollower(_SumFollower):
     Attributes
     ----------
     _ranks : dict of (int, int) to int
-        Set of the contributions to a sum, as bits, by node and key; at first only the node's own.
+        For each node and key, the contributions that the sum contains at the node, as a number with
+        a bit for each contribution. At first it contains only the node's own.
     """
 
     def __init__(self, schedule: Schedule, *, single: bool, results: bool) -> None:
