@@ -51,7 +51,7 @@ _Node = TypeVar("_Node", int, IntArray)
 
 
 class Role(enum.Enum):
-    """The purpose of a module; the value is the label in reports."""
+    """The purpose of a module; the value is the name of the purpose in reports."""
 
     ROUTER = "router"
     LINK = "links"
@@ -285,7 +285,7 @@ class Array:
 
     @classmethod
     def from_instance(cls, instance: Instance, widths: Mapping[str, int]) -> Array:
-        """Return the array of a single instance, given the widths of the nets that it drives."""
+        """Return an array of one instance; `widths` are those of the nets that it drives."""
         inputs = {
             port: tuple(
                 part
@@ -311,7 +311,10 @@ class Array:
         )
 
     def rename_nets(self, names: Mapping[str, str]) -> Array:
-        """Return the array with some nets renamed; names with ``{}`` are renamed as a whole."""
+        """Return the array with some nets renamed, given the new name for each old name.
+
+        A name with ``{}``, which stands for a net of each instance, is replaced as it is written.
+        """
         inputs = {
             port: tuple(
                 part._replace(net=names[part.net])

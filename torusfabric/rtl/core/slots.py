@@ -56,7 +56,7 @@ class _Segment(NamedTuple):
     Parameters
     ----------
     pauses : Value
-        High if no word moves in the row, so that its first segment is the pause.
+        High if no word moves in the row; its first segment then is the pause.
     left : Value
         Cycles of the segment minus 1.
     last : Value

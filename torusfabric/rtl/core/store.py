@@ -7,8 +7,8 @@
 
 Between runs, the memory port writes and reads. During a run, the program does. The signal `busy`
 switches the address and the word of a memory between the two. A *concurrent* port works during runs
-as well, in other sections than the run: it has a copy of its own of each memory of received words,
-and it writes memories that no run writes.
+as well, in other *sections* (equal parts of each memory) than the run: it has a copy of its own of
+each memory of received words, and it writes memories that no run writes.
 
 If the memory port moves several flits in a cycle, it writes and reads rows of several flits. A run
 writes one flit of a row, since each flit has its own write enable, and it selects one flit of each
@@ -378,7 +378,7 @@ class StoreModule(NodeModule):
         return WritePort(address, Cat(*words), enable)
 
     def _arrival_strobe(self, arrival: BankArrivals) -> Value:
-        """Return a signal that is high one cycle before a word of an arrival is stored."""
+        """Return a signal that is high one cycle before an arriving word is stored."""
         strobes = [self.input_value(f"valid_{strobe}") for strobe in arrival.strobes]
         if arrival.late == (ALWAYS,):
             return strobes[0]
