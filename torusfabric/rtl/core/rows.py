@@ -266,7 +266,7 @@ class NodeKinds:
         return found
 
     def choice_by_root(self, nodes: IntArray) -> IntArray:
-        """Return the choice of each of some nodes for each root, shape (nodes, roots)."""
+        """Return the choice of each node in `nodes`, for each root of a run: (nodes, roots)."""
         program = self._program
         groups = program.root_groups
         torus, roots = require_cayley_graph(groups.group_topology), np.arange(groups.group_size)
@@ -294,7 +294,7 @@ class NodeKinds:
         return max(int((depth[[*numbers]] > 0).sum()) for depth, numbers in known)
 
     def _find_received_memories(self, nodes: IntArray) -> frozenset[int]:
-        """Return the memories of received words at any of some nodes."""
+        """Return the memories in which at least one node in `nodes` receives words."""
         forms = self._program.forms
         found = (
             form.receive_map.memories_at(form.groups.position_of_node[nodes]) for form in forms
