@@ -111,9 +111,9 @@ class AddressMap:
         memory : int
             Memory of all blocks.
         parts : int
-            Parts in the memory.
+            Number of parts in the memory.
         chunks : int
-            Chunks per part.
+            Number of chunks of each part.
         flits : int
             Flits of a block.
 

@@ -89,8 +89,8 @@ def compile(
     Raises
     ------
     InputError
-        If there is nothing to build, because a single node already holds all data. Also if
-        operators are given for a collective that combines nothing, or do not fit otherwise.
+        If there is nothing to build, because a single node already holds all data. Also if options
+        exclude each other, or operators are given for a collective that combines nothing.
     ScheduleError
         If the schedule counts a contribution twice, and an operator is not idempotent.
 

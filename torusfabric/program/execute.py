@@ -60,7 +60,7 @@ BEFORE_FIRST_SLOT = -1
 
 
 class Run(NamedTuple):
-    """The choices of a run: flits of a message, root, and operator (None without operators)."""
+    """The choices of a run: flits of a message, root, and operator (None without a reduction)."""
 
     length: int
     root: int

@@ -448,7 +448,7 @@ class Loop:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of the loop; flit by flit too, each row counts once."""
+        """Number of rows of the loop; a row counts once even if it comes for every flit."""
         return len(self.pause)
 
     @property
@@ -500,7 +500,10 @@ class Loop:
 
     @property
     def flit_interval_cycles(self) -> int:
-        """Cycles from one flit of a block to the next: 1 row by row, all rows flit by flit."""
+        """Cycles from one flit of a block to the next.
+
+        The value is 1 if a run goes row by row, and the number of rows if it goes flit by flit.
+        """
         return self.n_rows if self.order is Order.FLIT else 1
 
 

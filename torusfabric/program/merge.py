@@ -15,8 +15,9 @@ memories, in several forms. The assignment problem of forms and ports is solved 
 beginning with the form that has the most injection ports.
 
 Two injection ports are merged only if the same nodes have both. Why: otherwise nodes that differ in
-one form only, such as those of a tree, would need endpoints of many different Verilog modules. The
-multiplexer is then in the router instead of the endpoint, and costs the same.
+one form only, such as those of a tree, would need endpoints of many different Verilog modules. Two
+ports that stay apart need a multiplexer in the router instead of the endpoint, which costs the
+same.
 """
 
 from __future__ import annotations

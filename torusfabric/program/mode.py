@@ -272,7 +272,8 @@ class Form:
 class Range(NamedTuple):
     """The lengths of messages from `start` flits up to the next range, and the form for them.
 
-    `form` is the number of the form within its mode.
+    `form` is the number of the form within its mode; in `Mode.numbered_ranges`, it is the number
+    among the forms of all modes.
     """
 
     start: int

@@ -175,7 +175,8 @@ class TableTraffic:
     def source_of_use(self) -> dict[WordUse, Source]:
         """The location from which each use takes its word.
 
-        A location is a stage and an in-port; for memories, it has no in-port.
+        A location is a stage and an in-port. `Stage.INJECTION` stands for a memory; the in-port
+        then does not matter.
         """
         found: dict[WordUse, Source] = {}
         for use in self.all_uses:

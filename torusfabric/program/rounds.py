@@ -16,8 +16,8 @@ blocks go from in-port to out-port, and only their destinations store them.
 
 Words that arrive at an in-port are appended to the memory of that port, unless the node has all of
 them already. So the address of every block is known in advance. A later round may send several sets
-of these blocks to different receivers. The blocks then arrive set by set. Each set lies in few
-series of successive memory slots, and is read in few bursts.
+of these blocks to different receivers. The blocks are therefore sent set by set already now. Each
+set then lies in few series of successive memory slots, and is read in few bursts.
 """
 
 from __future__ import annotations

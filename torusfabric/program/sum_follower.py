@@ -117,7 +117,9 @@ class _SumFollower:
     ) -> None:
         """Let each node store one complete sum as a single word in this round.
 
-        The sum is stored while it is injected, or read by an injection port that is idle.
+        The pairs in `complete` are a node and the key of a sum that is complete at this node. An
+        injection port that sends the sum in this round also serves to store it. If there is none,
+        an injection port that has nothing to send reads the sum.
         """
         for node, key in sorted(complete):
             if len(self.record.held[node][key]) > 1:

@@ -103,7 +103,10 @@ def list_arrivals(program: Program) -> Iterator[MessageArrival]:
 
 
 def _message_blocks(schedule: Schedule, blocks: list[int]) -> int:
-    """Return the number of blocks on the link; in a reduction, contributions to a chunk are one."""
+    """Return the number of blocks that a link carries for a message with the given blocks.
+
+    In a reduction, all contributions to one chunk travel as one block.
+    """
     if not schedule.collective.reducing:
         return len(blocks)
     return len(set(schedule.blocks.chunk(np.array(blocks)).tolist()))

@@ -166,7 +166,9 @@ class Fabric(wiring.Component):
         return [(name, bits) for name, bits in ports.items() if not inside(name)]
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
-        """Drive the inputs that have no port on a device, in a design that contains the fabric.
+        """Drive the inputs of the fabric that are not connected to pins of a device.
+
+        `m` is the module of the design that contains the fabric as `design`.
 
         A fabric of one of several parts overrides this method: it drives the number of the part and
         the link ports.
