@@ -107,7 +107,7 @@ def block_moves(request: CompileRequest) -> Moves:
 
 
 def _receive_map(pattern: Pattern, own: int, apart: int) -> AddressMap:
-    """Return the address map of received blocks.
+    """Return the address map of the blocks that nodes receive in a pattern.
 
     Words that arrive in step t are stored at base ``(t - 1) * apart`` of the memory of their
     in-port, so `apart` is the distance between successive slots: one word if rows are executed flit

@@ -24,7 +24,7 @@ SEND_MEMORY = -1
 
 
 class Location(NamedTuple):
-    """The location of a block in a node: a memory, and a slot in it, counted in blocks."""
+    """The location of a block in a node: a memory, and the slot (space of one block) in it."""
 
     memory: int
     slot: int

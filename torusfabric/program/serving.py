@@ -57,7 +57,8 @@ def sample_lengths(most: int, step: int = 1) -> IntArray:
     most : int
         Longest length, in flits.
     step : int
-        Common divisor of the grains of all forms: lengths within a step take equal cycles.
+        A common divisor of the grains of all forms. Lengths from ``k * step + 1`` to
+        ``(k + 1) * step`` take equal cycles, so that one of them is compared.
 
     Examples
     --------

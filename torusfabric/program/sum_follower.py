@@ -220,5 +220,8 @@ class _KeptSumFollower(_SumFollower):
         record.end_round(select, ends, payloads)
 
     def _contributions(self, place: tuple[int, int]) -> int:
-        """Return the set of contributions to a sum, as bits."""
+        """Return the contributions that a sum contains, as a number with a bit for each.
+
+        `place` is the node and the key of the sum.
+        """
         return self._ranks.get(place, 1 << place[0])

@@ -11,9 +11,9 @@ k       location
 ======  ==========================================================
 
 So a table takes one cycle a step whatever the latency of a memory. A table in which no word rests
-needs no memory on the way. On links of several cycles, a word has not arrived one step later.
-Either all flits of a block move in each step, at least as many as the link has cycles; or, for
-fewer flits, every word leaves as soon as it can, in the order of the steps.
+needs no memory for words on their way. On links of several cycles, a word has not arrived one step
+later. Either all flits of a block move in each step, at least as many as the link has cycles; or,
+for fewer flits, every word leaves as soon as it can, in the order of the steps.
 
 Each memory has one write port and one read port. If two words that came by the same in-port leave
 in the same step, the second waits in an additional memory of that in-port.

@@ -85,7 +85,8 @@ MODE_SETUP = 1
 class CyclePiece(NamedTuple):
     """Cycles of a run, ``constant + per_flit * n``, with blocks of n >= `first` flits.
 
-    It is one piece of a piecewise linear function: it holds up to the `first` of the next piece.
+    The cycles of a run are a piecewise linear function of n, of which this is one piece. It is
+    valid from `first` up to the `first` of the next piece.
     """
 
     first: int
