@@ -155,7 +155,10 @@ class Slice(NamedTuple):
     def from_starts(
         cls, net: str, number: IntArray | None, start: int | IntArray, width: int
     ) -> Slice:
-        """Return a slice; a vector of equal lowest bits becomes one number."""
+        """Return a slice, given the lowest bit of each instance.
+
+        If all are equal, the slice has this one number in place of the array.
+        """
         if not isinstance(start, int) and (start == start[0]).all():
             start = int(start[0])
         return cls(net, number, start, width)

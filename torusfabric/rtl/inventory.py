@@ -26,7 +26,7 @@ class Inventory(NamedTuple):
     Parameters
     ----------
     rom_bits : int
-        Bits of all ROMs, which hold the settings and addresses of the program, in the sequencer and
+        Bits of the ROMs that hold the settings and addresses of the program, in the sequencer and
         all nodes together.
     memories : int
         The largest number of RAMs at a node. A RAM with several read ports counts once for each.

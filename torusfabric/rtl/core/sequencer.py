@@ -293,7 +293,7 @@ class Sequencer(RunControl):
     # The state of the run
 
     def _slot_valid_pipeline(self, goes_on: Value) -> Value:
-        """Return a shift register of slots.
+        """Return a shift register that shows which cycles have a slot of a run.
 
         Bit 0 is high if a slot comes in the next cycle, bit 1 if there is one in this cycle, and
         bit k + 1 if there was one k cycles ago.
@@ -392,7 +392,10 @@ class Sequencer(RunControl):
             table.build_rom(m, f"table_{number}", alone=self.is_unbound)
 
     def _scaled_word_count(self, ages: Delays, pitch: Delays) -> Value | None:
-        """Return the delayed word counter times the pitch, or None if rows have one word."""
+        """Return the delayed word counter, multiplied by the pitch; None if rows have one word.
+
+        The pitch is the distance between the addresses of successive flits, for each form.
+        """
         most = self._rows.max_word_offset(pitch)
         if not most:
             return None
