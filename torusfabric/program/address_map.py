@@ -1,13 +1,14 @@
 """Address maps: the addresses of blocks in the memories of nodes.
 
-Flit f of a block has the address ``base + f * pitch``. Memory and base follow from the node, the
-*part* and the chunk; the pitch is a constant of the memory. The part is the origin, destination or
-owner of the block, or 0 if all blocks have the same. Nodes and parts are given by their positions
-in their group.
+Flit f of a block has the address ``base + f * pitch``. The *base* is the address of its first flit,
+and the *pitch* the distance between its flits, a constant of each memory. Memory and base follow
+from the node, the *part* and the chunk. The part is the number of the node that the block belongs
+to: its origin, its destination, or the node whose share of a sum it is. It is 0 if all blocks have
+the same. Nodes and parts are given by their positions in their group.
 
 A map is a table with three axes::
 
-    table[row of the node, key, chunk] -> memory, base
+    table[index of the node, key, chunk] -> memory, base
 
 The *key* is the part itself, or a difference between numbers of the node and of the part, such as
 the offset of one from the other, or their distance along a cycle. An axis that does not matter has
@@ -42,7 +43,9 @@ MOST_DIRECT_ENTRIES = 4096
 
 
 class Coordinate(NamedTuple):
-    """A coordinate of keys: ``(node_values[node, chunk] - part_values[part, chunk]) % modulus``.
+    """One of the numbers that form the key of a block.
+
+    The number is ``(node_values[node, chunk] - part_values[part, chunk]) % modulus``.
 
     Parameters
     ----------
@@ -64,13 +67,13 @@ class AddressMap:
 
     Parameters
     ----------
-    memory, base : ndarray of int, shape (rows, keys, chunks)
+    memory, base : ndarray of int, shape (indices, keys, chunks)
         Memory and base of each block. The base is -1 if the node never holds the block.
     coordinates : tuple of Coordinate
         Coordinates of a key, which is numbered in their row-major order; empty if the key is the
         part.
     row_of : ndarray of int, shape (nodes,), optional
-        Row of each node; by default the node itself.
+        Index of each node in the first axis of the table; by default the node itself.
     otherwise : AddressMap, optional
         Map of the blocks whose base is -1 in this map.
 
@@ -108,9 +111,9 @@ class AddressMap:
         memory : int
             Memory of all blocks.
         parts : int
-            Parts in the memory.
+            Number of parts in the memory.
         chunks : int
-            Chunks per part.
+            Number of chunks of each part.
         flits : int
             Flits of a block.
 
@@ -127,7 +130,10 @@ class AddressMap:
 
     @classmethod
     def from_chunk_memories(cls, memory: int, chunks: int, base: int = 0) -> AddressMap:
-        """Return the map of a message with chunk c at `base` of memory ``memory + c``."""
+        """Return the map of a message that has each chunk in a memory of its own.
+
+        Chunk c lies at address `base` of memory ``memory + c``.
+        """
         return cls(memory + np.arange(chunks)[None, None], np.full((1, 1, 1), base))
 
     @classmethod
@@ -201,7 +207,11 @@ class AddressMap:
         )
 
     def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        """Return memory and base of blocks, elementwise; base -1 for a block never held."""
+        """Return two arrays: memory and base of each block, given its node, part and chunk.
+
+        The three arguments are broadcast against each other, as numpy does. The base is -1 if the
+        node never holds the block.
+        """
         nodes, part, chunk = map(np.asarray, (nodes, part, chunk))
         key, known = np.asarray(0) if self.coordinates else part, np.ones((), bool)
         for at, of, modulus in self.coordinates:
@@ -247,7 +257,7 @@ class AddressMap:
 
     @property
     def map_chain(self) -> Iterator[AddressMap]:
-        """The map itself, followed by the maps of the blocks that it lacks."""
+        """The map itself, followed by its map `otherwise`, the one of that map, and so on."""
         way: AddressMap | None = self
         while way is not None:
             yield way
@@ -255,7 +265,7 @@ class AddressMap:
 
 
 def _table_entries(table: IntArray, *index: IntArray) -> IntArray:
-    """Return table entries at indices; an axis of length 1 ignores its index."""
+    """Return the entries of `table` at an index for each axis; an axis of length 1 ignores it."""
     entry: IntArray = table[
         tuple(0 if size == 1 else each for size, each in zip(table.shape, index, strict=True))
     ]

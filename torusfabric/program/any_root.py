@@ -9,6 +9,10 @@ root: block by block, by the offset of each destination from the node. The root 
 blocks by the offsets of their origins from it. Other nodes store received blocks by their own
 offsets from the root.
 
+A plan is a `torusfabric.program.round_follower.RoundPlan`: the actions of all nodes in rounds. A
+*reader* reads blocks out of a memory into an injection port of the router. A memory *slot* is the
+space of one block.
+
 A `Masked` schedule runs the collective for all roots at once, and one root's result is used. The
 nodes then act alike for all roots; only the words that the host reads depend on the root.
 """
@@ -60,11 +64,11 @@ def separate_chunk_memories(plan: RoundPlan) -> RoundPlan:
 
 
 def separate_send_memories(plan: RoundPlan) -> tuple[RoundPlan, IntArray, IntArray]:
-    """Return a plan in which each reader reads sent blocks from its own memory, if possible.
+    """Return a plan in which each reader has a memory of its own for the blocks of the message.
 
     A memory holds its blocks in the order in which the reader reads them. Blocks that nobody reads
     are in the first memory. Why: its reader mostly forwards blocks as well, so it also serves the
-    reads of the host. If a block is read twice, all blocks stay in one memory.
+    reads of the host. If some block is read twice, all blocks stay in one memory instead.
 
     Returns
     -------

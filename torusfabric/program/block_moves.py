@@ -1,5 +1,9 @@
 """The planner for blocks of a pattern (a schedule in which all steps forward alike).
 
+A word enters the network by *injection*: an out-port takes it from a memory of its node. It is
+*forwarded* if an out-port takes it from an in-port. The *in-arc* of a port is the arc that leads
+into it.
+
 A pattern that does not stream (`Pattern.streams`) proceeds in *waves*. Every router has two
 settings: one for injection in the first row of a wave, and one for forwarding in all later rows. A
 message of L flits in C chunks travels as L / C waves, one after another without a gap. With three
@@ -44,11 +48,11 @@ __all__ = ["block_moves"]
 def block_moves(request: CompileRequest) -> Moves:
     """Return the moves of blocks that follow the flows of a pattern.
 
-    Every in-port and every chunk has a memory. If all links take one cycle, rows are executed flit
-    by flit, and all nodes forward words as they arrive. On longer links all flits of a block go in
-    each row, which takes the cycles of the longest link or of the flits, whichever is more. In the
-    next row a word goes on from wherever it is then: its in-port, the register behind the in-port,
-    or its memory.
+    A node has a memory for each in-port, and one for each chunk of its own message. If all links
+    take one cycle, rows are executed flit by flit, and all nodes forward words as they arrive. On
+    longer links all flits of a block go in each row, which takes the cycles of the longest link or
+    of the flits, whichever is more. In the next row a word goes on from wherever it is then: its
+    in-port, the register behind the in-port, or its memory.
     """
     pattern = request.schedule
     assert isinstance(pattern, Pattern)
@@ -103,11 +107,12 @@ def block_moves(request: CompileRequest) -> Moves:
 
 
 def _receive_map(pattern: Pattern, own: int, apart: int) -> AddressMap:
-    """Return the address map of received blocks.
+    """Return the address map of the blocks that nodes receive in a pattern.
 
     Words that arrive in step t are stored at base ``(t - 1) * apart`` of the memory of their
-    in-port, so `apart` is the distance between successive slots: 1 flit by flit, a block row by
-    row. A node's own blocks lie in its send memories, the first of which is memory `own`.
+    in-port, so `apart` is the distance between successive slots: one word if rows are executed flit
+    by flit, otherwise the words of a block. A node's own blocks lie in the memories of its own
+    message, the first of which is memory `own`.
     """
     ways = [*_receive_maps(pattern, own, apart)]
     nodes = np.arange(pattern.topology.nodes)[:, None]
@@ -122,11 +127,13 @@ def _receive_map(pattern: Pattern, own: int, apart: int) -> AddressMap:
 
 
 def _receive_maps(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
-    """Yield an address map for the blocks of each flow, chunk, and in-port of a node.
+    """Yield address maps, each for the blocks of one flow and one chunk that arrive by one in-port.
+
+    The parameters are those of `_receive_map`.
 
     The step of arrival is a difference of two positions on the flow: that of the in-arc of a node,
-    and that of the arc by which an origin injects the chunk. The *tail* of an arc is the number of
-    first steps in which the arc does not carry words of its flow yet. A node therefore receives
+    and that of the arc into which an origin injects the chunk. The *tail* of an arc is the number
+    of first steps in which the arc does not carry words of its flow yet. A node therefore receives
     blocks of the flow only in steps after the tail of its in-arc.
 
     Examples
@@ -177,7 +184,11 @@ def _receive_maps(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap
 def _cycle_numbers(
     position: IntArray, entry: IntArray, length: int
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return three arrays (at, of, before) that give the step in which a block arrives.
+    """Return three arrays (at, of, before), from which the step follows in which a block arrives.
+
+    The array `position` has, for each node, the position of its in-arc on the flow. The array
+    `entry` has the position of the arc into which the node injects; -1 if there is none. `length`
+    is the number of arcs of a cycle, or 0 for a chain.
 
     A block from an origin with number ``of[origin]`` arrives at a node with number ``at[node]`` in
     step ``1 + before[(at - of) % len(before)]``; -1 in `before` means that it never arrives. If
@@ -197,9 +208,11 @@ def _cycle_numbers(
 def _rank_arcs(
     chosen: BoolArray, ports: IntArray, *values: IntArray
 ) -> Iterator[tuple[IntArray, ...]]:
-    """Yield port and values of the first chosen arc of each node, then of the second, and so on.
+    """Yield arrays for the first chosen arc of each node, then for the second, and so on.
 
-    Nodes without such an arc have port 0 and values -1.
+    The arrays `chosen`, `ports` and `values` have the shape (nodes, arcs). The results have one
+    entry for each node: the port of the arc, and its entry in each array of `values`. A node
+    without such an arc has port 0 and values -1.
     """
     rank = np.cumsum(chosen, axis=1) * chosen
     for k in range(1, int(rank.max(initial=0)) + 1):

@@ -7,8 +7,11 @@
              --meet_operator_demands--> operators have their time
              --choose_ranges--> each length has its form
 
-Modules that only some programs need are imported where they are used. Why: a small program compiles
-faster than these imports take.
+A program can have several *modes* (collectives), a mode several *forms* (compiled schedules), and a
+schedule two *versions*: programs for the same schedule, of which one is faster for short messages.
+
+Modules that only some programs need are imported where they are used. Why: these imports take
+longer than the compilation of a small program.
 """
 
 from __future__ import annotations
@@ -86,8 +89,8 @@ def compile(
     Raises
     ------
     InputError
-        If there is nothing to build, because a single node already holds all data; or if operators
-        do not apply.
+        If there is nothing to build, because a single node already holds all data. Also if options
+        exclude each other, or operators are given for a collective that combines nothing.
     ScheduleError
         If the schedule counts a contribution twice, and an operator is not idempotent.
 
@@ -126,7 +129,7 @@ def compile(
 
 
 class _Demands(NamedTuple):
-    """The demands on a program besides its schedules.
+    """The properties that a user demands of a program, besides its schedules.
 
     Parameters
     ----------
@@ -178,7 +181,7 @@ def _compile_for_beats(
 def _compile_undelayed(schedule: _Schedules, demands: _Demands) -> Program:
     """Return the program of schedules before `meet_operator_demands`.
 
-    Operators in front of injection ports are still treated as if their hardware took no cycles.
+    This program treats operators in front of injection ports as if their hardware took no cycles.
     """
     if not isinstance(schedule, Schedule):
         return _compile_all(schedule, demands)
@@ -307,7 +310,7 @@ def _compile_one(request: CompileRequest) -> Program:
 
 
 def _plan_moves(request: CompileRequest, trees: SumTrees | None) -> Moves:
-    """Plan the moves by the planner for the schedule's class, which is imported now."""
+    """Import the planner for the schedule's class, and return the moves that it plans."""
     schedule, sums = request.schedule, bool(request.operators)
     if trees is not None:
         from .tree_moves import tree_moves
@@ -336,7 +339,7 @@ def _plan_moves(request: CompileRequest, trees: SumTrees | None) -> Moves:
 
 
 def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _Demands) -> Program:
-    """Return the program of several schedules, which are modes or forms of modes."""
+    """Return the program of several schedules; each is a mode, or a form of a mode."""
     modes = _schedules_by_mode(schedules)
     chunks = max(schedule.chunks for mode in modes for schedule in mode)
     lengths = (demands.most, demands.flits, chunks)
@@ -370,7 +373,7 @@ def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _D
 
 
 class _SingleSchedule(tuple[Schedule]):
-    """The single schedule of a mode, compiled as it is, without a version for short messages."""
+    """The single schedule of a mode that gets no second version for short messages."""
 
 
 def _schedules_by_mode(
@@ -378,7 +381,8 @@ def _schedules_by_mode(
 ) -> list[tuple[Schedule, ...]]:
     """Return the schedules of each mode, all on one network.
 
-    A schedule that avoids nodes of that network is lifted to it.
+    A schedule that avoids nodes has a smaller network. It becomes a schedule on the whole network
+    (`Lifted`), in which these nodes do nothing.
     """
     listed = list(schedules) if is_iterable(schedules) else [schedules]
     modes = [tuple(one) if isinstance(one, Sequence) else _SingleSchedule([one]) for one in listed]
@@ -402,9 +406,16 @@ def _schedules_by_mode(
 
 
 def _fastest_versions(each: Sequence[Sequence[Program]], most: int) -> list[Program]:
-    """Return those versions of a mode's schedules that are the fastest for some length.
+    """Return the versions that are needed for a mode to be fast at every length of messages.
 
     The versions for the shortest lengths come first.
+
+    Parameters
+    ----------
+    each : sequence of (sequence of Program)
+        Versions of each schedule of the mode.
+    most : int
+        Flits of the longest message.
     """
     from .counts import estimate_luts
     from .serving import choose_ranges, cycles_of_lengths, dispensable_versions, sample_lengths

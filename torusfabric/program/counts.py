@@ -27,14 +27,16 @@ ROM_BITS_PER_READER = 3
 
 
 class CrossbarInputs(NamedTuple):
-    """Numbers of inputs of out-ports, summed over all out-ports of all nodes.
+    """Numbers of crossbar inputs, summed over all out-ports of all nodes.
+
+    An input of an out-port is a source from which the out-port takes words in some row.
 
     Parameters
     ----------
     total, shared : int
-        Inputs that any mode selects, and inputs that two or more modes select.
+        Inputs that at least one mode uses, and inputs that two or more modes use.
     of_modes, own : tuple of int
-        For each mode, inputs that it selects, and inputs that no other mode selects.
+        For each mode, inputs that it uses, and those of them that no other mode uses.
     """
 
     total: int
@@ -44,12 +46,12 @@ class CrossbarInputs(NamedTuple):
 
 
 def count_inputs(program: Program) -> CrossbarInputs:
-    """Count the inputs of all out-ports.
+    """Count the inputs of all out-ports of a fabric.
 
     Examples
     --------
-    Each of 36 out-ports injects. Each passes on words of other in-ports in one mode than in the
-    other.
+    Each of 36 out-ports takes words from an injection port. Each passes on words of different
+    in-ports in the two modes.
 
     >>> import torusfabric as tf
     >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall")]
@@ -72,9 +74,10 @@ def count_inputs(program: Program) -> CrossbarInputs:
 
 
 def _selected_sources(program: Program, form: Form) -> BoolArray:
-    """Return, for each node, out-port and source, True if a form selects the source.
+    """Return True where an out-port of a node takes words from a source in some row of a form.
 
-    Where a node may be at any offset from the root, all nodes have equal crossbars.
+    The shape is (nodes, out-ports, sources). If runs choose the root, each node can be at any
+    offset from it, so all nodes have the same entries.
     """
     select = form.loop.selected_sources
     sources = max(int(each.loop.selected_sources.max()) for each in program.forms) + 1
@@ -115,15 +118,17 @@ class HardwareParts(NamedTuple):
     Parameters
     ----------
     received : float
-        LUTs of memories for words that arrive or are computed.
+        LUTs of memories for words that arrive, and for results of operators.
     sent : mapping of object to float
-        LUTs of memories for messages, by the layout of the message.
+        LUTs of memories for messages. The keys tell layouts of a message apart: forms with equal
+        keys keep the message at the same addresses.
     choosing : float
         LUTs of multiplexers and operators.
     chosen : float
-        Number of out-ports and operands that have settings.
+        Number of out-ports, and of operators behind in-ports, that have settings.
     rom_bits : int
-        Bits of the ROMs of a node, for any root.
+        Bits of the ROMs of a node that are addressed by its offset from the root; 0 if runs do not
+        choose the root.
     """
 
     received: float
@@ -134,7 +139,7 @@ class HardwareParts(NamedTuple):
 
 
 def estimate_parts(program: Program) -> HardwareParts:
-    """Return the hardware of a program of one form, by purpose."""
+    """Return the LUTs that a program of one form needs at a node, by purpose."""
     loop, used = program.loop, np.bincount(program.variant_of, minlength=len(program.depth))
     # A memory has a copy for each simultaneous reader.
     read = np.stack([field.values for field in loop.fields_of_action(Action.MEMORY)])
@@ -170,8 +175,9 @@ def estimate_joint_luts(forms: Sequence[HardwareParts], *, width: int = 32) -> i
     """Return the estimated LUTs of a node with several forms.
 
     Forms share memories for arriving words, of the largest size that a form needs. They share
-    memories for messages with equal layouts. Multiplexers are counted for each form. Every form but
-    one adds a LUT per bit at each of its out-ports and operands, to choose among the forms.
+    memories for messages if their keys in `HardwareParts.sent` are equal. Multiplexers are counted
+    for each form. Every form but one adds a LUT per bit at each of its out-ports, and of its
+    operators behind in-ports, to choose among the forms.
 
     Parameters
     ----------
@@ -200,7 +206,7 @@ def estimate_joint_luts(forms: Sequence[HardwareParts], *, width: int = 32) -> i
 
 
 def _selection_luts(loop: Loop, variants: list[int]) -> int:
-    """Return the LUTs of multiplexers and operators per bit, for a node of any of some variants."""
+    """Return the LUTs of multiplexers and operators per bit, for a node that serves `variants`."""
     choosing = (Action.SELECT, Action.OPERAND, Action.MEMORY)
     inputs = [
         len(np.unique(field.values[:, variants][field.values[:, variants] != IDLE]))

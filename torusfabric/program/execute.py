@@ -5,7 +5,9 @@ and memories. The rows of the program and the constants of `torusfabric.program.
 determine the destination and the cycle of each move.
 
 A *slot* is a cycle in which the sequencer presents one row, and one flit of one block of that row.
-Out-ports, readers and memories act on it some cycles later.
+Out-ports, readers and memories act on it some cycles later. These components, and the operators,
+are called *points*; a `torusfabric.program.fields.Field` has the values that each row gives to a
+point. The *host* is the computer that writes and reads the memories of the nodes.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ Words = np.ndarray
 
 
 class Holder(Enum):
-    """The kinds of components that hold words after a clock edge; the value is a label for people.
+    """The kinds of components that hold words after a clock edge; each value is its name as text.
 
-    A single component is a holder, a node, and the number of its memory, reader, out-port or
-    in-port.
+    A single component is identified by its kind, its node, and its number among the memories,
+    readers, out-ports or in-ports of the node.
     """
 
     MEMORY = "memory"
@@ -58,7 +60,7 @@ BEFORE_FIRST_SLOT = -1
 
 
 class Run(NamedTuple):
-    """The choices of a run: flits of a message, root, and operator."""
+    """The choices of a run: flits of a message, root, and operator (None without a reduction)."""
 
     length: int
     root: int
@@ -76,7 +78,8 @@ class Slot(NamedTuple):
 def _list_slots(loop: Loop, flits: int) -> list[Slot]:
     """Return all slots of a run in order, for blocks of `flits` flits.
 
-    In a pause the block number is not less than the number of blocks of the row.
+    In a pause at the end of a row no block is presented. The number of the block then is at least
+    the number of blocks of the row.
     """
     flits, duration = loop.padded_flits(flits), loop.row_cycles(flits)
     if loop.order is Order.FLIT:
@@ -89,19 +92,19 @@ def _list_slots(loop: Loop, flits: int) -> list[Slot]:
 
 
 class _PointGroup(NamedTuple):
-    """Control points with equal delay, of one component: out-ports, operators, readers or memories.
+    """Points of one kind with equal delay: out-ports, operators, readers or memories.
 
     Parameters
     ----------
     delay : int
-        Cycles from a slot to the action of the points.
+        Cycles from a slot to the cycle in which the points act on it.
     numbers : ndarray of int, shape (points,)
         Numbers of the points.
     values : tuple of (ndarray of int, shape (rows, variants, points))
-        Values of each action of these points.
+        For each action of these points, such as `Action.READ` and `Action.LAG`, its values.
     late : list of int
-        Different values of the last action (`LAG` or `TAP`): cycles by which single points act
-        later than `delay`.
+        All different values of the last action, which is `Action.LAG` or `Action.TAP`: the cycles
+        by which single points act later than `delay`. ``[0]`` if there is only one action.
     """
 
     delay: int
@@ -111,9 +114,10 @@ class _PointGroup(NamedTuple):
 
 
 def _group_points(loop: Loop, *actions: Action) -> list[_PointGroup]:
-    """Return the control points that have the first of some actions, grouped by delay.
+    """Return the control points that have the first of `actions`, in one group for each delay.
 
-    The other actions belong to the same points, such as `Action.MEMORY` beside `Action.READ`.
+    The other actions are further decisions of the same points, such as `Action.MEMORY` for the
+    points of `Action.READ`.
     """
     fields, groups = loop.fields_of_action(actions[0]), []
     for delay in sorted({field.delay for field in fields}):
@@ -135,7 +139,8 @@ _Acting: TypeAlias = tuple[Slot, int, IntArray, list[IntArray]]
 class Machine:
     """The state of all nodes of a fabric, and the clock edges that change it.
 
-    The memories of a node are joined to one array, in which memory k begins at ``first[k]``.
+    The memories of each node are joined to one array, in which memory k begins at index
+    ``first[k]``. An address in this array is a *joined address*.
 
     Parameters
     ----------
@@ -150,7 +155,8 @@ class Machine:
     width : int
         Bits of a word.
     hold : HoldWords
-        Function that sees all words that components take; by default it changes nothing.
+        Function that is called with all words that components are about to hold, and returns the
+        words that they hold instead; by default the same words.
     """
 
     def __init__(
@@ -210,7 +216,11 @@ class Machine:
         self.read = np.zeros((topology.nodes, self.having.n_readers), words.dtype)
 
     def _host_addresses(self, *, received: bool) -> IntArray:
-        """Return the addresses of the host's words in the joined memories; -1 for none."""
+        """Return the joined address of each word that the host reads, or writes, at each node.
+
+        The shape is (nodes, words); -1 where a node does not have the word. The words are those
+        that the host reads if `received`, otherwise those that it writes.
+        """
         memory, address = word_addresses(
             self.program, received=received, form=self.number, length=self.length, root=self.root
         )
@@ -232,7 +242,7 @@ class Machine:
         return words
 
     def run(self) -> None:
-        """Execute all edges of a run; cycle 0 is the first slot."""
+        """Execute all clock edges of a run; cycles are counted from the first slot."""
         arcs = self.late[self.upstream], *self.upstream
         for cycle in range(len(self.slots) + self.form.timing.drain_cycles):
             self.under_way.appendleft(self.link)
@@ -258,7 +268,7 @@ class Machine:
                 self.result = self._register_words(Holder.RESULT, cycle, result)
 
     def _acting_points(self, cycle: int, groups: Iterable[_PointGroup]) -> Iterator[_Acting]:
-        """Yield the points of some groups that act in a cycle, with the slot they act on."""
+        """Yield the points of `groups` that act in a cycle, as `_Acting` describes."""
         for group in groups:
             for late in group.late:
                 at = cycle - group.delay - late
@@ -268,23 +278,31 @@ class Machine:
                     yield slot, late, group.numbers, values
 
     def _joined_address(self, slot: Slot, memory: IntArray, base: IntArray) -> IntArray:
-        """Return the address in the joined memories that points read or write; -1 for none."""
+        """Return the joined address that each point reads or writes in a slot; -1 for none.
+
+        The arrays `memory` and `base` have the memory of each point, and the address in it at which
+        the first block of the row begins.
+        """
         there = (base >= 0) & (memory >= 0) & (slot.block < self.loop.blocks[slot.row])
         within = slot.block * self.loop.flits + self.within[memory, slot.flit]
         return np.where(there, self.first[memory] + base + within, -1)
 
     def idle_words(self) -> Words:
-        """Return a word of 0 for each port of each node, shape (nodes, ports)."""
+        """Return an array of zeros: a word for each port of each node, shape (nodes, ports)."""
         return np.zeros((len(self.nodes), self.program.topology.ports), self.memory.dtype)
 
     def _register_words(self, holder: Holder, cycle: int, words: Words) -> Words:
-        """Return the words of a register at each port after an edge, as `hold` changes them."""
+        """Return the words that registers hold after an edge, which `hold` may have changed.
+
+        There is one register at each port of each node; `words` are those at its input.
+        """
         return self.hold(holder, cycle, words, self.nodes[:, None], np.arange(words.shape[1]))
 
     def _source_words(self, arriving: Words) -> Words:
         """Return the words that out-ports, operators and memories can select in this cycle.
 
-        The columns are in the order of `Sources`; `arriving` has the words at the in-ports.
+        The shape is (nodes, sources), with sources in the order of `Sources`. `arriving` has the
+        words at the in-ports.
         """
         words = [arriving, self.later[:, list(self.having.delayed)]]
         if self.having.results:
@@ -300,7 +318,11 @@ class Machine:
         return np.concatenate([*words, self.memory[:, -1:]], axis=1)
 
     def _select_words(self, cycle: int, groups: list[_PointGroup], sources: Words) -> Words:
-        """Return the words that out-ports, or operators, select in a cycle."""
+        """Return the words that points select in a cycle, shape (nodes, ports).
+
+        The points of `groups` are either the out-ports or the operators behind in-ports; `sources`
+        are the words from which they select.
+        """
         chosen = self.idle_words()
         for _, _, numbers, (source,) in self._acting_points(cycle, groups):
             word = np.take_along_axis(sources, np.maximum(source, 0), axis=1)
@@ -308,16 +330,16 @@ class Machine:
         return chosen
 
     def _combine_words(self, a: Words, b: Words) -> Words:
-        """Return the combined words of two arrays, elementwise.
+        """Return the results of the operator for two arrays of words, elementwise.
 
-        Without an operator every second operand is the identity word, so the first is the result.
+        In a run without an operator every word of `b` is the identity word, so the result is `a`.
         """
         if self.operator is None:
             return a
         return self.operator.combine(a, b, self.width)
 
     def _read_words(self, cycle: int) -> Words:
-        """Return the words of all readers after the next edge."""
+        """Return the words that all readers have read after the next edge, (nodes, readers)."""
         words: Words = self.read.copy()
         for slot, late, numbers, (base, memory, lag) in self._acting_points(cycle, self.reading):
             address = self._joined_address(slot, memory, base)
@@ -327,7 +349,7 @@ class Machine:
         return words
 
     def _store_words(self, cycle: int, sources: Words) -> None:
-        """Store arriving words in memories."""
+        """Store words of this cycle in the memories that store one; `sources` has all words."""
         for slot, late, numbers, (base, source, tap) in self._acting_points(cycle, self.storing):
             address = self._joined_address(slot, numbers, np.where(tap == late, base, IDLE))
             node, point = np.nonzero(address >= 0)
@@ -337,6 +359,9 @@ class Machine:
 
 
 def _delay_words(line: deque[Words], words: Words, cycles: int) -> Words:
-    """Return the words of `cycles` cycles ago; zeros while there are none."""
+    """Append `words` to `line`, and return the words of `cycles` cycles ago.
+
+    In the first cycles, for which there are no such words, the result is zeros.
+    """
     line.appendleft(words)
     return line.pop() if len(line) > cycles else np.zeros_like(words)

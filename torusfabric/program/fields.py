@@ -10,8 +10,12 @@ A *control point* is a place in the hardware that rows control, such as the sele
 `Field` holds the values of a control point in all rows. Nodes with equal values share a *variant*.
 The package `torusfabric.rtl` decides where hardware keeps these values, from the values alone.
 
-The *identity word* is the word that an operator combines with any word without changing it, such
-as 0 for a sum.
+A *burst* is a series of words at successive addresses that a reader reads one after another. A
+*slot* is a cycle in which the sequencer presents one row, and one flit of one block of that row.
+
+Components are numbered from 0, and a *source* is a component whose words others can select. `IDLE`
+is the value for no source, memory or address. The *identity word* is the word that an operator
+combines with any word without changing it, such as 0 for a sum.
 """
 
 from __future__ import annotations
@@ -48,7 +52,7 @@ __all__ = [
 
 
 class Stage(enum.IntEnum):
-    """The part of a node that provides a word, in the order in which sources are numbered."""
+    """The kind of source that provides a word, in the order in which sources are numbered."""
 
     #: An in-port, and a second register behind it.
     PORT = 0
@@ -92,7 +96,8 @@ class Sources:
     delayed_results : tuple of int
         In-ports whose results have a second register.
     injections : tuple of (tuple of int)
-        Readers of each injection port, mostly one. Words of several readers are combined.
+        For each injection port, the numbers of its readers, mostly one. The words of several
+        readers are combined by operators.
     latency : int
         Cycles of the operator's own hardware.
     injection_delay : int
@@ -119,7 +124,10 @@ class Sources:
     made: bool = False
 
     def first_of_stage(self, stage: Stage) -> int:
-        """Return the first number of a stage; of the next stage if this one has no sources."""
+        """Return the number of the first source of a stage.
+
+        If the stage has no sources, it is the number that the next source in the order has.
+        """
         return sum(each < stage for each, _ in self.by_number)
 
     @property
@@ -139,7 +147,7 @@ class Sources:
 
     @cached_property
     def by_number(self) -> tuple[Source, ...]:
-        """The sources in the order of their numbers."""
+        """The sources in the order of their numbers, as pairs of stage and number in it."""
         ports = range(self.ports)
         numbered = (
             (Stage.PORT, ports),
@@ -155,7 +163,9 @@ class Sources:
     def numbers_within(
         self, others: Sources, *, ports: Sequence[int] | IntArray, injections: Sequence[int]
     ) -> IntArray:
-        """Return the number that each source has in a larger node, or in a node of several forms.
+        """Return the number that each source has among the sources of another node.
+
+        The other node is larger, or executes several forms.
 
         Parameters
         ----------
@@ -191,7 +201,10 @@ IDENTITY_MEMORY = -2
 
 
 class Action(enum.Enum):
-    """The decision that a control point makes, with the meaning of its values."""
+    """The kind of decision that rows make at a control point.
+
+    The comment on each action names the component, and the meaning of the values.
+    """
 
     #: Out-port: number of the source that feeds it.
     SELECT = "select"
@@ -212,7 +225,7 @@ class Action(enum.Enum):
 
 
 class NodeComponent(enum.Enum):
-    """The component of a node that has a control point; it defines what points are numbered by."""
+    """The kind of component that has a control point."""
 
     #: The crossbar; points are numbered by out-port.
     ROUTER = "router"
@@ -223,7 +236,7 @@ class NodeComponent(enum.Enum):
 
 
 class Duty(NamedTuple):
-    """Properties of an action, by which code handles all actions alike.
+    """Properties of an `Action`; code that handles all actions alike reads them.
 
     Parameters
     ----------
@@ -235,8 +248,8 @@ class Duty(NamedTuple):
         True if `IDLE` means that the point does nothing. Otherwise `IDLE` means that the value does
         not matter.
     stores : bool
-        True if the action concerns words that have arrived: it then comes later by the cycles of
-        the links.
+        True if the action concerns words that have arrived. The action then comes later by the
+        cycles that these words spend on links.
     """
 
     holder: NodeComponent
@@ -276,8 +289,8 @@ class Field:
     values : ndarray of int, shape (rows, variants)
         Value in each row at the nodes of each variant, or `IDLE`.
     delay : int
-        Cycles from the slot that presents a row to the slot in which the point acts on it. A memory
-        stores later than that by the value of its `TAP`.
+        Cycles from the slot that presents a row to the cycle in which the point acts on it. A
+        memory stores later than that by its value of `Action.TAP`.
     """
 
     point: Point
@@ -297,9 +310,10 @@ class Field:
         sources : ndarray of int
             New number of each source; the last entry belongs to `IDLE`.
         points : mapping of NodeComponent to mapping of int to int
-            New numbers of the points of some holders.
+            For some kinds of components, the new number of each component.
         memories : ndarray of int, optional
-            New number of each memory; the last two entries belong to `IDENTITY_MEMORY` and `IDLE`.
+            New number of each memory. The last two entries are the new values of
+            `IDENTITY_MEMORY` and `IDLE`.
         """
         (action, number), values = self.point, self.values
         duty = ACTIONS[action]
@@ -312,7 +326,7 @@ class Field:
 
 
 class Order(enum.Enum):
-    """The nesting of rows and flits in a loop."""
+    """The order in which a run steps through rows and flits; `Loop` explains both values."""
 
     #: Flit by flit: all rows for flit 0 of each block, then all rows for flit 1, ..
     FLIT = "flit"
@@ -331,8 +345,8 @@ class Memory:
     own : bool
         True if the host writes the node's own message into the memory.
     layout : int
-        Number of the send map that gives the addresses of the message in the memory, where forms
-        have different send maps. The host writes a message once for each send map.
+        Number of the send map (`Form.send_map`) that gives the addresses of the message in the
+        memory. Forms can have different send maps; the host then writes a message once for each.
     """
 
     ports: tuple[int, ...]
@@ -341,12 +355,15 @@ class Memory:
 
 
 def make_node_memories(ports: Iterable[int], own: int) -> tuple[Memory, ...]:
-    """Return a memory for each of some in-ports, then `own` memories for the node's message."""
+    """Return a memory for each in-port in `ports`, then `own` memories for the node's message."""
     return (*(Memory((port,)) for port in ports), *(Memory((), own=True) for _ in range(own)))
 
 
 def first_own_memory(memories: Sequence[Memory]) -> int:
-    """Return the number of the first memory that the host writes; receive banks come before it."""
+    """Return the number of the first memory that the host writes.
+
+    The memories before it are those for words that arrive.
+    """
     return sum(not memory.own for memory in memories)
 
 
@@ -379,16 +396,16 @@ class Loop:
     departure : ndarray of int, shape (steps of the schedule, ports)
         Row in which a sender reads the words that it sends through a port in a step.
     departure_skew : ndarray of int, shape (nodes, ports)
-        Cycles by which the words of a row leave a node through a port later than they could if they
-        were read in the first slot of the row. Down or up a tree, a word goes on in the same row;
-        the skew then includes its way from the node that reads it.
+        Cycles by which the words of a row leave a node through a port later than words that are
+        read in the first slot of the row. Down or up a tree, a word passes several nodes in the
+        same row. The skew then includes the cycles of its path from the node that reads it.
     least : int
         Row by row, the least number of cycles of a row.
     padded : bool
         True if shorter blocks are filled up to `flits`, so that all runs take equally long.
     rests : bool
-        Row by row, true if every word that is sent on was stored in an earlier row. Rows may then
-        be stretched, and words of a row arrive during the next row.
+        Row by row, true if every word that is sent on was stored in an earlier row. A row may then
+        take more cycles, and words of a row may arrive during the next row.
     pitch : tuple of int
         Distance in each memory between the addresses of successive flits of a block; 1 in memories
         beyond the end of the tuple.
@@ -431,12 +448,12 @@ class Loop:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of a run, each counted once even if it comes for every flit."""
+        """Number of rows of the loop; a row counts once even if it comes for every flit."""
         return len(self.pause)
 
     @property
     def n_variants(self) -> int:
-        """Number of variants: sets of nodes that act alike."""
+        """Number of variants, the sets of nodes that act alike in all rows."""
         return int(self.fields[0].values.shape[1])
 
     @property
@@ -446,7 +463,7 @@ class Loop:
 
     @property
     def has_operators(self) -> bool:
-        """True if arriving words pass the operators behind in-ports."""
+        """True if there are operators behind in-ports, which arriving words pass."""
         return bool(self.fields_of_action(Action.OPERAND))
 
     def pitch_of(self, memory: int) -> int:
@@ -454,11 +471,11 @@ class Loop:
         return self.pitch[memory] if memory < len(self.pitch) else 1
 
     def padded_flits(self, flits: int) -> int:
-        """Return the flits that are sent of each block of `flits` flits, padding included."""
+        """Return the flits that are sent for a block of `flits` flits, padding included."""
         return self.flits if self.padded else flits
 
     def row_cycles(self, flits: int) -> IntArray:
-        """Return the cycles of one pass of each row, for blocks of `flits` flits."""
+        """Return the cycles that each row takes each time it comes, for blocks of `flits` flits."""
         if self.order is Order.FLIT:
             return np.ones(self.n_rows, int)
         moving = self.blocks * self.padded_flits(flits)
@@ -483,12 +500,17 @@ class Loop:
 
     @property
     def flit_interval_cycles(self) -> int:
-        """Cycles between successive flits of a block."""
+        """Cycles from one flit of a block to the next.
+
+        The value is 1 if a run goes row by row, and the number of rows if it goes flit by flit.
+        """
         return self.n_rows if self.order is Order.FLIT else 1
 
 
 def number_by_value(values: Iterable[Hashable]) -> tuple[IntArray, IntArray]:
-    """Number equal values alike, in the order of their first appearance; used to find variants.
+    """Give equal values the same number, from 0 in the order in which they first appear.
+
+    This finds the variants of nodes.
 
     Parameters
     ----------

@@ -1,7 +1,9 @@
 """The path of a single word through a fabric: its location after each clock edge, from the program.
 
-The program is executed on *marks* in place of data. A mark is the number of a *moment*: whenever a
-component holds a marked word, a recorder notes the moment and replaces the mark.
+The program is executed on *marks* in place of data. A *moment* says which component holds a word
+after which clock edge, and a mark is the number of a moment. Whenever a component takes a marked
+word, a recorder adds a moment, notes in it the former mark, and makes the number of this moment the
+new mark. The path of a word thus follows from its last mark.
 """
 
 from __future__ import annotations
@@ -93,7 +95,7 @@ def follow_flit(program: Program, origin: int, destination: int, flit: int = 0) 
 
 
 def _message_number(program: Program, origin: int, destination: int) -> int:
-    """Return the number, among messages that a node receives, of the first from the origin."""
+    """Return the index of the first message from the origin among those that a node receives."""
     blocks, position = program.schedule.blocks, program.groups.position_of_node
     parts = blocks.origin_of_part(position[destination], np.arange(blocks.messages_per_receiver))
     there = np.flatnonzero(parts == position[origin])
@@ -103,7 +105,7 @@ def _message_number(program: Program, origin: int, destination: int) -> int:
 
 
 def _require_traffic(program: Program, origin: int, destination: int) -> None:
-    """Refuse a pair of nodes without traffic from one to the other."""
+    """Refuse the pair of nodes, unless the collective sends data from the origin to the other."""
     if program.any_root:
         raise InputError(
             "A word can be followed only from a fixed root; compile the program without root any"
@@ -127,9 +129,9 @@ def _require_traffic(program: Program, origin: int, destination: int) -> None:
 
 
 def farthest_pair(program: Program) -> tuple[int, int]:
-    """Return the origin and destination of a first flit with the longest path, the first such pair.
+    """Return origin and destination of the message whose first flit has the longest path.
 
-    In a reduction, the flit is a contribution.
+    Of several such messages, it is the first. In a reduction, the flit is a contribution.
 
     Raises
     ------
@@ -150,10 +152,11 @@ def farthest_pair(program: Program) -> tuple[int, int]:
 
 
 def _largest_mark(program: Program, origins: IntArray) -> IntArray:
-    """Return the largest mark that each node receives in the first flit of any message.
+    """Return, for each node, the largest mark among the first flits that it receives.
 
-    Node v of `origins` sends the mark N - v. Each hop adds N + 1, so a mark is
-    ``hops * (N + 1) + N - v``: the largest mark has come the longest path.
+    Marks here are not numbers of moments. With N nodes, node v of `origins` sends the mark N - v,
+    and each hop adds N + 1. A received mark is ``hops * (N + 1) + N - v``, so the largest mark has
+    come by the longest path.
     """
     count = program.topology.nodes
 
@@ -169,9 +172,10 @@ def _largest_mark(program: Program, origins: IntArray) -> IntArray:
 
 
 def _received_marks(program: Program, origins: IntArray, hold: HoldWords) -> IntArray:
-    """Return the marks that all nodes receive, if node v of `origins` sends the mark N - v.
+    """Return the marks that all nodes receive, shape (nodes, receive words).
 
-    All other nodes send unmarked words (0).
+    Node v of `origins` sends the mark N - v, with N nodes. All other nodes send words without a
+    mark (0). The function `hold` sees the words in all components, and may change them.
     """
     nodes = program.topology.nodes
     words = np.zeros((nodes, program.send_words), np.int64)
@@ -192,7 +196,10 @@ class _Recorder:
     def hold_words(
         self, holder: Holder, cycle: int, words: IntArray, node: IntArray, number: IntArray
     ) -> IntArray:
-        """Number the moments in which components hold marked words, and return the new marks."""
+        """Add a moment for each marked word that components take, and return the new marks.
+
+        This is the function `hold` of `torusfabric.program.execute.Machine`.
+        """
         there = np.nonzero(words)
         node, number = (np.broadcast_to(each, words.shape)[there] for each in (node, number))
         before = words[there] if cycle > BEFORE_FIRST_SLOT else 0 * node

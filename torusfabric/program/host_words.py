@@ -1,4 +1,9 @@
-"""Addresses, in the memories of nodes, of the words that the host writes and reads."""
+"""Addresses, in the memories of nodes, of the words that the host writes and reads.
+
+The *host* is the computer that writes messages into the memories of the nodes, and reads the
+results. It numbers the words of a node from 0, *part* by part without gaps: a part is the data of
+one origin or destination, or one share of a sum.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +31,9 @@ def port_addresses(
     nodes: ArrayLike | None = None,
     words: IntArray | None = None,
 ) -> Located:
-    """Return memory and address that the host port uses for each word, in the host's order.
+    """Return the memory and address that the host port uses for each word of a message.
+
+    The words are in the order in which the host numbers them.
 
     Parameters
     ----------
@@ -74,16 +81,16 @@ def word_addresses(
 ) -> Located:
     """Return the memory and address in which each word of the host lies, in the order of the host.
 
-    Unlike `port_addresses`, the result accounts for the root of a run. Words that only the root has
-    get address -1 elsewhere. The root of a broadcast receives nothing: the host reads its message
-    from the half of a memory in which the root keeps the words to send.
+    Unlike `port_addresses`, the result differs between the root and the other nodes. Words that
+    only the root has get address -1 at all others. The root of a broadcast receives nothing: the
+    host reads its message from the half of a memory in which the root keeps the words to send.
 
     Parameters
     ----------
     received : bool
         True for the words that nodes receive, False for those that they send.
     form : int, optional
-        Number of the form; by default the form of such a run in mode 0.
+        Number of the form; by default the form of a run in mode 0 with this length and root.
     length : int, optional
         Flits of a message, for a program of any length; by default the largest number.
     root : int, optional

@@ -58,13 +58,16 @@ def lift(program: Program, schedule: Lifted) -> Program:
         depth = np.vstack([depth, depth.max(axis=0) * alike])
 
     def embed_columns(columns: IntArray) -> IntArray:
-        """Spread the last axis, one entry for each port of a group, over all ports; fill with 0."""
+        """Return an array whose last axis has an entry for each port of the whole topology.
+
+        In `columns`, it has one for each port of a group. The entries of all other ports are 0.
+        """
         result = np.zeros((*columns.shape[:-1], count), columns.dtype)
         result[..., groups.port_in_topology] = columns
         return result
 
     def port_numbers(numbers: Iterable[int]) -> tuple[int, ...]:
-        """Return the numbers in the whole topology of ports that are numbered in their group."""
+        """Return the number of each port in the whole topology, given its number in the group."""
         return tuple(groups.port_in_topology[port] for port in numbers)
 
     sources = replace(

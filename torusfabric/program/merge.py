@@ -2,7 +2,12 @@
 
 Each form keeps its own rows, timing and address maps. The hardware of a node is shared: sources,
 injection ports, readers and memories get common numbers. Nodes that act alike in all forms share a
-variant.
+variant (a set of nodes that act alike).
+
+The numbers of the merged program are called *common* here, and the program of each form has numbers
+of its own. A form is *by offset* if a node acts according to its offset from the root. A *reader*
+reads words out of a memory, and an *injection port* brings the words of one or several readers to
+the router.
 
 Injection ports of different forms are merged where possible. Why: every input of an out-port costs
 LUTs, so it pays if an injection port feeds the same out-ports and operators, and reads the same
@@ -10,8 +15,9 @@ memories, in several forms. The assignment problem of forms and ports is solved 
 beginning with the form that has the most injection ports.
 
 Two injection ports are merged only if the same nodes have both. Why: otherwise nodes that differ in
-one form only, such as those of a tree, would get endpoints of as many shapes. A multiplexer in the
-router instead of the endpoint costs the same.
+one form only, such as those of a tree, would need endpoints of many different Verilog modules. Two
+ports that stay apart need a multiplexer in the router instead of the endpoint, which costs the
+same.
 """
 
 from __future__ import annotations
@@ -135,7 +141,21 @@ def merge(programs: Sequence[Program]) -> Program:
 def _renumber_fields(
     loop: Loop, sources: Sources, taken: list[int], memories: IntArray, variants: IntArray
 ) -> tuple[Field, ...]:
-    """Return the fields of a loop with common numbers of all components and variants."""
+    """Return the fields of a loop with the common numbers of all components and variants.
+
+    Parameters
+    ----------
+    loop : Loop
+        The rows of one form, with its own numbers.
+    sources : Sources
+        The sources of a node of the merged program.
+    taken : list of int
+        For each injection port of the form, its common number.
+    memories : ndarray of int
+        For each memory of the form, its common number.
+    variants : ndarray of int
+        For each common variant, the variant of the form.
+    """
     ports = range(loop.n_ports)
     source_of = loop.sources.numbers_within(sources, ports=ports, injections=taken)
     memory_of = np.array([*memories, IDENTITY_MEMORY, IDLE])
@@ -165,9 +185,10 @@ def _renumber_fields(
 def _join_variants(
     programs: Sequence[Program],
 ) -> tuple[IntArray, IntArray | None, list[IntArray]]:
-    """Return common variants of all forms: first of nodes, then of offsets from a root.
+    """Return the common variants of all forms.
 
-    In forms by offset a node acts by the variant of its offset, in all others by its own variant.
+    In forms by offset a node acts by the variant of its offset from the root, in all others by its
+    own variant. Common variants of nodes come first, then those of offsets.
 
     Returns
     -------
@@ -176,7 +197,8 @@ def _join_variants(
     of_offsets : ndarray of int, shape (nodes,), or None
         Common variant of each offset; None if no form is by offset.
     variants : list of ndarray of int, shape (variants,)
-        For each program, its variant for each common variant; arbitrary if the program has none.
+        For each program, its variant for each common variant. The entry is arbitrary where no node
+        of this program acts by the common variant.
     """
     fixed = [program for program in programs if not program.by_offset]
     rooted = [program for program in programs if program.by_offset]
@@ -200,7 +222,9 @@ def _join_variants(
 def _join_memories(
     programs: Sequence[Program],
 ) -> tuple[list[Memory], list[IntArray], list[int]]:
-    """Return the memories of a node; all forms share the receive banks of an in-port.
+    """Return the memories of a node, of which each serves several forms if possible.
+
+    All forms share the memories for words that arrive at an in-port.
 
     Messages of two forms share a memory only if both forms keep them at equal addresses. Why: the
     host writes a message before the run chooses the form.
@@ -212,7 +236,7 @@ def _join_memories(
     numbers : list of ndarray of int
         For each program, the common number of each of its memories.
     layouts : list of int
-        For each program, the number of its send map among the different ones.
+        For each program, the number of its send map among the different send maps.
     """
     joint, all_numbers, all_layouts = list[Memory](), list[IntArray](), list[int]()
     known: dict[Hashable, int] = {}
@@ -240,7 +264,10 @@ def _join_memories(
 
 
 def message_layout_key(program: Program) -> Hashable:
-    """Return a key for the addresses of a message; equal keys mean equal addresses of all words."""
+    """Return a key for the addresses at which a program keeps the message to send.
+
+    Two programs with equal keys keep all words of a message at equal addresses.
+    """
     mapped, layout = program.form.send_map, program.layout
     facts = program.schedule.chunks, layout.part_chunks, layout.send_parts, layout.in_shares
     tables = [mapped.memory - first_own_memory(program.memories), mapped.base]
@@ -257,11 +284,12 @@ class _Injection(NamedTuple):
     Parameters
     ----------
     feeds : ndarray of bool, shape (2 * ports,)
-        True for each out-port, then each operator, that the injection port feeds.
+        True for each out-port that takes words from the injection port, then for each operator
+        behind an in-port that does.
     reads : set of int
-        Memories that it reads.
+        Memories that its readers read.
     readers : int
-        Readers whose words it combines.
+        Number of its readers; the words of several are combined.
     at : ndarray of bool, shape (variants,)
         True for each variant of nodes that has the injection port.
     """
@@ -272,12 +300,15 @@ class _Injection(NamedTuple):
     at: BoolArray
 
     def merge_with(self, other: _Injection) -> _Injection:
-        """Return the injection port that serves the purposes of both."""
+        """Return the merged injection port, which serves in place of this one and another."""
         readers = max(self.readers, other.readers)
         return _Injection(self.feeds | other.feeds, self.reads | other.reads, readers, self.at)
 
     def merge_benefit(self, other: _Injection) -> float:
-        """Return the benefit of merging with another injection port."""
+        """Return a number for the hardware that is saved if this and another one are merged.
+
+        Larger numbers mean that more is saved; `NO_BENEFIT` if they must not be merged.
+        """
         if (self.at != other.at).any():
             return NO_BENEFIT
         return (
@@ -307,7 +338,7 @@ def _common_injections(
     numbers : list of (list of int)
         For each form, the common number of each injection port.
     readers : list of int
-        Readers of each common injection port.
+        Number of readers of each common injection port.
     """
     numbers: list[list[int]] = [[] for _ in loops]
     common: list[_Injection] = []
@@ -335,7 +366,10 @@ def _common_injections(
 
 
 def _list_injections(loop: Loop, memories: IntArray, variants: IntArray) -> list[_Injection]:
-    """Return the injection ports of a loop."""
+    """Return the injection ports of one form, whose rows are `loop`.
+
+    The arrays `memories` and `variants` are the entries for this form in `_common_injections`.
+    """
     found = []
     for number, readers in enumerate(loop.sources.injections):
         source = loop.sources.first_injection + number

@@ -1,7 +1,9 @@
 """Modes and forms: the collectives that a run chooses from, and the schedules that perform them.
 
 A *mode* is one collective. It has one or several *forms*, each of which is a compiled schedule and
-serves messages of some lengths.
+serves messages of some lengths. Its *grain* is the number of flits by which messages must grow
+until their blocks grow. Messages of lengths between are padded, and take equal cycles. Lengths of
+messages are divided into *ranges*, each with the form that serves it.
 """
 
 from __future__ import annotations
@@ -31,16 +33,16 @@ MOST_FLITS = 1 << 32
 
 
 def block_flits(schedule: Schedule, flits: int, beat: int = 1) -> int:
-    """Return the flits of a block of a message; the last block may be partly padding.
+    """Return the number of flits of a block of a message, a multiple of `beat`.
 
-    The number is a multiple of `beat`.
+    The last block of a message may be partly padding.
 
     Parameters
     ----------
     flits : int
         Flits of a message.
     beat : int
-        Flits that go to a chunk together.
+        Flits that belong to the same chunk, before the next flits belong to the next chunk.
 
     Raises
     ------
@@ -56,21 +58,25 @@ def block_flits(schedule: Schedule, flits: int, beat: int = 1) -> int:
 
 @dataclass(frozen=True)
 class CycleCost:
-    """The cycles of a run by their terms: the papers' cost formula with hardware constants.
+    """The cycles of a run, as the papers' cost formula with the constants of the hardware.
+
+    The formula is ``alpha rounds + delta hops + tau flits + constant``. Here ``alpha`` is the
+    cycles of each round, ``delta`` those of each hop, and ``tau`` those of each flit.
 
     Parameters
     ----------
     rounds : int
         Rounds or steps.
     hops : int
-        Sum over the rounds of the longest path in hops; 0 if the formula has no such term.
+        Hops on the longest path of each round, summed over the rounds; 0 if the formula has no
+        such term.
     flits : int
-        Sum over the rounds of the longest message in flits.
+        Flits of the longest message of each round, summed over the rounds.
     alpha, hop_cycles, flit_cycles : int
-        Cycles for each round, hop and flit.
+        Cycles for each round, each hop and each flit.
     constant_parts : mapping of str to int
         Cycles that a run takes once, by purpose: ``start`` (preparation of the sequencer), and the
-        keys of `Timing.drain_cycles_by_purpose`. Here ``waits`` includes rows beyond the rounds, in
+        keys of `Timing.drain_cycles_by_purpose`. Here ``waits`` includes rows beyond `rounds`, in
         which sums wait for their last words. It is negative if a run waits for fewer steps than the
         schedule plans.
 
@@ -93,7 +99,7 @@ class CycleCost:
 
     @property
     def constant_cycles(self) -> int:
-        """Cycles that a run takes once."""
+        """Cycles that a run takes once, whatever its rounds, hops and flits are."""
         return sum(self.constant_parts.values())
 
     @property
@@ -144,22 +150,22 @@ class Form:
     loop : Loop
         Rows of the form.
     send_map, receive_map : AddressMap
-        Addresses of the blocks that a node sends, and of those that it has received. With any root,
-        the key of the receive map may be the root (see `has_root_addresses`).
+        Addresses of the blocks that a node sends, and of those that it has received. If runs choose
+        the root, addresses of received blocks may depend on the root (see `has_root_addresses`).
     moving : CycleCost
-        Cycles of a run without the constant ones.
+        Cycles of a run for rounds, hops and flits, without those that a run takes once.
     any_length : bool
         True if a run chooses the length of messages.
     beat : int
-        Flits that go to a chunk together if the length is chosen, as many as a stream word has. The
-        size of a chunk is a multiple of `beat`.
+        If a run chooses the length: flits of a message that belong to the same chunk, before the
+        next flits belong to the next chunk. The size of a chunk is a multiple of `beat`.
     chosen : bool
         True if the program has several forms. A run then takes `MODE_SETUP` cycles more, in which
         the sequencer looks up the form.
     layout : int
-        Number of the send map, where forms have different ones.
+        Number of the send map among the different send maps of all forms.
     known_by : str
-        Method by which a receiver identifies the origin of a word, in words.
+        A text for people: the fact by which a receiver knows the origin of a word.
     """
 
     schedule: Schedule
@@ -177,7 +183,7 @@ class Form:
 
     @property
     def cost(self) -> CycleCost:
-        """The terms of the cycles of a run, for the largest blocks."""
+        """The cycles of a run with the largest blocks, by rounds, hops, flits and constants."""
         loop, moving = self.loop, self.moving
         parts = {"start": self.timing.run_setup, **self.timing.drain_cycles_by_purpose}
         # A table of sums may have additional rows and cycles, in which sums wait for operators. It
@@ -190,7 +196,10 @@ class Form:
 
     @property
     def grain_flits(self) -> int:
-        """Flits of a message by which its blocks grow; a run takes the cycles of a full grain."""
+        """The grain: flits by which a message grows until its blocks grow by `block_unit_flits`.
+
+        A run with an incomplete last grain takes the cycles of a run with a complete one.
+        """
         return self.block_unit_flits * self.schedule.chunks
 
     @property
@@ -204,19 +213,19 @@ class Form:
 
     @property
     def timing(self) -> Timing:
-        """The timing for the largest blocks."""
+        """The timing of a run with the largest blocks."""
         return self.timing_of(self.loop.flits)
 
     def timing_of(self, flits: int) -> Timing:
-        """Return the timing for blocks of `flits` flits."""
+        """Return the timing of a run with blocks of `flits` flits."""
         setup = RUN_SETUP * self.any_length + MODE_SETUP * self.chosen
         return Timing(self.loop, flits, setup)
 
     def cycle_pieces(self, first: int) -> list[CyclePiece]:
-        """Return the cycles of runs as a piecewise linear function of n, from n = `first` on.
+        """Return the cycles of runs as a piecewise linear function of n, for n >= `first`.
 
-        Blocks have n times `block_unit_flits` flits. In a piece, `per_flit` counts cycles for each
-        such unit.
+        A run has blocks of n * `block_unit_flits` flits. In the pieces that are returned,
+        `CyclePiece.per_flit` therefore counts cycles for each `block_unit_flits` flits.
         """
         pieces, unit = (
             self.timing.cycle_pieces(self.block_unit_flits * first),
@@ -231,7 +240,10 @@ class Form:
 
     @property
     def groups(self) -> Groups:
-        """The groups of nodes that perform the form; address maps use positions in a group."""
+        """The groups of nodes in which the form runs.
+
+        Address maps name a node by its position in its group.
+        """
         return self.schedule.blocks.groups
 
     @property
@@ -247,9 +259,10 @@ class Form:
 
     @property
     def upper_half_address(self) -> int:
-        """The address of the words that a node receives in a broadcast from any root; otherwise 0.
+        """The first address of the words that a node receives in a broadcast from any root.
 
-        The same memories hold, below this address, the words that the node would send as the root.
+        Below this address, the same memories hold the words that the node would send as the root.
+        In all other forms the value is 0.
         """
         collective = self.schedule.collective
         halves = self.by_offset and collective.single_origin and collective.to_all
@@ -257,7 +270,11 @@ class Form:
 
 
 class Range(NamedTuple):
-    """The lengths of messages from `start` up to the next range, and the form that serves them."""
+    """The lengths of messages from `start` flits up to the next range, and the form for them.
+
+    `form` is the number of the form within its mode; in `Mode.numbered_ranges`, it is the number
+    among the forms of all modes.
+    """
 
     start: int
     form: int
@@ -277,8 +294,8 @@ class Mode:
         Ranges of lengths in ascending order, with the form for each. The first begins with one
         flit.
     roots : int
-        Number of roots, if every form is repeated for each root. Ranges count the forms of one
-        root.
+        Number of roots, if the mode has every form once for each root; otherwise 0. The ranges then
+        number the forms of one root only.
     """
 
     forms: tuple[Form, ...]
@@ -300,12 +317,12 @@ class Mode:
         return self.first + (form * self.roots + (root or 0) if self.roots else form)
 
     def form_at(self, form: int) -> Form:
-        """Return the form with a number as in `ranges`; of several roots, the form for root 0."""
+        """Return the form with number `form` in `ranges`; with several roots, that for root 0."""
         return self.forms[form * (self.roots or 1)]
 
     @property
     def has_several_ranges(self) -> bool:
-        """True if the length of a message decides between several forms."""
+        """True if the choice of the form depends on the length of the messages."""
         return len(self.ranges) > 1
 
     @property
@@ -315,7 +332,7 @@ class Mode:
 
     @property
     def first_starts(self) -> dict[int, int]:
-        """The shortest length, in flits, that each form serves, by its number in the mode."""
+        """The shortest length that each form serves, in flits; forms in the order of the mode."""
         found: dict[int, int] = {}
         for start, form in self.ranges:
             found.setdefault(form, start)
@@ -323,7 +340,7 @@ class Mode:
 
     @property
     def numbered_ranges(self) -> tuple[Range, ...]:
-        """The ranges, with the numbers of forms among the forms of all modes."""
+        """The ranges, in which forms are numbered among the forms of all modes."""
         return tuple(Range(start, self.first + form) for start, form in self.ranges)
 
     @property
@@ -335,9 +352,9 @@ class Mode:
         """Yield the cycles of runs as a piecewise function of n, for lengths up to a limit.
 
         A piece (first, constant, slope) says that a run takes ``constant + slope * n`` cycles from
-        n = `first` up to the next piece. Here n is the number of grains of `common_grain_flits`
-        flits that a message begins; with a fixed length, n is the flits of a block. A form with a
-        larger grain takes equal cycles for several n.
+        n = `first` up to the next piece. If runs choose the length, n is the length of a message
+        divided by `common_grain_flits`, rounded up; a form with a larger grain takes equal cycles
+        for several n. With a fixed length, n is the flits of a block.
 
         Parameters
         ----------
@@ -367,7 +384,10 @@ class Mode:
 
     @property
     def longest_form(self) -> Form:
-        """The form for the longest messages, from which properties common to all forms are read."""
+        """The form for the longest messages.
+
+        It serves to read properties that all forms of the mode have in common.
+        """
         return self.form_at(self.ranges[-1].form)
 
     @property
@@ -419,7 +439,10 @@ class Mode:
 
 
 def _pieces_between(form: Form, first: int, end: int, factor: int) -> Iterator[CyclePiece]:
-    """Yield the cycles of a form for first <= n < end, with `factor` values of n per grain."""
+    """Yield the pieces of `Mode.cycle_pieces` of one form, for first <= n < end.
+
+    A grain of the form is `factor` times the common grain of the mode.
+    """
     if end <= first:
         return
     last = (end - 2) // factor + 1

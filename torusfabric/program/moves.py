@@ -7,6 +7,9 @@ A *planner* turns a schedule into moves. For each row and each variant of nodes,
   cycle, as a slot of the sequencer in `timing`),
 - the source that each memory stores, and the slot that it stores it in.
 
+A *point* (control point) is a component that rows control: an out-port, an operator behind an
+in-port, a reader or a memory. A *variant* is a set of nodes that act alike.
+
 `compile` chooses the planner by the class of the schedule. `make_program` turns moves into a
 program: fields with their delays, the depths of memories, and the form.
 """
@@ -67,9 +70,9 @@ class CompileRequest:
         True if each run chooses the length of its messages.
     beat : int
         Flits that a stream or host port moves in one cycle. With `any_length`, beat b of a message
-        goes to chunk b mod C, so that its flits stay together.
+        goes to chunk b mod C, where C is the number of chunks.
     short : bool
-        True to prefer the plan that is faster for short messages, if there are two plans.
+        True to prefer the moves that are faster for short messages, if the planner has a choice.
     fixed : bool
         True if tables are fixed. If tables can be loaded, sums leave nodes from a register, and
         every round ends with a pause.
@@ -99,7 +102,7 @@ class CompileRequest:
 
     @property
     def topology(self) -> Topology:
-        """The network on which the program runs."""
+        """The network of the schedule, on which the program runs."""
         return self.schedule.topology
 
     @property
@@ -119,21 +122,21 @@ class CompileRequest:
 
     @property
     def words_per_slot(self) -> int:
-        """Words from the address of a memory slot to the address of the next one."""
+        """Distance between the addresses of successive memory slots, in words."""
         return (
             1 << (self.block_flits - 1).bit_length() if self.has_half_memories else self.block_flits
         )
 
 
 class Points(NamedTuple):
-    """Control points of one component, each with a value for each row and variant.
+    """The control points of one kind of component, each with a value for each row and variant.
 
     Parameters
     ----------
     values : dict of Action to ndarray of int
-        Values of shape (rows, variants, points), or shapes that broadcast to one. `Action.READ` and
-        `Action.WRITE` have memory slots as values in place of addresses; where one is `IDLE`, the
-        other values do not matter.
+        The values of each action, of shape (rows, variants, points) or a shape that broadcasts to
+        it. `Action.READ` and `Action.WRITE` have memory slots as values in place of addresses.
+        Where the memory slot is `IDLE`, the values of the other actions do not matter.
     late : int or array of int
         Cycles by which all points, or each of them, act later than they could.
     """
@@ -145,25 +148,29 @@ class Points(NamedTuple):
     def from_readers(
         cls, memory: IntArray, slot: IntArray, late: int | Sequence[int] | IntArray = 0
     ) -> Points:
-        """Return the points of readers: the memory, and the memory slot, that each reads."""
+        """Return the points of readers, given the memory and the memory slot that each reads."""
         return cls({Action.MEMORY: memory, Action.READ: slot}, late)
 
     @classmethod
     def from_memories(
         cls, slot: IntArray, source: IntArray, links: IntArray, late: int | IntArray = 0
     ) -> Points:
-        """Return the points of memories: memory slot, source, and cycles of the links of words."""
+        """Return the points of memories, given three values for each.
+
+        `slot` is the memory slot that it stores in, `source` the source of the words that it
+        stores, and `links` the cycles that these words have spent on links.
+        """
         return cls({Action.WRITE: slot, Action.SOURCE: source, Action.TAP: links}, late)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Moves:
-    """The moves of blocks or sums in all rows.
+    """The moves of blocks or partial sums in all rows, as a planner returns them.
 
     Parameters
     ----------
     loop : Loop
-        Rows without fields.
+        Rows whose fields are still empty; `make_program` makes the fields from `points`.
     points : sequence of Points
         Control points of all components.
     memories : tuple of Memory
@@ -175,9 +182,10 @@ class Moves:
     send_map, receive_map : AddressMap
         Addresses of the blocks that a node sends, and of those that it has received.
     known_by : str
-        Method by which a receiver identifies the origin of a word, in words.
+        A text for people: the fact by which a receiver knows the origin of a word.
     cost : CycleCost, optional
-        Cycles of a run, as `Form.moving`; by default one cycle for each flit of a block per round.
+        Cycles of a run without those that it takes once. By default, a round takes one cycle for
+        each flit of a block.
     """
 
     loop: Loop
@@ -192,7 +200,10 @@ class Moves:
 
 
 def slot_addresses(slot: IntArray, block: int) -> IntArray:
-    """Return the first address of each memory slot, which has `block` words; `IDLE` stays."""
+    """Return the first address of each memory slot in `slot`; `IDLE` stays `IDLE`.
+
+    A memory slot has `block` words.
+    """
     return np.where(slot >= 0, slot * block, IDLE)
 
 

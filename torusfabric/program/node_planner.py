@@ -1,8 +1,8 @@
 """The planner of a node that executes a table: where words wait between arrival and departure.
 
 A *consumer* is an out-port, or the adder behind an in-port. It takes an arrived word, or a result
-of an adder, from one of three locations, depending on the word's age: the in-port (or the adder)
-itself, the register behind it, or a memory. `table_planner` and `sum_planner` decide which
+of an adder, from one of three locations: the in-port (or the adder) itself, the register behind it
+one cycle later, or, after that, a memory. `table_planner` and `sum_planner` decide which
 consumers share a memory. This module assigns addresses and settings.
 
 Skews (see `table_timing`) cost nothing in the nodes, because only the sequencer delays signals for
@@ -45,10 +45,10 @@ class Consumer(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word that a consumer takes, with the stage that provides it first.
+    """A word that a consumer takes, with the kind of source (`stage`) that provides it first.
 
-    An arrival at `Stage.PORT` is the word as it came, at `Stage.RESULT` the result of the adder for
-    it. At `Stage.INJECTION`, the word is the node's own block or contribution.
+    With `Stage.PORT` it is a word as it arrived at an in-port, with `Stage.RESULT` the result of
+    the adder for such a word. With `Stage.INJECTION` it is the node's own block or contribution.
     """
 
     stage: Stage
@@ -84,7 +84,8 @@ class SharedMemory:
     rows : dict of int to Word
         Word that is read in each row.
     held : dict of Word to int
-        Cycle until which each word is held; `FOREVER` if the host reads or writes the word.
+        Cycle until which each word must stay in the memory; `FOREVER` if the host reads or writes
+        the word.
     """
 
     port: int = -1
@@ -95,14 +96,14 @@ class SharedMemory:
     held: dict[Word, int] = field(default_factory=dict)
 
     def add_use(self, use: WordUse, row: int) -> None:
-        """Add a consumer's use of a word that is read in a row."""
+        """Add the use of a word by a consumer; the word is read from the memory in a row."""
         self.uses.append(use)
         self.rows[row] = use.word
 
 
 @dataclass(frozen=True, eq=False)
 class TableTraffic:
-    """The words that consumers take at a node, with their cycles.
+    """The words that consumers take at a node, and the cycles in which they take them.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ class TableTraffic:
 
     @cached_property
     def all_uses(self) -> list[WordUse]:
-        """All uses, grouped by consumer."""
+        """All uses of words, sorted so that those of one consumer follow one another."""
         rank: dict[Consumer, int] = {}
         return sorted(self.taken, key=lambda use: rank.setdefault(use.consumer, len(rank)))
 
@@ -151,7 +152,10 @@ class TableTraffic:
         return self.timing.link_cycle(use.step, link) - PASS
 
     def available_cycle(self, word: Word) -> int:
-        """Return the cycle from which a word can be taken or written; 0 for own words."""
+        """Return the first cycle in which a word can be taken, or written into a memory.
+
+        For the node's own words it is 0.
+        """
         if not isinstance(word.origin, TableArrival):
             return 0
         return self.arrival_cycle(word.origin) + self.transfers.combine * (
@@ -169,7 +173,11 @@ class TableTraffic:
 
     @cached_property
     def source_of_use(self) -> dict[WordUse, Source]:
-        """The source of each use: the stage and, unless it is a memory, the in-port."""
+        """The location from which each use takes its word.
+
+        A location is a stage and an in-port. `Stage.INJECTION` stands for a memory; the in-port
+        then does not matter.
+        """
         found: dict[WordUse, Source] = {}
         for use in self.all_uses:
             stage, port = use.word.stage, 0
@@ -185,7 +193,7 @@ class TableTraffic:
 
     @cached_property
     def waiting_uses(self) -> dict[tuple[int, Stage], list[WordUse]]:
-        """The uses of words that wait in memories, by in-port and stage."""
+        """The uses of words that wait in memories, by the in-port and the stage of the words."""
         found: dict[tuple[int, Stage], list[WordUse]] = defaultdict(list)
         for use, (stage, _) in self.source_of_use.items():
             if stage is Stage.INJECTION and use.word.stage is not Stage.INJECTION:
@@ -195,7 +203,8 @@ class TableTraffic:
     def delivered_words(self, port: int) -> dict[Word, int]:
         """Return the delivered words that arrive by an in-port; the host may read them at any time.
 
-        The value of each word is `FOREVER`, the cycle until which it is held.
+        The result has the value `FOREVER` for each word, the cycle until which the word must stay
+        in memory.
         """
         there = (word for word in self.complete.values() if self.in_port(word) == port)
         return dict.fromkeys(there, FOREVER)
@@ -213,7 +222,7 @@ def plan_node(
     memories: Sequence[SharedMemory],
     least: int = 0,
 ) -> Moves:
-    """Return the moves of a table: all nodes are translates of each other and act alike.
+    """Return the moves of a table, in which all nodes act alike, up to translation.
 
     Parameters
     ----------
@@ -224,7 +233,7 @@ def plan_node(
     memories : sequence of SharedMemory
         Memories of a node; those of its own message come last.
     least : int, optional
-        Least number of cycles of a row; by default the period of the timing.
+        Least number of cycles of a row; by default the cycles of a row in `traffic.timing`.
     """
     transfers, timing, block = traffic.transfers, traffic.timing, request.block_flits
     table, topology, least = transfers.table, transfers.table.topology, least or timing.period
@@ -310,7 +319,7 @@ def plan_node(
 
 
 def assign_slots(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
-    """Give each word a memory slot, which another word may use as soon as the word has left.
+    """Return a memory slot for each word; after the word has left, another word may use the slot.
 
     Parameters
     ----------
@@ -337,7 +346,11 @@ def assign_slots(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
 def _make_map(
     table: Table | SumTable, located: IntArray, block: int, *, ahead: bool = False
 ) -> AddressMap:
-    """Return the address map of a node's blocks, by offset, or by the number of a part."""
+    """Return the address map of blocks, given their memories and memory slots in `located`.
+
+    The key of the map is an offset between node and part, or else the number of the part. A memory
+    slot has `block` words. For `ahead`, see `AddressMap.from_offset_table`.
+    """
     memory, base = located[0][None], slot_addresses(located[1], block)[None]
     if table.collective.local:
         return AddressMap(memory, base)
@@ -349,7 +362,10 @@ def _locate_words(
     memories: Sequence[SharedMemory],
     slots: list[dict[Word, int]],
 ) -> tuple[IntArray, IntArray]:
-    """Return memory and slot of delivered words, and of the node's own words, by part and chunk."""
+    """Return two arrays: locations of delivered words, and of the node's own words.
+
+    A location is a memory and a memory slot, and the arrays are indexed by part and chunk.
+    """
     layout = traffic.transfers.table.layout
     found = np.full((2, layout.recv_parts, layout.part_chunks), -1)
     own = np.zeros((2, layout.send_parts, layout.part_chunks), int)

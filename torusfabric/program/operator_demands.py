@@ -34,13 +34,13 @@ READER_ACTIONS = (Action.MEMORY, Action.READ)
 
 
 def meet_operator_demands(program: Program) -> Program:
-    """Return a program with time for its operators, after a check of the order of operands.
+    """Return the program with time for its operators, and check the order of operands.
 
     Raises
     ------
     InputError
-        If a form moves in steps that leave no time for the operators, or nodes would receive
-        different results.
+        If the steps of a form leave no time for the operators, or nodes would receive different
+        results for the same sum.
     """
     latency = max((operator.latency for operator in program.operators), default=0)
     if latency:
@@ -60,7 +60,10 @@ def meet_operator_demands(program: Program) -> Program:
 
 
 def _delay_form(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]) -> Form:
-    """Return a form whose words leave `delay` cycles later."""
+    """Return the form, changed so that all words leave a node `delay` cycles later.
+
+    `latency` is the number of cycles of the operators' own hardware.
+    """
     loop = form.loop
     loop = replace(loop, sources=replace(loop.sources, latency=latency, injection_delay=delay))
     moving = form.moving
@@ -87,7 +90,7 @@ def _delay_form(form: Form, latency: int, delay: int, operators: tuple[Operator,
 
 
 def _check_agreement(program: Program, number: int, operator: Operator) -> None:
-    """Check that nodes agree on the sums of a form, for an operator that is not associative.
+    """Check that all nodes get equal sums, for form `number` and an operator not associative.
 
     The program is executed with an operator whose result depends on the order of its operands.
     """

@@ -1,4 +1,6 @@
-"""Plans for blocks that never rest: each leaves a node in the cycle after it arrives.
+"""Plans for blocks that never *rest*: each leaves a node in the cycle after it arrives.
+
+A plan is a `torusfabric.program.round_follower.RoundPlan`: the actions of all nodes in rounds.
 
 If all messages of a schedule are such blocks, its rounds are executed flit by flit without a pause.
 A block is read once, at its origin, and stored once, at its destination. Down trees all blocks pass
@@ -24,7 +26,7 @@ __all__ = ["passing_plan", "tree_plan"]
 
 
 def passing_plan(schedule: Schedule) -> RoundPlan | None:
-    """Return the plan of a schedule whose blocks never rest; None if some do.
+    """Return the plan of a schedule whose blocks never rest; None if some blocks rest.
 
     The result is also None if hardware could not address the memories. In a loop flit by flit, all
     nodes share the write addresses of a memory. Nodes that store a single block of an in-port need
@@ -111,7 +113,8 @@ def tree_plan(pattern: Pattern) -> tuple[RoundPlan, IntArray]:
     plan : RoundPlan
         Plan of the single round.
     skew : ndarray of int, shape (nodes, ports)
-        Cycles by which words leave later than from the root (see `Loop.departure_skew`).
+        Cycles by which words leave each node through each port later than they leave the root
+        (see `Loop.departure_skew`).
 
     Examples
     --------

@@ -1,7 +1,12 @@
 """`Program`: the actions of all routers and memories of a fabric, as data that can be executed.
 
 The hardware generator builds a fabric from a program. `Program.execute` is the reference model of
-the same run, and `Program.cycles` predicts its length.
+a run of this fabric, and `Program.cycles` predicts the clock cycles of the run.
+
+Nodes that act alike share a *variant* (see `torusfabric.program.fields`). A form is *by offset* if
+a node acts according to its offset from the root. The *host* is the computer that writes messages
+into the memories of the nodes, and reads the results. Its words are numbered *part* by part: a part
+is the data of one origin or destination, or one share of a sum.
 """
 
 from __future__ import annotations
@@ -39,7 +44,9 @@ MAX_WIDTH = 1024
 @public_class
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Program:
-    """The actions of all routers and memories, for messages of one length or of any up to a limit.
+    """The actions of all routers and memories of a fabric.
+
+    Messages have one fixed length, or any length up to a limit.
 
     Parameters
     ----------
@@ -50,7 +57,7 @@ class Program:
     forms : tuple of Form
         Forms of all modes, mode by mode. A run executes one of them, chosen at its start.
     memories : tuple of Memory
-        Memories of a node.
+        Memories of a node, numbered alike at all nodes.
     depth : ndarray of int, shape (variants, memories)
         Words of each memory.
     variant_of : ndarray of int, shape (nodes,)
@@ -97,7 +104,11 @@ class Program:
 
     @property
     def form(self) -> Form:
-        """The only form; of several, the first, from which properties common to all are read."""
+        """The only form of the program.
+
+        In a program of several forms it is the first one. It serves to read properties that all
+        forms have in common.
+        """
         return self.forms[0]
 
     @cached_property
@@ -112,7 +123,7 @@ class Program:
         return tuple(found)
 
     def name_of(self, mode: Mode) -> str:
-        """Return a mode as users write it: the collective, and links and nodes that it avoids."""
+        """Return a mode as users write it: the collective, and the faults that it avoids."""
         schedule = mode.schedule
         own = (
             schedule.blocks.groups.group_topology
@@ -156,13 +167,14 @@ class Program:
         return self.modes[self.mode_number(mode)].form_of(self.length_of(length), root)
 
     def part(self, form: int) -> Self:
-        """Return the program of one form alone, with its own memory numbers."""
+        """Return the program of one form alone, with memories numbered as if no other existed."""
         return self.parts[form] if self.parts else self
 
     def alone(self, form: int) -> Self:
-        """Return the program of one form alone, whose runs take as many cycles as in this program.
+        """Return the program of one form alone, with runs as long as those in this program.
 
-        Unlike `part`, it includes the cycles in which the sequencer looks up the form.
+        Unlike a run of `part`, its run includes the cycles in which the sequencer looks up the
+        form.
         """
         if not self.several:
             return self
@@ -191,7 +203,7 @@ class Program:
 
     @property
     def operators(self) -> tuple[Operator, ...]:
-        """The operators that a run chooses from, equal in all modes that combine words."""
+        """The operators that a run chooses from; all modes that combine words have the same."""
         return next((form.operators for form in self.forms if form.operators), ())
 
     @property
@@ -210,7 +222,7 @@ class Program:
 
     @property
     def root_groups(self) -> Groups:
-        """The groups of nodes within which a chosen root is a position."""
+        """The groups of nodes; a run chooses its root by the position of a node in its group."""
         return next(form.groups for form in self.forms if form.any_root)
 
     @property
@@ -240,28 +252,29 @@ class Program:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """The numbered blocks of the schedule."""
+        """The blocks of the schedule of the first form, with their numbers."""
         return self.schedule.blocks
 
     @cached_property
     def layout(self) -> MemoryLayout:
-        """The memory layout of a node, as the host addresses it."""
+        """The order in which the host numbers the words of a node: parts, chunks and flits."""
         return self.schedule.layout
 
     def within_blocks(self, number: int, memory: IntArray, flit: IntArray) -> IntArray:
-        """Return the address of flits relative to the first flit of their block, elementwise.
+        """Return the addresses of flits, relative to the first flit of their block.
 
-        Flits of a block lie `pitch` words apart. Where the blocks of a message alternate within a
-        memory of the node's own message, they alternate by beats.
+        The two arrays are broadcast against each other, as numpy does. Successive flits of a block
+        lie `Loop.pitch` words apart. In a memory of the node's own message, several blocks can
+        alternate: then one beat of each block follows after another.
 
         Parameters
         ----------
         number : int
             Number of the form.
         memory : ndarray of int
-            Memory of each block.
+            Number of the memory that each block lies in.
         flit : ndarray of int
-            Number of each flit within its block.
+            Number of each flit within its block, from 0.
         """
         form = self.forms[number]
         pitch: IntArray = np.array([form.loop.pitch_of(k) for k in range(len(self.memories))])
@@ -273,16 +286,18 @@ class Program:
 
     @property
     def send_words(self) -> int:
-        """Words that a node sends, as many as the host writes."""
+        """Number of words that the host writes for each node, as the message to send."""
         return self.layout.send_words(self.flits)
 
     @property
     def recv_words(self) -> int:
-        """Words that a node receives, as many as the host reads."""
+        """Number of words that the host reads at each node, as the result of a run."""
         return self.layout.recv_words(self.flits)
 
     def length_of(self, length: int | None = None) -> int:
-        """Return the flits of a message in a run, checked; by default the largest number.
+        """Return the given length of a message in flits, after a check.
+
+        The default is the largest number of flits of a message.
 
         Raises
         ------
@@ -302,7 +317,7 @@ class Program:
         return length
 
     def locate(self, word: IntArray, length: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the part, the chunk, and the flit within its block of each word of the host.
+        """Return the position of each word of the host in the message.
 
         Parameters
         ----------
@@ -310,6 +325,12 @@ class Program:
             Numbers of words in the order of the host: all parts, one after another without gaps.
         length : int
             Flits of a message.
+
+        Returns
+        -------
+        part, chunk, flit : ndarray of int
+            For each word, the numbers of its part, of its chunk within the part, and of its flit
+            within the block.
         """
         layout, beat = self.layout, self.form.beat
         if not self.any_length:
@@ -452,7 +473,7 @@ class Program:
         return machine.received_words().astype(words.dtype, copy=False)
 
     def _require_words(self, words: np.ndarray, count: int) -> None:
-        """Refuse messages that are not one integer for each word of each node."""
+        """Refuse `words` unless they are `count` integers for each node."""
         shape = self.topology.nodes, count
         if words.shape != shape or words.dtype.kind not in "iuO":
             raise InputError(
@@ -513,7 +534,7 @@ class Program:
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256, in hexadecimal, of everything that the hardware is made of."""
+        """The SHA-256, in hexadecimal, of all facts of the program that determine the hardware."""
         digest = hashlib.sha256()
         _update_digest(
             digest, (self.topology.to_entry(), self.flits, self.any_length, self.barrier)
@@ -566,7 +587,10 @@ def require_width(width: object, operators: Iterable[Operator]) -> int:
 
 
 def _update_digest(digest: Any, value: Any) -> None:
-    """Feed a digest an array of integers, a tuple or dataclass of values, or a value's `repr`."""
+    """Add `value` to a digest; of a tuple or dataclass, one field after another.
+
+    The bytes of an array of integers are added, and of any other value its `repr`.
+    """
     if isinstance(value, np.ndarray):
         digest.update(f"{value.shape}".encode())
         digest.update(np.ascontiguousarray(value, dtype="<i8").data)

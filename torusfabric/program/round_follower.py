@@ -1,8 +1,9 @@
 """The simulation of rounds, counted in blocks: which blocks each node reads, passes on and stores.
 
 Words that arrive at an in-port are appended to the memory of that port, so all addresses are known
-in advance. `RoundRecord` collects the actions of all nodes. It also serves sums (`sum_follower`)
-and blocks that never rest (`passing`).
+in advance. A memory *slot* is the space of one block. An *injection port* brings the words of its
+*readers*, which read memories, to the router. `RoundRecord` collects the actions of all nodes. It
+also serves sums (`sum_follower`) and blocks that never rest (`passing`).
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ End: TypeAlias = tuple[int, int, int]
 
 
 class Bursts(NamedTuple):
-    """The reads of nodes, one array entry for each series of blocks in successive memory slots.
+    """The reads of nodes: each field is an array with one entry for each burst.
 
-    In a round, reader number `place` of injection port `injection` reads `length` blocks of a
-    memory from `slot` on, after `at` other blocks of the same round.
+    A burst is a series of blocks in successive memory slots, which a reader reads. In round
+    `round`, reader number `place` of injection port `injection` reads `length` blocks of a memory
+    from `slot` on, after `at` other blocks of the same round.
     """
 
     round: IntArray
@@ -61,7 +63,7 @@ class Bursts(NamedTuple):
 
 
 class Receipts(NamedTuple):
-    """The writes of nodes, one array entry for each message that a node stores.
+    """The writes of nodes: each field is an array with one entry for each message that is stored.
 
     A memory stores `length` blocks from `slot` on, over a path whose links take `links` cycles.
     `source` is the number of an in-port; or the number of ports plus the number of an injection
@@ -93,7 +95,7 @@ class RoundPlan(NamedTuple):
     depth : ndarray of int, shape (nodes, memories)
         Blocks in each memory, first of those for arriving words, then of those for messages.
     memories : tuple of Memory
-        Memories for arriving words.
+        Memories for arriving words, numbered from 0; those for messages come after them.
     located : ndarray of int, shape (2, nodes, receive blocks)
         Memory and slot of each block that the host may read, in the order of the host; slot -1 if
         the node does not have the block.
@@ -113,7 +115,7 @@ class RoundPlan(NamedTuple):
 
 
 class RoundRecord:
-    """The contents of all memories, and the actions of all nodes so far.
+    """The contents of all memories in a simulation of rounds, and the actions of nodes so far.
 
     Parameters
     ----------
@@ -122,16 +124,16 @@ class RoundRecord:
     keys : int
         Number of different blocks, or sums.
     results : bool
-        True if results of sums have a memory of their own, because words may arrive in that of an
-        in-port meanwhile.
+        True if complete sums have a memory of their own. Why: words may arrive in the memories of
+        all in-ports at the same time.
 
     Attributes
     ----------
     held : list of (dict of int to (list of Location))
         For each node, the locations of each block, or of all words that a sum is combined of.
     filled : ndarray of int, shape (nodes, memories)
-        Blocks in the memory of each in-port, in that of results if there is one, and in that of the
-        node's own message.
+        Number of blocks in each memory: those of the in-ports, the one of complete sums if there is
+        one, and the one of the node's own message.
     """
 
     def __init__(self, schedule: Schedule, keys: int, *, results: bool = False) -> None:
@@ -159,15 +161,17 @@ class RoundRecord:
         payloads: list[Message],
         arranged: Callable[[int, list[Message]], list[Message]],
     ) -> tuple[IntArray, list[Message]]:
-        """Return the source of each transfer at its sender, and its blocks in sending order.
+        """Let all senders of a round read their messages, and record these reads.
 
-        The source is an injection port. Different messages of a sender have different injection
-        ports, which read them.
+        Return the injection port of each transfer at its sender, as the number of a source, and the
+        blocks of each transfer in the order in which they are sent. Different messages of a sender
+        have different injection ports.
 
         Parameters
         ----------
         arranged : function of (int, list of Message)
-            Returns the messages of a node, each with its blocks in the order to send.
+            Returns the messages of a node, given its number and the messages, with the blocks of
+            each message in the order in which the node sends them.
         """
         queues: dict[int, dict[tuple[int, ...], int]] = {}
         injection = np.zeros(len(transfers), int)
@@ -182,7 +186,10 @@ class RoundRecord:
         return self._topology.ports + injection, [sent[node][number] for node, number in chosen]
 
     def add_bursts(self, node: int, injection: int, message: Message) -> None:
-        """Add the bursts of a message: reader k reads word k of the words that form a block."""
+        """Record the reads of a message by injection port `injection` of a node.
+
+        A block of a sum is formed of several words in memory; reader k reads word k of these.
+        """
         held = [self.held[node][block] for block in message]
         for place in range(max(map(len, held), default=0)):
             read = ((at, *(h[place] if place < len(h) else (IDENTITY_MEMORY, at)))
@@ -210,13 +217,16 @@ class RoundRecord:
                 self.held[node].setdefault(block, [location])
 
     def end_round(self, select: IntArray, ends: list[End], messages: list[Message]) -> None:
-        """End a round, given its crossbar settings and the ends of its messages."""
+        """Store the messages of a round at the ends of their paths, and begin the next round.
+
+        `select` has the crossbar settings of the round.
+        """
         self._select.append(select)
         self._links.append(max((links for *_, links in ends), default=0))
         self._message.append(max(map(len, messages), default=0))
 
     def make_plan(self, *, rests: bool = False) -> RoundPlan:
-        """Return the actions of all nodes."""
+        """Return the recorded actions of all nodes as a plan."""
         layout, own = self._schedule.layout, self.filled.shape[1] - 1
         index = np.arange(layout.recv_blocks)
         located = np.empty((self._topology.nodes, len(index), 2), int)
@@ -270,8 +280,8 @@ def crossbar_settings(
 def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
     """Return the plan of blocks in rounds.
 
-    If the order of a message is free, its blocks are sent by the groups in which they are needed
-    next, and within a group in the order of the memories.
+    Where a schedule leaves the order of the blocks in a message open, blocks that are next sent on
+    together are sent one after another, in the order in which they lie in the memories.
 
     Parameters
     ----------
@@ -282,7 +292,10 @@ def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
     record.place_own_messages()
 
     def order_messages(node: int, messages: list[Message]) -> list[Message]:
-        """Return messages in an order in which no two read a memory at once, if there is one."""
+        """Return the messages of a node, with blocks in an order to send.
+
+        If there is such an order, no two messages read the same memory at once.
+        """
         held = record.held[node]
         return arrange_messages(messages, {block: held[block][0] for m in messages for block in m})
 

@@ -5,15 +5,19 @@ hold their settings until the last flit has arrived. A round takes ``1 + h + m``
 the cycles of the links on the longest path, mostly one a hop, and m the flits of the longest
 message.
 
+The actions of all nodes are planned as a `RoundPlan`: *bursts* (a burst is a series of blocks in
+successive memory slots, which a reader reads) and *receipts* (a receipt is the write of a message
+that arrives). A memory *slot* is the space of one block.
+
 If every message is a single block that goes one hop, rounds follow one another without a pause.
 Each then takes the cycles of a block, or those until arrived words can be sent on, if these are
 more. If furthermore no block rests on its way, rounds are executed flit by flit, one cycle each:
 blocks go from in-port to out-port, and only their destinations store them.
 
 Words that arrive at an in-port are appended to the memory of that port, unless the node has all of
-them already. So the address of every block is known in advance. If a later round sends groups of
-blocks to different receivers, blocks are sent group by group. The blocks of a group then lie in few
-series of successive memory slots, and are read in few bursts.
+them already. So the address of every block is known in advance. A later round may send several sets
+of these blocks to different receivers. The blocks are therefore sent set by set already now. Each
+set then lies in few series of successive memory slots, and is read in few bursts.
 """
 
 from __future__ import annotations
@@ -111,8 +115,8 @@ def _make_moves(
 ) -> Moves:
     """Return the moves of rounds, cut into rows wherever a burst or message begins or ends.
 
-    A node sends from one memory. With any root, it sends from a memory for each reader, or for each
-    chunk of a broadcast.
+    A node keeps the message that it sends in one memory. If runs choose the root, it has such a
+    memory for each reader, or, in a broadcast, for each chunk.
 
     Parameters
     ----------
@@ -196,7 +200,14 @@ def _round_cost(plan: RoundPlan, request: CompileRequest) -> CycleCost:
 
 
 def _cut_rows(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
-    """Return, for each row, its round, and the numbers of blocks after which it begins and ends."""
+    """Return the rows of each round; a row ends wherever a burst or message begins or ends.
+
+    Returns
+    -------
+    round, begin, end : ndarray of int, shape (rows,)
+        Round of each row, and the number of blocks of this round that are sent before the row
+        begins, and before it ends.
+    """
     bursts = plan.bursts
     cuts = [
         (bursts.round, bursts.at),
@@ -217,7 +228,20 @@ def _cut_rows(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
 def _covered_rows(
     round_of: IntArray, begin: IntArray, rounds: IntArray, at: IntArray, length: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the rows that each series of successive blocks covers, as pairs (series, row)."""
+    """Return the rows in which each series of blocks is sent.
+
+    Parameters
+    ----------
+    round_of, begin : ndarray of int, shape (rows,)
+        Round of each row, and the blocks of the round before it, as from `_cut_rows`.
+    rounds, at, length : ndarray of int, shape (series,)
+        Round of each series, the blocks of the round before it, and its number of blocks.
+
+    Returns
+    -------
+    series, row : ndarray of int
+        All pairs of the index of a series and one of its rows.
+    """
     most = int(begin.max(initial=0) + length.max(initial=0)) + 1
     low, high = (np.searchsorted(round_of * most + begin, rounds * most + k)
                  for k in (at, at + length))  # fmt: skip
@@ -226,7 +250,11 @@ def _covered_rows(
 
 
 def _least_row_cycles(plan: RoundPlan, round_of: IntArray, begin: IntArray) -> int:
-    """Return the least cycles of a row for which words are stored before later rows read them."""
+    """Return the least number of cycles that a row must take.
+
+    With fewer cycles, a later row would read a word before the word is stored. The arrays
+    `round_of` and `begin` are those of `_cut_rows`.
+    """
     bursts, receipts = plan.bursts, plan.receipts
     memories, slots = plan.depth.shape[1], 2 + int(plan.depth.max())
 
@@ -252,10 +280,11 @@ def _least_row_cycles(plan: RoundPlan, round_of: IntArray, begin: IntArray) -> i
 def _reader_slots(
     plan: RoundPlan, round_of: IntArray, begin: IntArray
 ) -> tuple[tuple[tuple[int, ...], ...], IntArray]:
-    """Return injection ports, and the memories and slots that their readers read.
+    """Return the readers of each injection port, and the memories and slots that they read.
 
-    There are as many injection ports and readers as any node needs. A reader gives the identity
-    word while only other readers of its injection port have words to read.
+    The memories and slots are an array of shape (2, rows, nodes, readers). There are as many
+    injection ports and readers as any node needs. A reader gives the identity word while only other
+    readers of its injection port have words to read.
     """
     bursts = plan.bursts
     most = np.ones(int(bursts.injection.max(initial=0)) + 1, int)
@@ -272,10 +301,11 @@ def _reader_slots(
 
 
 def _common_values(values: IntArray) -> IntArray:
-    """Return values of memories in which nodes without a memory have the values of the others.
+    """Return the values of all memories, changed where nodes do not use a memory.
 
-    This holds for each memory in which all nodes that store have equal values. It lets the
-    sequencer send these values to all nodes alike.
+    If all nodes that store words in a memory have equal values, the other nodes get these values
+    too. The sequencer can then send the values to all nodes alike. Values have the shape (rows,
+    nodes, memories).
     """
     shared: IntArray = values.copy()
     for number, of_memory in enumerate(values.transpose(2, 0, 1)):
@@ -288,8 +318,8 @@ def _common_values(values: IntArray) -> IntArray:
 def _receive_map(request: CompileRequest, plan: RoundPlan, variant_of: IntArray) -> AddressMap:
     """Return the address map of received blocks.
 
-    With any root, the root stores them like node 0, by the offsets of origins from it. The other
-    nodes store them like the nodes at their offsets from the root.
+    If runs choose the root, the root stores a block where node 0 stores the block of an origin at
+    the same offset. Any other node stores blocks like the node at its offset from the root.
     """
     layout, topology, words = request.schedule.layout, request.topology, request.words_per_slot
     if request.has_half_memories:

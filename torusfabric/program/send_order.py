@@ -24,7 +24,7 @@ SEND_MEMORY = -1
 
 
 class Location(NamedTuple):
-    """The location of a block in a node: a memory, and a slot in it, counted in blocks."""
+    """The location of a block in a node: a memory, and the slot (space of one block) in it."""
 
     memory: int
     slot: int
@@ -79,12 +79,13 @@ def arrange_messages(
 
 
 def _assign_columns(work: IntArray, length: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield spans of time, with a different column for each row to work on.
+    """Yield spans of time; in each, every job (row) has a machine (column) of its own.
 
     Parameters
     ----------
     work : ndarray of int, shape (rows, columns)
-        Time that a row needs on each column. Rows sum to `length`, columns to at most `length`.
+        Time that the job of each row needs on the machine of each column. The sum of each row is
+        `length`, that of each column at most `length`.
     """
     # Here, because few programs need it, and the import takes longer than compiling a small one.
     from scipy.sparse import csr_array

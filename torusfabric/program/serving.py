@@ -1,7 +1,9 @@
 """The choice of forms for a mode, and of the form for each length: few and nearly the fastest.
 
 Each form costs hardware, and each range of lengths costs a comparison. So a form is left out if
-others are at most a few cycles slower at every length.
+others are at most a few cycles slower at every length. A schedule can have two *versions*: forms of
+the same schedule, of which one is faster for short messages. A form has a *grain*, the number of
+flits by which messages must grow until a run takes more cycles.
 """
 
 from __future__ import annotations
@@ -48,14 +50,15 @@ ACCEPTED_RANGES = 16
 
 
 def sample_lengths(most: int, step: int = 1) -> IntArray:
-    """Return the lengths at which cycles are compared, up to a longest length in flits.
+    """Return the lengths of messages, in flits, at which the cycles of forms are compared.
 
     Parameters
     ----------
     most : int
-        Longest length.
+        Longest length, in flits.
     step : int
-        Common divisor of the grains of all forms: lengths within a step take equal cycles.
+        A common divisor of the grains of all forms. Lengths from ``k * step + 1`` to
+        ``(k + 1) * step`` take equal cycles, so that one of them is compared.
 
     Examples
     --------
@@ -157,7 +160,10 @@ def dispensable_versions(versions: Sequence[Sequence[int]], cycles: Sequence[Int
 
 
 def _acceptable_cycles(table: IntArray) -> np.ndarray:
-    """Return the largest number of cycles, at each length, that counts as equally fast."""
+    """Return, for each length, the most cycles with which a form counts as equally fast.
+
+    The array `table` has the cycles of each form at each length.
+    """
     fewest = table.min(axis=0)
     most: np.ndarray = fewest + np.minimum(float(TIE_SHARE) * fewest, TIE_CYCLES)
     return most
@@ -192,7 +198,18 @@ def choose_ranges(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
 
 
 def _start_earlier(chosen: list[tuple[int, int]], cycles: IntArray) -> list[tuple[int, int]]:
-    """Return ranges that begin earlier, namely as soon as their form takes fewer cycles."""
+    """Return the ranges with earlier first lengths.
+
+    A range begins at the first length from which on its form always takes fewer cycles than the
+    form of the range before.
+
+    Parameters
+    ----------
+    chosen : list of (int, int)
+        Index of the first length, and form, of each range.
+    cycles : ndarray of int, shape (forms, lengths)
+        Cycles of each form at the compared lengths.
+    """
     found = chosen[:1]
     for first, form in chosen[1:]:
         start, before = found[-1]
@@ -202,17 +219,17 @@ def _start_earlier(chosen: list[tuple[int, int]], cycles: IntArray) -> list[tupl
 
 
 def cover_lengths(near: BoolArray, price: Sequence[int]) -> list[tuple[int, int]]:
-    """Cover all lengths by ranges with one candidate each, which is good enough in its range.
+    """Divide all lengths into ranges, and choose a candidate that is good enough for each.
 
-    The result has as few different candidates as possible, of these sets the cheapest, and then as
-    few ranges as possible.
+    A candidate is a form. The result has as few different candidates as possible. Of several such
+    results, it is the one with the lowest sum of prices, and then the one with the fewest ranges.
 
     Parameters
     ----------
     near : ndarray of bool, shape (candidates, lengths)
         True where a candidate is good enough; at least one is at each length.
     price : sequence of int
-        Price of each candidate.
+        Price of each candidate, such as its LUTs.
 
     Returns
     -------
@@ -241,7 +258,7 @@ def cover_lengths(near: BoolArray, price: Sequence[int]) -> list[tuple[int, int]
 
 
 class _RangeChain(NamedTuple):
-    """A chain of ranges from some length to the end; chains are compared field by field.
+    """Successive ranges from some length to the longest; fields in the order of comparison.
 
     Parameters
     ----------
@@ -261,7 +278,10 @@ class _RangeChain(NamedTuple):
     ranges: tuple[tuple[int, int], ...]
 
     def prepend_range(self, first: int, form: int, price: int) -> _RangeChain:
-        """Return the chain with a range in front; a candidate that serves twice is paid once."""
+        """Return the chain with a range in front, from index `first` on, for candidate `form`.
+
+        A candidate that serves several ranges adds its price once.
+        """
         new = all(form != other for _, other in self.ranges)
         return _RangeChain(
             self.used + new,

@@ -7,9 +7,9 @@ operators as children. If each node sends once, a fabric has one operator less t
 A complete sum is combined again each time that it is sent. In a last round without hops, nodes
 combine the words of the sums that they must have, and store the results behind these words.
 
-If nodes keep their sums, a node sends copies: the words of its sum stay in memory. If an arriving
-word already contains all contributions of the sum, it replaces the sum, and is its only word from
-then on.
+In some schedules nodes *keep* their sums. Then a node sends copies: the words of its sum stay in
+memory. If an arriving word already contains all contributions of the sum, it replaces the sum, and
+is its only word from then on.
 
 Each sum has a *key*: the chunk, or the pair of destination and chunk for shares.
 """
@@ -63,7 +63,7 @@ class _SumFollower:
     single : bool
         True if every message is the sum of one chunk that goes one hop.
     results : bool
-        Parameter of `RoundRecord`.
+        True if complete sums have a memory of their own (see `RoundRecord`).
     """
 
     def __init__(self, schedule: Schedule, *, single: bool, results: bool) -> None:
@@ -117,7 +117,9 @@ class _SumFollower:
     ) -> None:
         """Let each node store one complete sum as a single word in this round.
 
-        The sum is stored while it is injected, or read by an injection port that is idle.
+        The pairs in `complete` are a node and the key of a sum that is complete at this node. An
+        injection port that sends the sum in this round also serves to store it. If there is none,
+        an injection port that has nothing to send reads the sum.
         """
         for node, key in sorted(complete):
             if len(self.record.held[node][key]) > 1:
@@ -146,7 +148,7 @@ class _SumFollower:
                 del self._to_keep[node]
 
     def add_final_round(self) -> None:
-        """Add the round in which nodes combine the words of the sums that they must have."""
+        """Add a round without hops, in which nodes combine and store their complete sums."""
         record, topology, messages = self.record, self._topology, []
         layout = self._schedule.layout
         for node in layout.receiving_nodes.tolist():
@@ -177,7 +179,8 @@ class _KeptSumFollower(_SumFollower):
     Attributes
     ----------
     _ranks : dict of (int, int) to int
-        Set of the contributions to a sum, as bits, by node and key; at first only the node's own.
+        For each node and key, the contributions that the sum contains at the node, as a number with
+        a bit for each contribution. At first it contains only the node's own.
     """
 
     def __init__(self, schedule: Schedule, *, single: bool, results: bool) -> None:
@@ -217,5 +220,8 @@ class _KeptSumFollower(_SumFollower):
         record.end_round(select, ends, payloads)
 
     def _contributions(self, place: tuple[int, int]) -> int:
-        """Return the set of contributions to a sum, as bits."""
+        """Return the contributions that a sum contains, as a number with a bit for each.
+
+        `place` is the node and the key of the sum.
+        """
         return self._ranks.get(place, 1 << place[0])

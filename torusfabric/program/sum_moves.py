@@ -8,8 +8,10 @@ takes the same path as all others. A node thus has a reader and an operator for 
 nodes act alike, except for the out-port that each in-port feeds.
 
 A word needs p clock cycles from its arrival at a node to its arrival at the next node, for the
-operator and the link. So p chunks can take turns on a Hamiltonian cycle. If there are more chunks,
-they go around one group after another.
+operator and the link. So p chunks can take turns on a Hamiltonian cycle: a node handles a word of
+each of them in turn. If there are more chunks, p of them go around first, then the next p.
+
+The *owner* of a share of a sum is the node that receives it.
 """
 
 from __future__ import annotations
@@ -85,7 +87,11 @@ def sum_moves(request: CompileRequest) -> Moves:
     )
 
     def passing_order_map(first_memory: int, lead: int) -> AddressMap:
-        """Return the map of words in passing order, from the owner `lead` nodes behind on."""
+        """Return the map of words that lie in the order in which they pass a node.
+
+        The first one belongs to the node that is `lead` nodes behind on the cycle. The memories of
+        the in-ports are numbered from `first_memory` on.
+        """
         cycle, turn = np.divmod(np.arange(pattern.sums_of_owner), pattern.turns)
         first, stride = block * order[:, turn]
         behind = (np.arange(nodes)[:, None] * np.array(sign)[cycle] - lead) % nodes
@@ -152,8 +158,8 @@ def _follow_words(pattern: SumPattern, period: int) -> tuple[IntArray, IntArray,
     turn : ndarray of int, shape (rows,)
         Number of the word's chunk among those that take turns.
     order : ndarray of int, shape (2, turns)
-        For each turn, the number of its first word in the order of passing, and the distance
-        between its words.
+        For each chunk that takes turns: the position of its first word in the order in which words
+        pass a node, and the distance between the positions of its words.
     """
     nodes = pattern.topology.nodes
     # Results go around once more, without the last hop, which would lead back to their owner.

@@ -6,7 +6,8 @@ arrival. The result is in a register behind the adder one cycle later, plus the 
 operator. An out-port or another adder takes the result from that register, from the register behind
 it, or from a memory (see `node_planner`).
 
-`table_timing` decides the cycles: by cycle or by step. A consumer takes at most one word a cycle,
+`table_timing` decides the cycles of all words, *by cycle* (every word leaves as soon as it can) or
+*by step* (all flits of a block go in each step). A consumer takes at most one word a cycle,
 so a memory of its own is always free for it. Memories of several consumers are merged if they are
 never read at once.
 """
@@ -42,16 +43,17 @@ __all__ = ["plan_sums"]
 def plan_sums(request: CompileRequest) -> Moves:
     """Plan the moves of a table of sums.
 
-    If the length is open, one plan must serve all lengths: only the interval of steps may depend on
-    the length. The plan is that for long blocks. Shorter blocks use the least interval for which
-    the plan stays the same. If the longest blocks take no more cycles in a plan of their own, that
-    plan is used instead, and all blocks are filled up to that length (`padded`).
+    If each run chooses the length of messages, one plan must serve all lengths: only the cycles
+    from one step to the next may depend on the length. The plan is the one for long blocks. Shorter
+    blocks use the least number of these cycles for which the plan stays the same. If the longest
+    blocks take no more cycles in a plan of their own, that plan is used instead, and all blocks are
+    filled up to that length (`padded`).
 
     Returns
     -------
     Moves
-        The plan with fewer cycles: by cycle, or by step. If the length is open, it is by step,
-        unless it is padded, or nodes keep their sums, or short messages are preferred.
+        The plan with fewer cycles: by cycle, or by step. If each run chooses the length, the plan
+        is by step, unless blocks are padded, or nodes keep their sums, or `request.short` is true.
 
     Examples
     --------
@@ -110,7 +112,7 @@ def plan_sums(request: CompileRequest) -> Moves:
 
 
 def _differs_in_period_only(moves: Moves, other: Moves) -> bool:
-    """Return True if two plans of a table differ in nothing but the period of rows."""
+    """Return True if two plans of a table differ only in the cycles from one row to the next."""
     mine, others = (
         [
             *(array for points in each.points for array in points.values.values()),
@@ -177,7 +179,7 @@ def _receive_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
 
 
 def _send_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
-    """Yield the memories of contributions, all of which are read."""
+    """Yield the memories of the node's own contributions; every one of them is read."""
     uses = [use for use in traffic.all_uses if use.word.stage is Stage.INJECTION]
     # If nodes keep their sums, several consumers take a contribution.
     kept = traffic.transfers.kept
@@ -192,7 +194,7 @@ def _send_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
 
 
 def _consumer_memories(traffic: TableTraffic, uses: Iterable[WordUse]) -> list[SharedMemory]:
-    """Return a memory for each consumer, beginning with those that are read most."""
+    """Return a memory for each consumer of `uses`; those with the most reads come first."""
     memories = _memories_by_key(traffic, uses, lambda use: use.consumer)
     return sorted(memories, key=lambda memory: -len(memory.uses))
 
@@ -200,7 +202,10 @@ def _consumer_memories(traffic: TableTraffic, uses: Iterable[WordUse]) -> list[S
 def _memories_by_key(
     traffic: TableTraffic, uses: Iterable[WordUse], of: Callable[[WordUse], Hashable]
 ) -> Iterable[SharedMemory]:
-    """Return a memory for each word, or for each consumer, as `of` selects."""
+    """Return one memory for all uses for which the function `of` returns the same value.
+
+    The function returns the word or the consumer of a use, for example.
+    """
     found: dict[Hashable, SharedMemory] = {}
     for use in uses:
         row, skew = traffic.read_row_and_skew(use)
@@ -209,7 +214,10 @@ def _memories_by_key(
 
 
 def _merge_memories(memories: Iterable[SharedMemory]) -> list[SharedMemory]:
-    """Merge memories that are never read at once: each with the first that it can share with."""
+    """Return fewer memories, by merging those that are never read in the same cycle.
+
+    Each memory is merged with the first memory in the result for which this is possible.
+    """
     groups: list[SharedMemory] = []
     for memory in memories:
         for group in groups:

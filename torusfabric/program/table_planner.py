@@ -11,9 +11,9 @@ k       location
 ======  ==========================================================
 
 So a table takes one cycle a step whatever the latency of a memory. A table in which no word rests
-needs no memory on the way. On links of several cycles, a word has not arrived one step later.
-Either all flits of a block move in each step, at least as many as the link has cycles; or, for
-fewer flits, every word leaves as soon as it can, in the order of the steps.
+needs no memory for words on their way. On links of several cycles, a word has not arrived one step
+later. Either all flits of a block move in each step, at least as many as the link has cycles; or,
+for fewer flits, every word leaves as soon as it can, in the order of the steps.
 
 Each memory has one write port and one read port. If two words that came by the same in-port leave
 in the same step, the second waits in an additional memory of that in-port.
@@ -58,8 +58,8 @@ def plan_table(request: CompileRequest) -> Moves:
     Returns
     -------
     Moves
-        The cheapest of all orders in which words can move without a pause. On links of several
-        cycles, the cheapest of the fastest orders.
+        The moves with the least hardware, of all orders in which words can move without a pause.
+        On links of several cycles, only the fastest of these orders are compared.
 
     Examples
     --------
@@ -106,7 +106,11 @@ def plan_table(request: CompileRequest) -> Moves:
 
 
 def _hardware_cost(moves: Moves) -> tuple[int, int, int]:
-    """Return LUTs per bit, number of receive banks that are read, and number of registers."""
+    """Return the hardware of moves as three numbers, the most important first.
+
+    They are the LUTs for each bit of a flit, the number of memories for arriving words that are
+    read, and the number of second registers behind in-ports.
+    """
     select, *_, reads, stores = (each.values for each in moves.points)
     columns = select[Action.SELECT][:, 0].T
     inputs = [len(np.unique(column[column >= 0])) for column in columns]
@@ -118,7 +122,11 @@ def _hardware_cost(moves: Moves) -> tuple[int, int, int]:
 def _list_traffic(
     transfers: TableTransfers, timing: TableTiming, *, by_waves: bool, latest: bool
 ) -> TableTraffic:
-    """Return the words that out-ports take, of several arrivals the latest or the first."""
+    """Return the words that out-ports take.
+
+    If a block arrives several times, an out-port takes its latest arrival if `latest`, otherwise
+    its first.
+    """
 
     def first_send_row(arrival: TableArrival) -> int:
         """Return the first row in which an arrived word can be sent on."""
@@ -158,7 +166,10 @@ def _list_traffic(
 
 
 def _receive_memories(traffic: TableTraffic) -> list[SharedMemory]:
-    """Return the memories of all in-ports; words that leave in one row have different memories."""
+    """Return the memories of all in-ports.
+
+    Words that wait and leave in the same row have different memories.
+    """
     timing, longer = traffic.timing, traffic.transfers.longer
     found: list[list[SharedMemory]] = []
     for port in range(traffic.transfers.ports):
@@ -184,7 +195,7 @@ def _receive_memories(traffic: TableTraffic) -> list[SharedMemory]:
 
 
 def _send_memories(traffic: TableTraffic) -> list[SharedMemory]:
-    """Return the memories of a node's own blocks; those that leave in one row do not share one.
+    """Return the memories of a node's own blocks; blocks that leave in one row have different ones.
 
     The first of these assignments that is possible is taken: all blocks in one memory; a memory for
     each out-port, if every block leaves by a single out-port; each block in the first memory

@@ -6,8 +6,8 @@ Blocks leave in the steps of the table, or as soon as they can.
 
 Sums obey two rules. A sum may leave at the earliest two cycles after the last word for it has
 arrived. And words for one sum must not arrive in the same cycle, because they are combined one
-after another. Both distances grow by the latency of the operator's hardware. There are two ways to
-obey the rules:
+after another. Both distances, in cycles, are longer by the latency of the operator's hardware.
+There are two ways to obey the rules:
 
 - *By cycle*: every word leaves as soon as it can. This is for messages of one flit, or of several
   flits that are handled flit by flit.
@@ -98,16 +98,16 @@ class TableTransfers:
     opposite : list of int
         In-port at the other end of the link behind each port.
     kept : bool
-        True if nodes keep their sums. A departure is then a copy of the sum of all words that
-        arrived before its step.
+        True if nodes keep their sums after they have sent them. A word that departs is then a copy
+        of the sum of all words that arrived before the step.
     combine : int
-        Cycles from the arrival of a word to the sum that includes it.
+        Cycles from the arrival of a word to the result of the operator that includes the word.
     age : int
-        Least number of cycles from the arrival of a word to the departure of that sum.
+        Least number of cycles from the arrival of a word to the departure of this result.
     longer : list of int
         Cycles of the link behind each port beyond the register of the out-port.
     reach : int
-        Number of steps such that words further apart obey all rules in any case.
+        A number of steps. Two words that move more steps apart obey both rules with any skews.
     joins : dict of Key to (list of TableArrival)
         Arrivals that a node adds to its own contribution to a sum.
     passes : dict of Key to (list of TableArrival)
@@ -180,7 +180,7 @@ class TableTransfers:
             self.departures += leaving
 
     def _follow_kept_sums(self, table: SumTable) -> None:
-        """Find the arrivals and departures of sums that nodes keep; each node owns its own sum."""
+        """Find the arrivals and departures of sums that nodes keep."""
         last: dict[tuple[int, int], TableArrival] = {}
         for step, row in enumerate(table.chunk.tolist()):
             ports = [port for port, chunk in enumerate(row) if chunk >= 0]
@@ -210,7 +210,7 @@ class TableTiming:
     Parameters
     ----------
     row : mapping of (int, int) to int
-        Row in which a word leaves, by step and out-port.
+        For each step and out-port, the row in which the word of this step leaves by the out-port.
     rows : int
         Length of the program: in cycles if `by_cycle`, otherwise in steps of the table.
     period : int
@@ -233,7 +233,10 @@ class TableTiming:
         return self.row[step, port] * self.period + self.skew[port]
 
     def row_and_skew(self, step: int, port: int, late: int = 0) -> tuple[int, int]:
-        """Return row and skew of an event `late` cycles after a word of a step is on its link."""
+        """Return the row, and the skew within it, of an event that follows a word.
+
+        The event comes `late` cycles after the word of a step is on the link behind a port.
+        """
         row, skew = self.row[step, port], self.skew[port]
         return (row + late, 0) if self.by_cycle else (row, skew + late)
 
@@ -274,7 +277,7 @@ def plan_by_cycle(transfers: TableTransfers) -> TableTiming:
 
 
 def plan_in_order(transfers: TableTransfers, steps: int) -> TableTiming:
-    """Return the timing in which every step takes one cycle."""
+    """Return the timing in which every one of the `steps` steps takes one cycle."""
     row = {(leaving.step, leaving.port): leaving.step for leaving in transfers.departures}
     return TableTiming(row, steps, 1, [0] * transfers.ports, by_cycle=True)
 
@@ -301,7 +304,11 @@ class _LinkRule(NamedTuple):
 
 
 def link_rules(transfers: TableTransfers) -> set[_LinkRule]:
-    """Return the rules between arrivals and departures that they feed, and within each sum."""
+    """Return the rules that a timing by step must obey.
+
+    There is a rule for each arrival and each departure of a sum that includes it, and for each two
+    arrivals for the same sum.
+    """
     feeding = {
         _LinkRule(leaving.step - a.step, a.port, leaving.port, feeds=True)
         for leaving in transfers.departures
@@ -328,7 +335,10 @@ def plan_by_step(transfers: TableTransfers, steps: int, flits: int) -> TableTimi
             of_port[max(rule.first, rule.second)].append(rule)
 
     def extend_skews(skew: list[int], period: int, limit: int) -> list[int] | None:
-        """Extend skews of the first ports to all ports, up to a limit; None if rules forbid it."""
+        """Return skews of all ports, given those of the first ports.
+
+        The skews that are added are at most `limit`. The result is None if none obey the rules.
+        """
         if len(skew) == ports:
             return skew
         for value in range(0, limit + 1, transfers.combine):

@@ -21,6 +21,9 @@ asserts that they equal the constants here.
 Cycles are counted like the `cycles` port of the fabric counts: the edge with which a run begins has
 number 0, and cycle c follows edge c. The first slot is cycle `run_setup`.
 
+In this module, the *loop* of a program is its rows (`torusfabric.program.fields.Loop`), and a
+*skew* is a number of cycles by which an action comes later.
+
 A run begins with the edge that takes the start pulse. The exception is a start right after writes
 of the host: the run then begins as soon as these words will be in the memories in time.
 """
@@ -82,7 +85,8 @@ MODE_SETUP = 1
 class CyclePiece(NamedTuple):
     """Cycles of a run, ``constant + per_flit * n``, with blocks of n >= `first` flits.
 
-    It is one piece of a piecewise linear function: it holds up to the `first` of the next piece.
+    The cycles of a run are a piecewise linear function of n, of which this is one piece. It is
+    valid from `first` up to the `first` of the next piece.
     """
 
     first: int
@@ -100,7 +104,7 @@ class _LastWord(NamedTuple):
     links : int
         Cycles of the links that the word passes.
     left : int
-        Slots that follow the word's slot.
+        Number of slots of the run that follow the word's slot.
     """
 
     delay: int
@@ -109,7 +113,7 @@ class _LastWord(NamedTuple):
 
     @property
     def drain_cycles(self) -> int:
-        """Cycles from the last slot to the write; 0 if the write comes before the last slot."""
+        """Cycles from the last slot to the write of the word; 0 if the write comes earlier."""
         return max(self.delay + self.links - self.left, 0)
 
 
@@ -155,7 +159,9 @@ class Timing:
         return self._last_word.drain_cycles
 
     def outlasts(self, delay: int) -> bool:
-        """Return True if a signal that follows each word can come after the last word is stored.
+        """Return True if a signal can come after the run has stored its last word.
+
+        Such a signal comes a fixed number of cycles after the slot of each word.
 
         Parameters
         ----------
@@ -176,7 +182,7 @@ class Timing:
 
     @cached_property
     def _slots_left(self) -> IntArray:
-        """The least number of slots after the last word of each row, over all block lengths."""
+        """For each row, the number of slots after its last word: the least of all block lengths."""
         loop = self.loop
         lengths = {1, loop.flits}
         if loop.order is Order.ROW and loop.least > 1:
@@ -188,7 +194,7 @@ class Timing:
 
     @cached_property
     def _last_word(self) -> _LastWord:
-        """The word whose write determines `drain_cycles`, over all block lengths."""
+        """The word whose write comes last after the last slot, with any length of blocks."""
         loop, left = self.loop, self._slots_left
         words = []
         for field in loop.fields_of_action(Action.WRITE):
@@ -211,10 +217,11 @@ class Timing:
         - ``operators``: the operators that the last word passes,
         - ``waits``: a correction, 0 or negative.
 
-        Slots that follow the last word's slot overlap with these cycles. The overlap is subtracted
-        from ``operators``, then ``write``, then ``hop``; in a schedule of rounds it covers a whole
-        round. An overlap beyond that, possible where the longest path of the last round does not
-        carry the longest message, is subtracted in ``waits``.
+        If slots follow the slot of the last word, they overlap with these cycles, and the cycles of
+        the overlap are subtracted: first from ``operators``, then from ``write``, then from
+        ``hop``. In a schedule of rounds the overlap covers a whole round. The overlap can be
+        longer, if the longest path of the last round does not carry the longest message. The rest
+        of it is then subtracted in ``waits``.
         """
         last, drain = self._last_word, self.drain_cycles
         spent = {"hop": last.links, "write": STORE, "operators": last.delay - SETTING}
@@ -287,7 +294,7 @@ class Timing:
 
 
 def row_start_slots(duration: IntArray) -> IntArray:
-    """Return the number of the slot in which each row begins, if rows follow one another.
+    """Return the number of the slot in which each row begins, if rows follow without gaps.
 
     Parameters
     ----------
@@ -304,7 +311,7 @@ def row_start_slots(duration: IntArray) -> IntArray:
 
 
 def round_pause_cycles(links: IntArray) -> IntArray:
-    """Return the cycles of rounds beyond those of their messages.
+    """Return the cycles that each round takes in addition to one for each flit of its message.
 
     Parameters
     ----------

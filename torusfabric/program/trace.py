@@ -57,7 +57,7 @@ class MessageArrival(NamedTuple):
 
 
 def list_arrivals(program: Program) -> Iterator[MessageArrival]:
-    """Yield all arrivals of a collective, round by round.
+    """Yield the arrivals of all messages in a run of a program, round by round.
 
     Parameters
     ----------
@@ -103,16 +103,20 @@ def list_arrivals(program: Program) -> Iterator[MessageArrival]:
 
 
 def _message_blocks(schedule: Schedule, blocks: list[int]) -> int:
-    """Return the number of blocks on the link; in a reduction, contributions to a chunk are one."""
+    """Return the number of blocks that a link carries for a message with the given blocks.
+
+    In a reduction, all contributions to one chunk travel as one block.
+    """
     if not schedule.collective.reducing:
         return len(blocks)
     return len(set(schedule.blocks.chunk(np.array(blocks)).tolist()))
 
 
 def write_trace(program: Program, path: str | Path) -> None:
-    """Write a trace as JSON lines: a head that describes the form, then a line for each arrival.
+    """Write the trace of a program to a file, as lines of JSON.
 
-    A program of several forms gets head and arrivals for each form, one form after another.
+    A line that describes the form, the *head*, comes first, then a line for each arrival. A program
+    of several forms gets these lines for each form, one form after another.
 
     Raises
     ------
@@ -128,7 +132,10 @@ def write_trace(program: Program, path: str | Path) -> None:
 
 
 def _trace_lines(program: Program, head: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a trace as plain values; `head` has further entries of the first line."""
+    """Yield the lines of the trace of one form, as dictionaries that JSON can represent.
+
+    `head` has additional entries for the first line.
+    """
     schedule, names = program.schedule, program.topology.port_names
     yield {
         "format": "torusfabric-trace",

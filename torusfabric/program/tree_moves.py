@@ -2,10 +2,11 @@
 
 Every in-port brings the sums of one child in one tree. The operators behind the in-ports of a
 node's children form a chain: the first combines the arriving word with the node's own word, each
-other one with the result of the operator before it, and the result of the last leaves. The words
-of successive children arrive one operator latency apart, those of the deepest subtree last, so
-nothing waits. A node's own word is read when the word of its first child arrives. Readers therefore
-differ by the cycle in which they read, and each node has readers for its depths in the trees.
+other one with the result of the operator before it. The result of the last operator leaves the
+node. The words of successive children arrive one operator latency apart, those of the deepest
+subtree last, so no word waits. A node's own word is read when the word of its first child arrives.
+Readers therefore differ by the cycle in which they read. Each node has a reader for each of the
+different cycles in which it reads; they depend on its depth in each tree.
 
 In an all-reduce, the complete sum goes down from the root, over the same links in the opposite
 direction. It leaves the root in the cycle in which the root of a reduction would store it. Every
@@ -35,8 +36,8 @@ __all__ = ["tree_moves"]
 def tree_moves(request: CompileRequest, trees: SumTrees) -> Moves:
     """Return the moves of a reduction, or of an all-reduce, along trees.
 
-    Complete sums lie in a memory for each chunk; at a single root, in a memory for each of its
-    in-ports.
+    In an all-reduce, every node stores the complete sums in a memory for each chunk. In a
+    reduction, only the root stores them, in a memory for each in-port at which they are completed.
 
     Examples
     --------
@@ -153,8 +154,9 @@ class _TreeTimes(NamedTuple):
     read : ndarray of int
         Cycle in which a node reads its own word, counted from the first read of any node.
     sent : ndarray of int
-        Cycle in which the node's sum is in the register of its out-port, counted alike. At the
-        root, the cycle in which it could be.
+        Cycle in which the node's sum is in the register of its out-port, also counted from the
+        first read. The root has no such out-port; its entry is the cycle in which it would be
+        there.
     after : ndarray of int
         In-port of the previous child in the chain of the node's parent; -1 for the first child.
     last : ndarray of int
@@ -198,7 +200,9 @@ def _depth_cycles(ends: IntArray, ports: IntArray, roots: IntArray, cycles: IntA
 
 
 def _plan_times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _TreeTimes:
-    """Plan the cycles in which nodes read and send, as late as the roots allow.
+    """Return the cycles in which nodes read and send.
+
+    Each is as late as possible without a delay of the complete sums at the roots.
 
     Parameters
     ----------

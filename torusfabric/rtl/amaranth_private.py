@@ -63,7 +63,7 @@ class MemoryDescription(NamedTuple):
 
 
 def describe_memory(memory: MemoryInstance) -> MemoryDescription:
-    """Return size, contents, attributes and ports of a memory, read from private attributes."""
+    """Return the description of a memory, which is read from Amaranth's private attributes."""
     data = memory._data
     reads = [MemoryPortDescription(p._domain, p._addr, p._data, p._en, p._transparent_for)
              for p in memory._read_ports]  # fmt: skip
@@ -75,7 +75,7 @@ def describe_memory(memory: MemoryInstance) -> MemoryDescription:
 
 
 def assigned_signals(target: ast.Statement | Value) -> list[Signal]:
-    """Return the signals that a statement, or the target of an assignment, assigns."""
+    """Return the signals that get a value by a statement, or by an assignment to `target`."""
     return list(target._lhs_signals())
 
 

@@ -51,7 +51,7 @@ _Node = TypeVar("_Node", int, IntArray)
 
 
 class Role(enum.Enum):
-    """The purpose of a module; the value is the label in reports."""
+    """The purpose of a module; the value is the name of the purpose in reports."""
 
     ROUTER = "router"
     LINK = "links"
@@ -155,7 +155,10 @@ class Slice(NamedTuple):
     def from_starts(
         cls, net: str, number: IntArray | None, start: int | IntArray, width: int
     ) -> Slice:
-        """Return a slice; a vector of equal lowest bits becomes one number."""
+        """Return a slice, given the lowest bit of each instance.
+
+        If all are equal, the slice has this one number in place of the array.
+        """
         if not isinstance(start, int) and (start == start[0]).all():
             start = int(start[0])
         return cls(net, number, start, width)
@@ -285,7 +288,7 @@ class Array:
 
     @classmethod
     def from_instance(cls, instance: Instance, widths: Mapping[str, int]) -> Array:
-        """Return the array of a single instance, given the widths of the nets that it drives."""
+        """Return an array of one instance; `widths` are those of the nets that it drives."""
         inputs = {
             port: tuple(
                 part
@@ -311,7 +314,10 @@ class Array:
         )
 
     def rename_nets(self, names: Mapping[str, str]) -> Array:
-        """Return the array with some nets renamed; names with ``{}`` are renamed as a whole."""
+        """Return the array with some nets renamed, given the new name for each old name.
+
+        A name with ``{}``, which stands for a net of each instance, is replaced as it is written.
+        """
         inputs = {
             port: tuple(
                 part._replace(net=names[part.net])

@@ -1,7 +1,9 @@
 """Assemblies: netlists as Amaranth designs, for simulation in Amaranth and as submodules.
 
-Emitted Verilog and the compiled engine do not use assemblies. For ROMs, emitted Verilog has the
-module in ``rom.v``, and the compiled engine has its own loop; `Rom` here is the Amaranth form.
+A *leaf* is a module of which a netlist has instances (`torusfabric.rtl.modules.Leaf`). Emitted
+Verilog and the compiled engine, our fast simulator, do not use assemblies. For ROMs, emitted
+Verilog has the module in ``rom.v``, and the compiled engine has its own loop; `Rom` here is the
+Amaranth form.
 """
 
 from collections.abc import Sequence
@@ -96,7 +98,7 @@ class Assembly(wiring.Component):
                 )
 
     def signal_of_net(self, name: str) -> Signal:
-        """Return the Amaranth signal that stands for a net: an input, or an output of a leaf."""
+        """Return the Amaranth signal of a net: an input of the netlist, or an output of a leaf."""
         return self._nets[name]
 
     def define_domains(self, m: Module) -> None:
@@ -136,7 +138,7 @@ class Assembly(wiring.Component):
 
 
 def _make_leaf(netlist: Netlist, instance: Instance) -> Leaf:
-    """Return the component of an instance."""
+    """Return a new leaf for an instance, made by the constructor of its module."""
     if instance.role is Role.ROM:
         return Rom(instance.contents, instance.width)
     return netlist.modules[instance.module]()

@@ -46,12 +46,15 @@ class ChosenSum:
 
     @property
     def select_bits(self) -> int:
-        """Number of select bits by which a slice chooses its operand."""
+        """Number of select bits by which each slice of the word chooses its operand."""
         return len(branched_select_bits(self.count, 0))
 
     @property
     def slice_bounds(self) -> list[tuple[int, int]]:
-        """The first bit of each slice, and the bit after its last. Slices have own select bits."""
+        """The first bit of each slice of the word, and the bit after its last.
+
+        Each slice has its own copy of the select bits.
+        """
         return slice_bounds(self.width, -(-self.width // SLICE_BITS))
 
     @property

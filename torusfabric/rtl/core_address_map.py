@@ -20,8 +20,9 @@ __all__ = ["core_address_map"]
 def core_address_map(program: Program) -> dict[str, Any]:
     """Return the location of each block of a program at the ports or in the memories of each node.
 
-    Block k of a message is chunk ``k % C`` of part ``k // C``, if a part has C chunks. Parts are
-    origins, destinations or owners, depending on the collective.
+    Block k of a message is chunk ``k % C`` of part ``k // C``, if a part has C chunks. A part is
+    the data of one origin or of one destination, or one share of a sum, depending on the
+    collective.
 
     Returns
     -------
@@ -56,7 +57,7 @@ def core_address_map(program: Program) -> dict[str, Any]:
 def _list_addresses(
     program: Program, mapped: AddressMap, parts: int, first: int
 ) -> list[list[list[int] | None]]:
-    """Return [memory, first address] of each block of each node, or None if it has none."""
+    """Return, for each node and block, [memory, first address]; None where a node has no block."""
     chunks = program.layout.part_chunks
     part, chunk = divmod(np.arange(parts * chunks), chunks)
     nodes = program.groups.position_of_node

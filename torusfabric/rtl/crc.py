@@ -38,9 +38,10 @@ def crc_after(crc: Value, word: Value) -> Value:
 
 @lru_cache
 def crc_masks(width: int) -> tuple[int, ...]:
-    """Return for each bit of the new CRC a mask of the bits whose parity it is.
+    """Return a mask for each bit of the CRC after a word.
 
-    Bits 0 to 31 of a mask stand for the old CRC, and higher bits for the word.
+    The bit is the parity of the bits that its mask marks, of the CRC before and the word. Bits 0 to
+    31 of a mask stand for the old CRC, and higher bits for the word.
 
     Parameters
     ----------

@@ -7,7 +7,8 @@ node (`torusfabric.rtl.core.node_module.NodeModule.node_register`)::
                 |                      +--> node 1 ..
                 +--> control_stage_1 --+--> ..
 
-For a net ``X``, the net ``X_near_K`` is the output of the register of group K.
+A *group* here is a set of nodes with consecutive numbers (`torusfabric.rtl.arrays.NodeGroups`). For
+a net ``X``, the net ``X_near_K`` is the output of the register of group K.
 
 The module also has `WordNets`, the nets that an input of many nodes is made of.
 """
@@ -45,7 +46,9 @@ RESET_NET = "clear"
 
 
 def has_bit_per_group(net: str) -> bool:
-    """Return True if a net has a bit for each group of nodes: a write enable of the host port.
+    """Return True if a net has one bit for each group of nodes.
+
+    Only write enables of the host port have.
 
     Examples
     --------
@@ -83,7 +86,9 @@ def tree_level_sizes(nodes: int) -> list[int]:
 
 
 class WordNets(NamedTuple):
-    """The nets of the words at an input of some nodes; an input is a concatenation of words.
+    """The nets whose bits form the words at an input of several nodes.
+
+    The input is a concatenation of words, and each word is some bits of a net.
 
     Parameters
     ----------
@@ -221,7 +226,7 @@ class Distribution:
     def group_registers_of_nets(
         self, nets: Sequence[str], nodes: IntArray, width: int | None = None
     ) -> tuple[Slice, ...]:
-        """Return `group_register` of each of some nodes, for several nets."""
+        """Return the same as `group_registers` for several nets: one `Slice` for each net."""
         groups = self.groups.group_of(nodes)
         return tuple(
             Slice(f"{net}_near_{{}}", groups, 0, width or whole)
@@ -229,7 +234,7 @@ class Distribution:
         )
 
     def _request_net(self, net: str) -> int:
-        """Request a net, and return the number of bits that a group is given."""
+        """Request registers for a net, and return the number of bits that each group gets."""
         return self._widths.setdefault(
             net, 1 if has_bit_per_group(net) else self._netlist.nets[net]
         )

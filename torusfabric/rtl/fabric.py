@@ -1,6 +1,9 @@
 # amaranth: UnusedElaboratable=no
 """Fabrics: a core and its front as one Amaranth component.
 
+A *core* is the hardware that executes a program, and a *front* the hardware of an adapter around
+it. The front provides the ports of the fabric (`torusfabric.rtl.front`).
+
 This class knows no adapter. `torusfabric.fabric` derives from it the `Fabric` that users make, and
 chooses the front from the arguments of the user.
 """
@@ -84,13 +87,13 @@ class Fabric(wiring.Component):
     interface : Interface
         The declarations of the ports.
     answer : int
-        Cycles from a read at the inputs of a node to the word at its output.
+        Cycles from a read (an address at the inputs of a node) to the word at its output.
     core : Core
         The core, a part of the netlist.
     layouts : tuple of HostLayout
-        The order of the words of a message, for each mode.
+        For each mode, the order in which the host numbers the words of a message.
     form_layouts : tuple of HostLayout
-        The order of the words of a message, for each form.
+        For each form, the order in which the host numbers the words of a message.
     hold : int
         Clock edges by which the begin of a run is delayed if the start comes one edge after a
         write of the host. Each further edge between write and start shortens the delay by one.
@@ -154,7 +157,7 @@ class Fabric(wiring.Component):
         raise NotImplementedError
 
     def with_program(self, program: Program) -> Fabric:
-        """Return a fabric with the same choices that executes another program."""
+        """Return a fabric with the same options as this one, for another program."""
         raise NotImplementedError
 
     def _ports_outside_members(self, ports: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -163,7 +166,9 @@ class Fabric(wiring.Component):
         return [(name, bits) for name, bits in ports.items() if not inside(name)]
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
-        """Drive the inputs that have no port on a device, in a design that contains the fabric.
+        """Drive the inputs of the fabric that are not connected to pins of a device.
+
+        `m` is the module of the design that contains the fabric as `design`.
 
         A fabric of one of several parts overrides this method: it drives the number of the part and
         the link ports.
@@ -222,7 +227,7 @@ class Fabric(wiring.Component):
 
     @property
     def streaming(self) -> bool:
-        """True if nodes have direct ports for words, and no memories."""
+        """True if the nodes have no memories: words go directly from and to ports of the node."""
         return not isinstance(self.core.memory_port, MemoryPort)
 
     @property
@@ -232,7 +237,7 @@ class Fabric(wiring.Component):
 
     @cached_property
     def origins(self) -> Origins:
-        """The method by which receivers know the origin of a word, and its cost in hardware."""
+        """The fact by which receivers know the origin of a word, and its cost in hardware."""
         from .inventory import Origins, tag_cost  # imported here because only reports need it
 
         rom_bits = sum(finder.rom_bits() for finder in self._finders)
@@ -243,7 +248,7 @@ class Fabric(wiring.Component):
         return Origins(" or ".join(known_by), rom_bits, *tags)
 
     def elaborate(self, platform: object) -> Module:
-        """Connect the ports of the component to those of the assembly of its netlist."""
+        """Return a module that contains the netlist as a design, connected to the ports."""
         m = Module()
         from .assembly import Assembly
 
@@ -256,7 +261,10 @@ class Fabric(wiring.Component):
         return m
 
     def address_map(self) -> dict[str, Any]:
-        """Return the in-port at which each block arrives, or its memory and address, as lists.
+        """Return the place of each block as nested lists.
+
+        For nodes with direct ports it is the in-port at which the block arrives, otherwise its
+        memory and address.
 
         See `torusfabric.rtl.core_address_map`.
         """

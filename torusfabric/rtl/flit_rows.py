@@ -1,8 +1,9 @@
 """Rows of flits: the layout of memories whose port moves several flits in a cycle.
 
-A *beat* is the group of R successive flits of a block that a port moves in one cycle. The flits of
-a beat lie side by side in a row of the memory. A run still addresses single flits. With R = 4 and
-flits at successive addresses (pitch 1), the addresses of the flits are::
+A *beat* is the R successive flits of a block that a port moves in one cycle. In this module, a
+*row* is one word of a memory, in which the flits of a beat lie side by side. A run still addresses
+single flits. With R = 4 and flits at successive addresses (pitch 1), the addresses of the flits
+are::
 
     row  | flit 3 | flit 2 | flit 1 | flit 0 |
     0    |      3 |      2 |      1 |      0 |
@@ -79,7 +80,7 @@ class FlitRows(NamedTuple):
 
     @property
     def flit_select_bits(self) -> int:
-        """Address bits that select a flit within its row; 0 if rows have one flit."""
+        """Number of address bits that select a flit within its row; 0 if rows have one flit."""
         return self.beat.bit_length() - 1
 
     def n_rows(self, words: int) -> int:
@@ -94,7 +95,10 @@ class FlitRows(NamedTuple):
         return turn // self.beat * self.pitch + low, turn % self.beat
 
     def split_address_signal(self, address: Value) -> tuple[Value, Value]:
-        """Return the row of an address, and the number of the flit (0 bits if `beat` is 1)."""
+        """Return two signals for the address of a flit: its row, and its number in the row.
+
+        The second signal has 0 bits if `beat` is 1.
+        """
         if self.beat == 1:
             return address, address[:0]
         low = self.pitch.bit_length() - 1
@@ -105,7 +109,8 @@ class FlitRows(NamedTuple):
     def write_flit(self, port: WritePort) -> WritePort:
         """Return the port that writes one flit of a row, given address and data of the flit.
 
-        The flit is repeated at all places of the row; a write enable for each place selects one.
+        The flit is repeated at all positions in the row, and one write enable for each position
+        selects the position to write.
         """
         if self.beat == 1:
             return port

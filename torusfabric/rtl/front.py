@@ -41,8 +41,8 @@ class FrontFacts(NamedTuple):
     read_latency : int
         Clock edges from an address at the ports to its data; 0 if no port has read addresses.
     finders : sequence of Finder
-        The units that translate a host address into the node, bank and address of a word; empty
-        without a host port.
+        The units that translate an address of the host port into the node, the memory (*bank*) of
+        this node, and the address in it. Empty without a host port.
     """
 
     router_classes: list[tuple[str, int]]
@@ -63,7 +63,7 @@ class Front(ABC):
     core : Core
         The core, whose netlist is still empty.
     layouts : sequence of HostLayout
-        The order of the words of a message, for each form of the program.
+        For each form of the program, the order in which the host numbers the words of a message.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Front(ABC):
 
     @property
     def sampled_inputs(self) -> Mapping[str, int]:
-        """The inputs that are sampled at the start of a run, each with its width in bits."""
+        """The inputs with the choices of a run, which are read at its start; widths in bits."""
         return RunChoices.from_program(self.core.program).sampled_inputs
 
     @property
@@ -122,7 +122,8 @@ class Front(ABC):
         for_bus : bool
             True if a bus adapter will stand in front of the port.
         closed_by : str
-            Prefix of the nets `start` and `busy`; while either is high, the port ignores writes.
+            The beginning of the names of two nets, which end in `start` and `busy`. While either
+            net is high, the port ignores writes.
         """
         raise NotImplementedError
 

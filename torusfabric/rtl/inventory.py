@@ -21,12 +21,13 @@ PROGRAM_ROLES = (Role.ROUTER, Role.SEQUENCER)
 
 
 class Inventory(NamedTuple):
-    """The storage of a fabric, or of a module.
+    """The memory bits of a fabric, or of one module of it.
 
     Parameters
     ----------
     rom_bits : int
-        Bits of settings and addresses, in the sequencer and the routers of all nodes together.
+        Bits of the ROMs that hold the settings and addresses of the program, in the sequencer and
+        all nodes together.
     memories : int
         The largest number of RAMs at a node. A RAM with several read ports counts once for each.
     memory_bits : int
@@ -39,7 +40,7 @@ class Inventory(NamedTuple):
 
 
 def take_inventory(netlist: Netlist) -> Inventory:
-    """Return the storage of a fabric, given its netlist."""
+    """Return the memory bits of a fabric, given its netlist."""
     stored = {name: _module_storage(netlist, name) for name in netlist.modules}
     rom = bits = 0
     nodes = [array.nodes for array in netlist.arrays if array.nodes is not None]
@@ -100,7 +101,10 @@ class Origins:
 
     @property
     def tag_cells(self) -> int:
-        """Logic cells for tags; a cell holds a register bit and a two-way multiplexer."""
+        """Number of logic cells that tags would take.
+
+        A cell holds a bit of a register and a bit of a two-way multiplexer.
+        """
         return max(self.tag_registers, self.tag_multiplexers)
 
     def to_json(self) -> dict[str, Any]:

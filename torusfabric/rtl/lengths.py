@@ -19,7 +19,7 @@ __all__ = ["Lengths", "divide_by_constant", "last_flit_of_block", "last_flit_of_
 
 @dataclass(frozen=True)
 class Lengths:
-    """The lengths of messages that a fabric allows.
+    """The lengths of messages that runs of a fabric may have, and those of their blocks.
 
     Parameters
     ----------
@@ -60,7 +60,11 @@ class Lengths:
 
 
 def last_flit_of_block(last: Value, beat: int, chunks: int) -> Value:
-    """Return the number of the last flit of a block, given the last of a message; both from 0."""
+    """Return the number of the last flit of a block, counted from 0.
+
+    `last` is the number of the last flit of the message, `beat` the flits of a beat, and `chunks`
+    the chunks of a message.
+    """
     bits = beat.bit_length() - 1
     if not bits or chunks == 1:
         return divide_by_constant(last, chunks)
@@ -75,7 +79,7 @@ def last_flit_of_form(
     Parameters
     ----------
     loops : sequence of Loop
-        The loop of each form.
+        The rows of each form.
     cuts : sequence of (int, int)
         Flits of a beat and number of chunks, for each form.
     last : Value

@@ -121,7 +121,7 @@ def address_width(depth: int) -> int:
 
 
 def choose_value(values: Sequence[Value], index: Value) -> Value:
-    """Return the value at an index, or the last value if the index is past the end.
+    """Return the signal in `values` at an index, or the last one if the index is past the end.
 
     If all values are the same object, no multiplexer is built.
     """
@@ -182,9 +182,9 @@ def add_rom(
     address : Value
         The address, cut or zero-extended to the bits that the ROM needs.
     alone : bool
-        True if the Verilog of the module is emitted (see `Leaf`). A ROM with a number of rows in
-        `LOOK_UP_ROWS` is then an instance of the Verilog module `LOOK_UP`, which Amaranth's
-        simulator does not know.
+        True if Verilog is emitted of the module, False if it is simulated in Amaranth. A ROM with a
+        number of rows in `LOOK_UP_ROWS` is then an instance of the Verilog module `LOOK_UP`, which
+        Amaranth's simulator does not know.
     """
     if alone and len(rows) in LOOK_UP_ROWS:
         return _add_look_up_rom(m, name, rows, width, address)
@@ -307,7 +307,7 @@ class RomColumns:
 
 
 class WritePort(NamedTuple):
-    """The drivers of a write port; `enable` has one bit for each part of the word."""
+    """The signals that drive a write port; `enable` has one bit for each part of the word."""
 
     address: Value
     data: Value
@@ -319,7 +319,7 @@ Cell: TypeAlias = Signal | memory.MemoryData | tuple[memory.MemoryData, memory.M
 
 
 class ReadPort(NamedTuple):
-    """The drivers of a read port."""
+    """The signals that drive a read port of a memory."""
 
     address: Value
     enable: Value
@@ -448,7 +448,9 @@ def _add_ram(
 
 
 def _enable_bits(part: int, parts: int) -> int | None:
-    """Return the fewest enable bits of a part of a word that keep to `MOST_WRITE_NESTING`.
+    """Return the number of enable bits that a part of a word needs for Amaranth's simulator.
+
+    It is the least number with which the code of the simulator stays within `MOST_WRITE_NESTING`.
 
     A part of 32 bits needs 1, of 512 bits 2, of 1,024 bits 4. For a part of 1,021 bits, a prime,
     no number serves: the result is None.

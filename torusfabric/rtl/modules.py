@@ -74,7 +74,7 @@ class Leaf(wiring.Component):
         self._bound[name] = parts
 
     def input_value(self, name: str) -> Value:
-        """Return the driver of an input: the bound signals, or the port of a leaf that is alone."""
+        """Return the value of an input: its bound signals, or its port if none are bound."""
         if name not in self._bound:
             return getattr(self, name)
         parts = self._bound[name]
@@ -86,7 +86,7 @@ class Leaf(wiring.Component):
         return not self._bound
 
     def input_words(self, name: str, width: int) -> list[Value]:
-        """Return the driver of an input, cut into words of `width` bits, the lowest bits first."""
+        """Return the value of an input, cut into words of `width` bits, the lowest bits first."""
         parts = self._bound.get(name)
         if parts is not None and all(len(part) == width for part in parts):
             return list(parts)
@@ -183,7 +183,7 @@ class UnknownToZero:
 
     @property
     def shared_module(self) -> SharedModule:
-        """The shared module."""
+        """The module as a `SharedModule`, which other modules contain."""
         return SharedModule(
             f"known_{self.width}",
             "A word; in Icarus, of which unknown bits are 0.",
@@ -259,7 +259,7 @@ def _bits_key(value: Value) -> tuple[int, int, int]:
 
 
 def _line_name(value: Value) -> str:
-    """Return the name of the signal that a value is a slice of, or "later" for an expression."""
+    """Return the name of the signal whose bits a value is, or "later" for an expression."""
     while isinstance(value, ast.Slice):
         value = value.value
     return value.name if isinstance(value, Signal) else "later"

@@ -334,7 +334,7 @@ class Multiplexer:
     def selector_module(self) -> SharedModule:
         """The selector: the module with a register of the select bits for each slice.
 
-        Its select bits are one cycle ahead of its words.
+        The select bits at its input must come one cycle before the words.
 
         Examples
         --------
@@ -481,7 +481,10 @@ def continued_cascade(
 
 
 def register_select_slices(m: Module, select: Value, width: int, *, name: str) -> list[list[Value]]:
-    """Return, for each slice of a word, the select bits one cycle later from its own registers."""
+    """Return the select bits one cycle later, once for each slice of a word.
+
+    Each slice has registers of its own.
+    """
     return [
         [*unmerged_register(m, select, name=f"{name}_{k}_select")]
         for k in range(-(-width // SLICE_BITS))

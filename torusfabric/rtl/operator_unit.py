@@ -80,7 +80,7 @@ class OperatorUnit:
 
     @property
     def choice_bits(self) -> int:
-        """Bits of the input ``operation``, the number of the operator that a run chooses."""
+        """Width of the input ``operation``, the number of the operator that a run chooses."""
         return address_width(len(self.operators))
 
     @property
@@ -108,7 +108,8 @@ class OperatorUnit:
     def _control_values(self, operator: Operator) -> dict[str, Bit]:
         """Return the values of all controls for an operator.
 
-        They are the controls of the shared hardware, and a select for each separate operator.
+        They are the controls of the shared hardware, and for each operator with hardware of its own
+        a control that selects its result.
         """
         shared = _SHARED.get(operator.name, dict.fromkeys(_CONTROLS))
         return shared | {other.name: other == operator for other in self._separate_operators}
@@ -275,7 +276,11 @@ _CONTROLS = tuple(_SHARED[ADD.name])
 
 
 def _place_control(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
-    """Return a constant, or the first control bit that serves; add a bit if none does."""
+    """Return the source of a control, given its wanted value for each operator.
+
+    It is a constant or a control bit of `columns`, perhaps inverted. If none has these values, a
+    control bit is added to `columns`.
+    """
     if len({*wanted} - {None}) < 2:
         return _Control(None, flipped=True in wanted)
     for number, column in enumerate(columns):
@@ -289,7 +294,7 @@ def _place_control(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
 
 
 def make_pair_module(unit: OperatorUnit, width: int) -> SharedModule:
-    """Return a shared module that combines two words."""
+    """Return a shared module that combines two words by the operators of a unit."""
 
     def fill_module(m: Module, a: Value, b: Value, *ports: Value) -> None:
         *code, result = ports

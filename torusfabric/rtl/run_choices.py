@@ -4,6 +4,9 @@ A start samples the inputs `RunChoices.sampled_inputs`. A choice that cannot be 
 with an error number (`RunError`). `find_form` finds the form of the chosen mode that serves the
 chosen length.
 
+*Sampled* inputs are read in the cycle of the start, and may change afterwards. The *driver* of an
+input is the signal that it is connected to.
+
 A fabric with writable tables has no fixed set of modes. There `find_entry` searches the loaded
 *entries*: each entry says for which mode, length and root it serves.
 """
@@ -138,7 +141,10 @@ class RunChoices:
         return {name: width for name, width in bits.items() if width}
 
     def form_number(self, value: Callable[[str], Value]) -> Value:
-        """Return the number of the form of a run, given a function from an input to its driver."""
+        """Return the number of the form that a run executes, as a signal.
+
+        The function `value` returns the driver of an input, given its name.
+        """
         mode = value("mode") if self.n_modes > 1 else None
         return find_form(self.served, mode, value("length"))
 
@@ -206,14 +212,14 @@ class RunChoices:
         return begin
 
     def _is_mode_marked(self, value: Callable[[str], Value], by_mode: Sequence[bool]) -> Value:
-        """Return a signal that is high if the chosen mode is one of the marked modes."""
+        """Return a signal that is high if `by_mode` is true for the mode that the run chooses."""
         if all(by_mode):
             return Const(1)
         return choose_value([Const(int(used), 1) for used in by_mode], value("mode"))
 
 
 def _has_gaps(count: int) -> bool:
-    """Return True if an input for numbers below `count` can have a larger value."""
+    """Return True if an input wide enough for 0 to `count` - 1 can also have larger values."""
     return bool(count & (count - 1))
 
 
@@ -255,7 +261,10 @@ def find_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Val
 
 
 def _look_up_form(ranges: Sequence[Range], length: Value) -> Value:
-    """Return the form of a length from a table that reaches into the last range."""
+    """Return the form that serves a length, from a table with an entry for each short length.
+
+    Longer lengths are all in the last range.
+    """
     numbers = min(1 << len(length), 2 * ranges[-1].start)
     starts = [start for start, _ in ranges]
     forms = [ranges[max(bisect(starts, number) - 1, 0)].form for number in range(numbers)]

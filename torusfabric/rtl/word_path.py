@@ -31,7 +31,7 @@ Code: TypeAlias = Callable[..., object]
 
 
 class PathStage(NamedTuple):
-    """The holder of a word, or of a signal that controls it, after a clock edge.
+    """The register or memory that holds a word, or a signal that controls it, after a clock edge.
 
     Parameters
     ----------
@@ -142,7 +142,10 @@ def _path_stages(
 
 
 def _address_stages(slot: int, node: int) -> Iterator[tuple[int, str, int, int, Code]]:
-    """Yield the stages of the address that reads a word, from its slot to the node."""
+    """Yield the stages of the address by which a node reads a word.
+
+    They begin in the sequencer, in the cycle `slot`, and end at the memory of the node.
+    """
     given = slot + ADDRESS - DISTRIBUTION
     yield slot, "the sequencer shows the row of its slot", -1, -1, SlotCounters.add_counters
     yield given, "the sequencer sends the address", -1, -1, Sequencer.drive_node_signals
@@ -165,7 +168,7 @@ def _stage_behind_port(program: Program, moment: Moment) -> tuple[str, int, int,
 
 
 def _out_port_name(program: Program, moment: Moment) -> str:
-    """Return the out-port of a moment for people, such as "out-port +0 of node 5"."""
+    """Return the name of the out-port that holds a word, such as "out-port +0 of node 5"."""
     return f"out-port {program.topology.port_names[moment.number]} of node {moment.node}"
 
 

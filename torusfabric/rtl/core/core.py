@@ -5,8 +5,9 @@
 `Core.add_modules` fills a `CoreBuilder` with the modules and their instances. An adapter adds its
 own hardware to the same builder; see `torusfabric.rtl.front`.
 
-A node has up to three modules, named by their family K: ``router_K``, ``combiner_K`` (its
-operators) and ``endpoint_K`` (its memories and readers).
+A node has up to three modules: ``router_K``, ``combiner_K`` (its operators) and ``endpoint_K`` (its
+memories and readers). K is the number of the *family* of nodes that share the module. A *kind* of
+nodes are nodes with the same values at all control points; a family has one or more kinds.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ class CoreBuilder(NetlistBuilder):
         return WordNets(nets, which, np.where(there < 0, links, there), start)
 
     def word_nets(self, nodes: IntArray, sources: IntArray) -> list[Slice | SliceChoice]:
-        """Return the nets of words of some nodes: one slice for each column of `sources`.
+        """Return the nets of the words of given sources at some nodes.
 
         Parameters
         ----------
@@ -223,9 +224,10 @@ class Core:
         address of any of its flits. A program for messages of any length must fill blocks by
         beats, see `Program.by_beats`.
     sections : int
-        Sections of each memory, a power of two. Each run, write and read chooses a section.
+        Number of sections of each memory, a power of two. A section holds all words of one run;
+        each run, write and read chooses a section.
     concurrent : bool
-        True if memory ports write and read during runs, in other sections than that of the run.
+        True if memory ports can write and read during a run, in sections that the run does not use.
     nodes : sequence of int, optional
         The nodes to build, by default all. Arcs from and to other nodes end in link ports.
     room : RoomShape, optional
@@ -376,7 +378,7 @@ class Core:
         words: IntArray | None = None,
         **chosen: int | None,
     ) -> tuple[IntArray, IntArray]:
-        """Return the bank and address of each word of each node, as seen by the memory port.
+        """Return the memory (*bank*) and address at which the memory port finds each word.
 
         Parameters
         ----------
@@ -540,7 +542,10 @@ class Core:
         self.build.add_instance("the_sequencer", "sequencer", inputs=inputs, outputs=outputs)
 
     def _add_choices(self) -> None:
-        """Add a ROM at each node that maps the root of a run to the choice of the node."""
+        """Add a ROM at each node that maps the root of a run to the choice of the node.
+
+        A choice is the number of the variant that the node executes; see `NodeKinds`.
+        """
         if self.kinds.n_choices == 1 or self.room is not None:
             return
         build, nodes = self.build, np.arange(len(self.nodes))
@@ -582,9 +587,9 @@ class Core:
         module: type[Router | PortOperators],
         role: Role,
     ) -> int:
-        """Add the module of a router, or of operators, for a family of nodes, and its instances.
+        """Add the module of a crossbar for a family of nodes, and its instances.
 
-        Return the number of instances.
+        The crossbar is a router, or the operators of a node. Return the number of instances.
         """
         arriving = plan.family.arriving
         make = partial(
@@ -725,7 +730,7 @@ class Core:
         return found
 
     def _row_signal(self, table: NodeTable, member: IntArray, nodes: IntArray) -> Slice:
-        """Return the row signal that addresses a table at some nodes."""
+        """Return the signal of the sequencer that addresses a table at some nodes, by the row."""
         numbers = np.array([self._columns.rows.index(each) for each in table.delays.distinct])
         whole = self.build.distribution.group_registers("rows", nodes)
         start = numbers[table.delays.which[member]] * self._row_bits
@@ -759,7 +764,7 @@ class Core:
 
 
 def _constant_source(values: IntArray, width: int) -> Source:
-    """Return equal values as one constant, other values as a constant for each instance."""
+    """Return `values`, one for each instance, as a source: one constant if all are equal."""
     if len({*values.tolist()}) == 1:
         return Constant(int(values[0]), width)
     return Constants(values.astype(np.int64), width)

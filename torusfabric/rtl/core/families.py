@@ -1,5 +1,8 @@
 """Families: kinds of nodes that share a module, since their modules have the same structure.
 
+A *kind* of nodes are nodes with the same values at all control points, and a *source* a component
+whose words a multiplexer can pass (see `torusfabric.program.fields.Sources`).
+
 A *use* is a triple (kind of nodes, multiplexer, source): at nodes of the kind, the multiplexer
 passes the source in some row. In the code a *slot* is the number of a multiplexer in its module:
 that of an out-port, of an in-port with an operator, or of a memory.
@@ -56,7 +59,9 @@ class ModuleFamily(NamedTuple):
 
 
 def positions_in_groups(groups: IntArray) -> IntArray:
-    """Return the position of each entry within its group; equal numbers are adjacent.
+    """Return the position of each entry among the entries with the same number, from 0.
+
+    Entries with equal numbers are adjacent.
 
     Examples
     --------
@@ -70,12 +75,12 @@ def positions_in_groups(groups: IntArray) -> IntArray:
 
 
 def pad_rows(rows: IntArray, values: IntArray, count: int) -> IntArray:
-    """Return an array with `count` rows, filled from the left with values, and then with -1.
+    """Return a two-dimensional array: each row has some of the values, followed by -1.
 
     Parameters
     ----------
     rows : ndarray of int
-        The row of each value; values of a row are adjacent.
+        The index of the row that each value belongs to; values of one row are adjacent.
     values : ndarray of int
         The numbers to fill in, one for each entry of `rows`.
     count : int
@@ -93,12 +98,12 @@ def pad_rows(rows: IntArray, values: IntArray, count: int) -> IntArray:
 
 
 def group_kinds(columns: Sequence[IntArray]) -> list[IntArray]:
-    """Group the kinds that agree in all columns, and return the kinds of each group.
+    """Return sets of kinds that agree in all given properties, as an array of kinds for each set.
 
     Parameters
     ----------
     columns : sequence of (ndarray of int), shape (kinds, ..)
-        Properties of each kind.
+        The properties, each with an entry for each kind.
     """
     whole = np.concatenate([each.reshape(len(each), -1) for each in columns], axis=1)
     _, first, group = np.unique(whole, axis=0, return_index=True, return_inverse=True)
@@ -216,7 +221,7 @@ class MultiplexerSources:
         return np.where(values >= 0, found, -1)
 
     def make_family(self, kinds: IntArray) -> ModuleFamily:
-        """Return the family of some kinds that have the same signature."""
+        """Return the family that consists of `kinds`, which have the same `signature`."""
         given = self.given[kinds]
         words = int((given[0] >= 0).sum())
         return ModuleFamily(kinds, given[:, :words], int(self.arriving[kinds[0]]))

@@ -17,6 +17,9 @@ private  shared  event
 If a node has more than `STAGE_INPUTS` memories to read, the multiplexer has two stages, and
 ``read_data`` comes one cycle later.
 
+The *bank* is the number of a memory. A *section* is one of several equal parts of each memory, of
+which a run uses one.
+
 A port that is used during runs (*concurrent*) has the input ``read_advance`` in place of
 ``read_enable``. In a cycle in which it is low, all stages of a read stand still, and ``read_data``
 keeps its word.
@@ -58,7 +61,7 @@ class PortSignals(NamedTuple):
     loads : dict of int to Value
         The write strobe of each memory that the port writes.
     layouts : dict of int to Value
-        The write address for each send map.
+        The write address for each send map (the addresses of a message in a form).
     word : Value
         The word to write.
     asks : Value
@@ -236,7 +239,7 @@ class SharedPort(MemoryPort):
 
 
 def number_suffix(number: int) -> str:
-    """Return the suffix of a name: nothing for the first of several."""
+    """Return the end of the name of signal `number` of several; it is empty for number 0."""
     return f"_{number}" if number else ""
 
 

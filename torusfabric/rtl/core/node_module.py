@@ -90,7 +90,7 @@ class NodeSettings:
 
 @dataclass(frozen=True)
 class LocalWord:
-    """A word in a module of a node.
+    """A word that a multiplexer in a module of a node can pass.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def plan_multiplexer(
 
 
 def needs_branches(counts: Sequence[int], others: int) -> list[bool]:
-    """Return for each multiplexer of a crossbar whether it has branches.
+    """Return, for each multiplexer of a crossbar, True if it should have branches.
 
     Branches make a multiplexer fast, but may take more LUTs. They are the rule. If the crossbar
     with branches would take more LUTs than a full crossbar of plain cascades, only the multiplexers
@@ -186,7 +186,7 @@ def needs_branches(counts: Sequence[int], others: int) -> list[bool]:
     counts : sequence of int
         Number of inputs of each multiplexer, one for each out-port.
     others : int
-        Number of different words at the inputs that do not come from in-ports.
+        Number of different words, at all inputs together, that do not come from in-ports.
     """
     ports = len(counts)
     full = ports * lut_count(ports + min(others, ports))
@@ -302,7 +302,7 @@ class NodeModule(Leaf):
         return self._held[name]
 
     def early_bit_value(self, bit: Bit) -> Value:
-        """Return a bit one cycle before it acts, for a register to take over."""
+        """Return a bit one cycle before it acts, as the input of a register."""
         if bit.place is BitPlace.CONSTANT:
             return Const(bit.number, 1)
         if bit.place is BitPlace.TABLE:
@@ -331,7 +331,7 @@ class NodeModule(Leaf):
         return unit.identity_word(self.run_operator_code(), width) if unit else Const(0, width)
 
     def word_value(self, word: LocalWord) -> Value:
-        """Return the value of a word, delayed by a cycle if the word is late."""
+        """Return the signal of a word, delayed by a cycle if `word.late` is true."""
         if word == IDENTITY_WORD:
             return self.identity_word()
         now = self.available_words[word.position]

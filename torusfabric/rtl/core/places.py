@@ -11,7 +11,10 @@ table      a ROM (or writable RAM) at the node, addressed by the row and by the 
 
 `BitPlacer` finds the place of each bit of a module, `SequencerSignals` collects all signals of the
 sequencer, and `NodeTable` is a table of a module. The nodes of a *family* share a module. They
-differ only in the contents of their tables, and in the columns that they are connected to.
+differ only in the contents of their tables, and in the columns that they are connected to. A *kind*
+of nodes are nodes with the same values at all control points. A *choice* is the variant by which a
+node acts in a run, if it depends on the root of the run. *Delays* are the cycles from the slot of a
+row to the cycle in which a signal acts, with an entry for each form.
 
 Below, a *member* is a kind of nodes in the family. Values have the shape (members, rows, choices),
 and -1 means that a value does not matter.
@@ -61,12 +64,12 @@ class MemberDelays(NamedTuple):
 
     @classmethod
     def from_numbers(cls, numbers: IntArray, delays: Callable[[int], Delays]) -> MemberDelays:
-        """Return the delays that a function computes from a number of each member."""
+        """Return the delays of all members, given a number of each and a function of the number."""
         distinct, which = np.unique(numbers, return_inverse=True)
         return cls(tuple(map(delays, distinct.tolist())), np.asarray(which).ravel())
 
     def lengthen(self, cycles: int) -> MemberDelays:
-        """Return delays that are some cycles longer."""
+        """Return the same delays, all made longer by some cycles."""
         return MemberDelays(
             tuple(lengthen_delays(each, cycles) for each in self.distinct), self.which
         )
@@ -97,7 +100,7 @@ class Bit(NamedTuple):
     table : int
         The number of the table in the module, if the place is a table.
     held : int
-        Cycles by which the table shows the bit too early, so that the module must delay it.
+        Cycles that the module must delay the bit, because the table shows it earlier than it acts.
     """
 
     place: BitPlace
@@ -107,7 +110,7 @@ class Bit(NamedTuple):
 
 
 class BitColumn(NamedTuple):
-    """A bit that the sequencer sends: its value in each row (-1 where either value will do), and
+    """A bit that the sequencer sends: its value in each row (-1 where it does not matter), and
     its delays.
     """
 
@@ -187,9 +190,9 @@ class SequencerSignals:
     def fix_widths(self, rows: Rows, placers: Sequence[BitPlacer]) -> None:
         """Fix the widths of addresses and word counters; call it after the last placement.
 
-        A slot of a module may be connected to different addresses at different nodes. All
-        addresses of such a slot get the same width, and a shared memory port reads through all of
-        them or none.
+        A slot (an input of a module for such a signal) may be connected to different addresses at
+        different nodes. All addresses of such a slot get the same width, and a shared memory port
+        reads through all of them or none.
 
         Parameters
         ----------
@@ -226,7 +229,10 @@ class SequencerSignals:
         return len(self.bits) - 1
 
     def add_address(self, first: IntArray, delays: Delays, pitch: Delays, bits: int) -> int:
-        """Return the number of an address that fits, and add it if there is none; see `add_bit`."""
+        """Return the number of an address in `addresses`, and add the address if none fits.
+
+        An address fits under the same conditions as in `add_bit`.
+        """
         for number, known in enumerate(self.addresses):
             if (known.delays, known.pitch) == (delays, pitch) and _are_compatible(
                 known.first, first
@@ -295,7 +301,10 @@ class NodeTable:
     columns: list[IntArray] = field(default_factory=list)
 
     def add_bit(self, values: IntArray) -> int:
-        """Return the position of a bit in the table, and add the bit if no known bit agrees."""
+        """Return the position in the table of a bit with the given values.
+
+        If the table has no such bit yet, it is added.
+        """
         for number, known in enumerate(self.columns):
             if _are_compatible(known, values):
                 self.columns[number] = np.maximum(known, values)
@@ -304,7 +313,7 @@ class NodeTable:
         return len(self.columns) - 1
 
     def distinct_contents(self, row_bits: int) -> tuple[list[tuple[int, ...]], IntArray]:
-        """Return the different contents, and the index of the contents of each member.
+        """Return the contents of the tables: different contents, and an index for each member.
 
         Contents are in the order of addresses, with the row in the low address bits and the choice
         above.
@@ -358,7 +367,7 @@ class BitPlacer:
         self.valid_slots: list[IntArray] = []
 
     def common_values(self, values: IntArray, delays: MemberDelays) -> list[IntArray] | None:
-        """Return, for each of the distinct delays, values by row that serve all its members.
+        """Return, for each of the distinct delays, one value for each row that serves all members.
 
         The result is None if two members with the same delays disagree in a row.
         """
@@ -464,7 +473,10 @@ class BitPlacer:
         return Bit(BitPlace.TABLE, self.tables[number].add_bit(values), number, held)
 
     def _find_table(self, wanted: NodeTable) -> int:
-        """Return the number of the table with the same address, and add it if there is none."""
+        """Return the number of the table that is addressed like `wanted`.
+
+        If there is none, `wanted` is added to `tables`.
+        """
         for number, table in enumerate(self.tables):
             same = (table.by_row, table.by_choice) == (wanted.by_row, wanted.by_choice) and (
                 not table.by_row or table.delays.comparison_key == wanted.delays.comparison_key
@@ -520,7 +532,10 @@ class BitPlacer:
 
 
 def _add_slot(slots: list[IntArray], numbers: Sequence[int], delays: MemberDelays) -> int:
-    """Return the slot that connects the members with delays k to signal ``numbers[k]``."""
+    """Return the number of a slot, which is added to `slots` if it is new.
+
+    The slot connects the members with the k-th of the distinct delays to signal ``numbers[k]``.
+    """
     wanted = np.array(numbers)[delays.which]
     for slot, known in enumerate(slots):
         if np.array_equal(known, wanted):

@@ -11,7 +11,9 @@ they are equal in every program. If the rows of a program follow the template, t
 yields the contents of the tables (`assemble_tables`).
 
 Each node has the tables of `SettingTable`. An entry of a table is a *setting*. A row of the
-sequencer has the number of a setting in each table, so that rows can share settings.
+sequencer has the number of a setting in each table, so that rows can share settings. An *entry* of
+a program is a form of a mode for a root. A *lag* is the number of cycles by which a reader follows
+the word counter of the sequencer.
 """
 
 from __future__ import annotations
@@ -78,7 +80,7 @@ class RoomSizes:
     settings : tuple of int
         Number of settings in each `SettingTable`.
     entries : int
-        Number of entries; an entry is a form of a mode for a root.
+        Number of entries, of all modes together.
     blocks : int
         Number of blocks that nodes receive, in all entries together.
     chunks : int
@@ -116,9 +118,9 @@ class RoomShape(Protocol):
 
     @property
     def sent_words(self) -> int:
-        """Addresses of the send memory of a node.
+        """Number of addresses of the memory of a node for the words that it sends.
 
-        For each node the memory has a part of `flits` addresses, rounded up to whole beats.
+        It has `flits` addresses, rounded up to whole beats, for each node of the network.
         """
 
     @property
@@ -135,10 +137,10 @@ class RoomShape(Protocol):
 
     @property
     def stores_exactly(self) -> bool:
-        """True if a node subtracts the delay of a stored word from its address.
+        """True if a node corrects the address of a stored word by the cycles of its path.
 
-        The address counts on while the word is on its path. Otherwise a word that is stored d
-        cycles later lies d addresses higher.
+        The address counts on while the word is on its path. Without the correction, a word with a
+        path of d more cycles lies d addresses higher.
         """
 
     @property
@@ -147,7 +149,7 @@ class RoomShape(Protocol):
 
     @property
     def sources(self) -> Sources:
-        """The sources of out-ports and operators."""
+        """The sources that out-ports and operators can select, with their numbers."""
 
     def source_numbers(self, action: Action, port: int) -> tuple[int, ...]:
         """Return the numbers of the sources of an out-port, or of an operator."""
@@ -165,7 +167,7 @@ def address_bits(room: RoomShape) -> int:
 
 
 def duration_fields(room: RoomShape) -> dict[str, int]:
-    """Return the fields (with their bits) that decide the duration of a row.
+    """Return the fields of a table entry that decide the duration of a row, each with its width.
 
     ``pause``: cycles of the pause; ``empty``: no block moves; ``ends``: the row is the last.
     """
@@ -280,7 +282,10 @@ class RoomRows(Rows):
     def _random_values(
         self, action: Action, number: int, options: Sequence[int], *, alike: bool = False
     ) -> IntArray:
-        """Return random values of a control point, which include each option at least once."""
+        """Return random values of a control point, taken from `options`.
+
+        Each option occurs at least once.
+        """
         shape = self._template, 1 if alike else len(self.used)
         seed = [*Action].index(action), number
         values = np.random.default_rng(seed).integers(len(options), size=shape)

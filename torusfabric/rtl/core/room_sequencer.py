@@ -1,5 +1,9 @@
 """The sequencer of a core with writable tables: rows and forms are read from tables.
 
+A *setting* is an entry of a table at the nodes. A row of the sequencer has the number of a setting
+for each of these tables. A *slot* is a cycle of a run, in which the sequencer presents one row and
+flit.
+
 As in `sequencer`, the counters are one cycle ahead of their slot. An *age* is a number of cycles
 after the cycle in which the counters have a row.
 
@@ -34,8 +38,8 @@ class RoomSequencer(RunControl):
     Members
     -------
     start, entry, last, operation, section, settling, reset : In
-        See `RunPort`. `last` must be right from the first slot to the end of the run. In the cycle
-        before the first slot it only matters whether `last` is 0.
+        See `RunPort`. `last` must have its value from the first slot to the end of the run. In the
+        cycle before the first slot, another value is allowed if it is 0 exactly when this value is.
     row_address, form_address : Out
         The addresses of the row table and of the form table.
     row_word, form_word : In
@@ -48,7 +52,7 @@ class RoomSequencer(RunControl):
         Two word counters: the cycles of the row (in a form by flit, the number of the flit), and
         the distance of the word in the memory of sent words, where chunks are interleaved.
     valids : Out
-        Strobes: strobe k is high if a word arrives at nodes that was k + 1 cycles on its path.
+        Strobes: strobe k is high in a cycle in which words arrive after k + 1 cycles on their path.
     """
 
     def __init__(
@@ -175,7 +179,7 @@ class RoomSequencer(RunControl):
         def delay_by_age(
             value: Value, age: int, name: str, more: Value | None = None, by: int = 0
         ) -> Value:
-            """Return a value delayed by an age, or by `by` more cycles while `more` is high."""
+            """Return a value delayed by `age` cycles, and by `by` more while `more` is high."""
             if more is None or not by:
                 return delay_value(m, value, age, name)
             line = delay_value(m, value, age - 1, name)

@@ -40,7 +40,7 @@ assert COMBINE == 1, "a result has one register, besides those of the operator's
 
 
 class CrossbarPlan(NamedTuple):
-    """The plan of a router or of operators, for the nodes of a family.
+    """The plan of a router or of operators, for a family: the nodes that share the module.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ Delays: TypeAlias = tuple[int, ...]
 
 
 def lengthen_delays(delays: Delays, cycles: int) -> Delays:
-    """Return delays that are some cycles longer."""
+    """Return delays, one for each form, that are all longer by some cycles."""
     return tuple(delay + cycles for delay in delays)
 
 
@@ -113,7 +113,7 @@ class Rows:
 
     @property
     def ports(self) -> int:
-        """Ports of a node."""
+        """Number of ports of a node."""
         return self.program.ports
 
     @property
@@ -132,7 +132,7 @@ class Rows:
         return len(self.loops) > 1
 
     def concatenate_forms(self, columns: Sequence[IntArray]) -> IntArray:
-        """Return an array over all rows, given an array over the rows of each form."""
+        """Return one array for the rows of all forms, given an array for the rows of each form."""
         return np.concatenate(columns).astype(int)
 
     @cached_property
@@ -151,7 +151,10 @@ class Rows:
         )
 
     def max_word_offset(self, pitch: Delays) -> int:
-        """Return the largest distance of an address from the first one of its row."""
+        """Return the largest distance of an address in a row from the first address of the row.
+
+        Successive flits of a block lie `pitch` words apart, with an entry for each form.
+        """
         return max(
             (loop.flits - 1) * step
             if loop.order is Order.FLIT
@@ -232,7 +235,7 @@ class NodeKinds:
 
     @property
     def n_kinds(self) -> int:
-        """Number of kinds."""
+        """Number of kinds of nodes."""
         return len(self.variants)
 
     @property
@@ -263,7 +266,7 @@ class NodeKinds:
         return found
 
     def choice_by_root(self, nodes: IntArray) -> IntArray:
-        """Return the choice of each of some nodes for each root, shape (nodes, roots)."""
+        """Return the choice of each node in `nodes`, for each root of a run: (nodes, roots)."""
         program = self._program
         groups = program.root_groups
         torus, roots = require_cayley_graph(groups.group_topology), np.arange(groups.group_size)
@@ -291,7 +294,7 @@ class NodeKinds:
         return max(int((depth[[*numbers]] > 0).sum()) for depth, numbers in known)
 
     def _find_received_memories(self, nodes: IntArray) -> frozenset[int]:
-        """Return the memories of received words at any of some nodes."""
+        """Return the memories in which at least one node in `nodes` receives words."""
         forms = self._program.forms
         found = (
             form.receive_map.memories_at(form.groups.position_of_node[nodes]) for form in forms

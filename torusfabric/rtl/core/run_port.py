@@ -11,7 +11,7 @@ input          meaning
 ``last``       the number of the last flit of a block, from 0
 ``root``       the root
 ``operation``  the number of the operator
-``section``    the section of the memories
+``section``    the section of the memories (one of several equal parts) that the run uses
 ``settling``   while high, delays the begin of a run that was started
 ``reset``      ends the run under way; memories keep their words
 ============== ==================================================================================
@@ -50,7 +50,7 @@ __all__ = ["RunPort"]
 
 
 class RunPort:
-    """The declaration of the run port of a program.
+    """The declaration of the run port of a core that executes a program.
 
     Parameters
     ----------

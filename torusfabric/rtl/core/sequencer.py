@@ -13,6 +13,9 @@ slot + d - `DISTRIBUTION` the signal leaves the sequencer
 slot + d                  the signal acts at the nodes
 ========================= ==============================================================
 
+A *row signal* is the number of the current row, delayed by some cycles. A *column* is a bit that
+the sequencer sends, with a value in each row.
+
 Delay lines lie in front of the ROMs: all columns with equal delays are read from one ROM, which is
 addressed by the delayed row counter.
 """
@@ -43,7 +46,7 @@ __all__ = ["RunControl", "Sequencer", "row_bits", "signal_widths"]
 
 
 def row_bits(rows: Rows) -> int:
-    """Return the bits that number the rows of all forms; at least 1."""
+    """Return the number of bits of a row number, with the rows of all forms; at least 1."""
     return max((rows.n_rows - 1).bit_length(), 1)
 
 
@@ -290,7 +293,7 @@ class Sequencer(RunControl):
     # The state of the run
 
     def _slot_valid_pipeline(self, goes_on: Value) -> Value:
-        """Return a shift register of slots.
+        """Return a shift register that shows which cycles have a slot of a run.
 
         Bit 0 is high if a slot comes in the next cycle, bit 1 if there is one in this cycle, and
         bit k + 1 if there was one k cycles ago.
@@ -321,7 +324,7 @@ class Sequencer(RunControl):
     # Signals to the nodes
 
     def _delay_by_age(self, name: str, age: int) -> Value:
-        """Return a signal of the counters, delayed by `age` cycles."""
+        """Return the signal `name` of the counters, delayed by `age` cycles."""
         line = self._lines[name, ()]
         while len(line) <= age:
             stage = Signal(len(line[-1]), name=f"{name}_d{len(line)}", reset_less=name != "valid")
@@ -333,7 +336,7 @@ class Sequencer(RunControl):
         return line[age]
 
     def _delay_for_form(self, name: str, ages: Delays) -> Value:
-        """Return a signal of the counters, delayed by the age for the form of the run."""
+        """Return the signal `name` of the counters, delayed by the cycles for the run's form."""
         if len({*ages}) == 1:
             return self._delay_by_age(name, ages[0])
         # The multiplexer of ages lies in front of a register, because the path to the nodes is
@@ -389,7 +392,10 @@ class Sequencer(RunControl):
             table.build_rom(m, f"table_{number}", alone=self.is_unbound)
 
     def _scaled_word_count(self, ages: Delays, pitch: Delays) -> Value | None:
-        """Return the delayed word counter times the pitch, or None if rows have one word."""
+        """Return the delayed word counter, multiplied by the pitch; None if rows have one word.
+
+        The pitch is the distance between the addresses of successive flits, for each form.
+        """
         most = self._rows.max_word_offset(pitch)
         if not most:
             return None

@@ -56,7 +56,7 @@ class _Segment(NamedTuple):
     Parameters
     ----------
     pauses : Value
-        High if no word moves in the row, so that its first segment is the pause.
+        High if no word moves in the row; its first segment then is the pause.
     left : Value
         Cycles of the segment minus 1.
     last : Value
@@ -175,7 +175,10 @@ class SlotCounters:
     # Properties of rows
 
     def _value_of_next_row(self, values: IntArray) -> Value:
-        """Return the value of the next row; the first row of a form follows its last."""
+        """Return the entry of `values` for the next row; `values` has one for each row.
+
+        After the last row of a form comes its first row.
+        """
         after = np.arange(self._rows.n_rows) + 1
         for start, stop in zip(self._rows.starts, self._rows.stops, strict=True):
             after[stop - 1] = start
@@ -185,11 +188,17 @@ class SlotCounters:
         return look_up(values[after].tolist(), self.row)
 
     def _value_of_first_row(self, values: IntArray, form: Value) -> Value:
-        """Return the value of the first row of a form, looked up by the number of the form."""
+        """Return the entry of `values` for the first row of a form.
+
+        `values` has an entry for each row of the core.
+        """
         return constant_at(values.astype(int)[self._rows.starts].tolist(), form)
 
     def _row_register(self, name: str, values: IntArray, form: Value) -> Value:
-        """Return a register with the value of the current row, or a constant if all are equal."""
+        """Return a register with the entry of `values` for the current row.
+
+        If all entries are equal, it is a constant instead.
+        """
         values = values.astype(int)
         width = max(int(values.max()).bit_length(), 1)
         if (values == values[0]).all():
@@ -288,7 +297,7 @@ class SlotCounters:
             self._begin_row(m, segment, self._value_of_first_row(rows.blocks, form))
 
     def _words_left(self, chosen: FormAndLength) -> Value:
-        """Return the cycles minus 1 of the first segment of a run that has words."""
+        """Return, of the first segment of a run in which words move, its cycles minus 1."""
         loops = self._rows.loops
         if chosen.last is None:
             first = [loop.flits if loop.order is Order.FLIT else int(loop.blocks[0]) * loop.flits

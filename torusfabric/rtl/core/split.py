@@ -8,8 +8,9 @@ the words that the node sends stay in it, and the words that arrive go to a new 
     memory m   ->  memory m        words that the node sends
                    memory M + k    words that arrive (split k, of a program with M memories)
 
-The first address of a burst decides which of the two memories a run reads. Users of the memory port
-find the new locations by `SplitRows.locate_words`.
+A *burst* is a series of words at successive addresses, which a node reads in a row. The first
+address of a burst decides which of the two memories a run reads. Users of the memory port find the
+new locations by `SplitRows.locate_words`.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class SplitRows(Rows):
         return MemorySplit(number, received, arrives, boundary if fits else 0)
 
     def _row_addresses(self, memory: int, row: int, first: int) -> IntArray:
-        """Return the addresses of the words of a row, given the first address."""
+        """Return the addresses in a memory that a row reads or writes, given the first of them."""
         form = int(self.form_of_row[row])
         loop = self.loops[form]
         if loop.order is Order.FLIT:

@@ -7,8 +7,12 @@
 
 Between runs, the memory port writes and reads. During a run, the program does. The signal `busy`
 switches the address and the word of a memory between the two. A *concurrent* port works during runs
-as well, in other sections than the run: it has a copy of its own of each memory of received words,
-and it writes memories that no run writes.
+as well, in other *sections* (equal parts of each memory) than the run: it has a copy of its own of
+each memory of received words, and it writes memories that no run writes.
+
+A *bank* is one memory, or several that stand side by side with common addresses. Readers whose
+addresses differ read different *copies* of a bank, and a *cell* is the storage of one copy. An
+*arrival* is the set of words that reach a bank by links of one length (see `store_plan`).
 
 If the memory port moves several flits in a cycle, it writes and reads rows of several flits. A run
 writes one flit of a row, since each flit has its own write enable, and it selects one flit of each
@@ -231,7 +235,7 @@ class StoreModule(NodeModule):
         return Cat(resize(row, bits), where)
 
     def _early_address(self, address: AddressSource) -> Value:
-        """Return an address of the run, one cycle before it acts."""
+        """Return the address that a run gives to a memory, one cycle before it acts."""
         if address.column is not None:
             return self.input_value(self.inputs.addresses[address.column])
         first = Cat(*map(self.early_bit_value, address.first))
@@ -302,7 +306,7 @@ class StoreModule(NodeModule):
                 self._words_of[member, number] = row
 
     def _read_port(self, bank: Bank, number: int, rows: FlitRows) -> ReadPort:
-        """Return the read port of a copy of a bank."""
+        """Return the signals that drive the read port of a bank's copy `number`."""
         copy = bank.copies[number]
         if self._is_register(bank, number):
             return NO_READ
@@ -319,7 +323,10 @@ class StoreModule(NodeModule):
         return ReadPort(address, asks if isinstance(asks, Const) else self._is_busy | asks)
 
     def _write_port(self, bank: Bank, rows: FlitRows, stored: WritePort) -> WritePort:
-        """Return the write port of a copy, for words that arrive and words of the memory port."""
+        """Return the signals that drive the write port of a copy.
+
+        It writes the words that arrive in a run (`stored`), and those of the memory port.
+        """
         address = self._row_address(stored.address, bank, rows, "section")
         stored = rows.write_flit(stored)
         if not bank.own:
@@ -378,7 +385,7 @@ class StoreModule(NodeModule):
         return WritePort(address, Cat(*words), enable)
 
     def _arrival_strobe(self, arrival: BankArrivals) -> Value:
-        """Return a signal that is high one cycle before a word of an arrival is stored."""
+        """Return a signal that is high one cycle before an arriving word is stored."""
         strobes = [self.input_value(f"valid_{strobe}") for strobe in arrival.strobes]
         if arrival.late == (ALWAYS,):
             return strobes[0]
@@ -487,7 +494,7 @@ class StoreModule(NodeModule):
             m.d.sync += self.read_data.eq(word)
 
     def _select_read_word(self, banks: list[int]) -> Value:
-        """Return the word that the memory port reads, chosen among some memories."""
+        """Return the word that the memory port reads, chosen among the memories in `banks`."""
         words = [self._shown[bank] for bank in banks]
         code = self._port_select_bits([[bank] for bank in banks])
         small = len(words) <= MOST_IN_CASCADE

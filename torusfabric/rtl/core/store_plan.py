@@ -3,6 +3,8 @@
 `plan_stores` finds, for each family, the structure of the module (`StoreShape`) and the places of
 its addresses and select bits. `torusfabric.rtl.core.store.StoreModule` builds the module.
 
+- The *store* of a node consists of its memories, its readers, and its side of the memory port.
+- A *section* is one of several equal parts of a memory, of which each run uses one.
 - A *reader* reads a memory in each row of the program. Its words go to an injection port.
 - A *copy* of a memory has the same words and a read port of its own. Readers whose addresses agree
   share a copy.
@@ -120,11 +122,12 @@ class BankArrivals:
     Parameters
     ----------
     late : tuple of Bit
-        The places of a number: which of the strobes enables the write in a row, from 1; 0 in rows
-        in which the bank stores no such words.
+        The places of the bits of a number, which selects the strobe that enables the write in a
+        row. It is 1 for the first strobe, and 0 in rows in which the bank stores no such words.
     strobes : tuple of int
-        The slots of the strobes of the sequencer. There is one, except in a core with writable
-        tables, where a table has the lateness of words.
+        The inputs (slots) of the module for strobes of the sequencer. There is one, except in a
+        core with writable tables: there a table selects the strobe in each row, by the cycles that
+        words spend on their path.
     address : AddressSource
         The write address.
     codes : tuple of (tuple of Bit)
@@ -246,7 +249,7 @@ class StorePlan(NamedTuple):
 
 
 class _CopyPlan(NamedTuple):
-    """A copy of a memory before its address has a place.
+    """A copy of a memory, before the source of its address is decided.
 
     Parameters
     ----------
@@ -279,7 +282,7 @@ class _CopyPlan(NamedTuple):
 
 
 class _ReaderFields(NamedTuple):
-    """The reads of reader k of the module, at all nodes of the family.
+    """The reads of one reader of the module, at all nodes of the family.
 
     Reader k of the module may be a different reader of the program at each member.
 
@@ -294,7 +297,7 @@ class _ReaderFields(NamedTuple):
     delays : MemberDelays
         Cycles from the slot of a row to the address.
     fields : tuple of (ndarray of int, ndarray of int), shape (rows, variants)
-        Memory and first address, at all variants, of each of these readers of the program.
+        For each of these readers of the program, memory and first address at all variants.
     """
 
     memory: IntArray
@@ -305,7 +308,7 @@ class _ReaderFields(NamedTuple):
 
 
 def _nodes_agree(values: Iterable[IntArray]) -> bool:
-    """Return True if all nodes agree on each of several arrays of shape (rows, variants)."""
+    """Return True if all nodes have equal values, in each of several arrays (rows, variants)."""
     return all(RowField(each, ()).is_equal_at_all_nodes for each in values)
 
 
@@ -368,7 +371,10 @@ class StoreKinds:
         return write, tap.values
 
     def word_source(self, number: int) -> IntArray:
-        """Return the source of the words of a memory, -1 in rows in which it stores nothing."""
+        """Return the number of the source that a memory stores, shape (rows, variants).
+
+        It is -1 in rows in which the memory stores nothing.
+        """
         write, source = (self.rows.field(act, number) for act in (Action.WRITE, Action.SOURCE))
         assert write is not None
         assert source is not None
@@ -430,7 +436,7 @@ class StoreKinds:
         self.injected[kind, number] = positions_in_groups(kind)
 
     def _link_lengths(self, number: int) -> IntArray:
-        """Return the lengths of links by which words of a memory arrive at each kind."""
+        """Return, for each kind of nodes, the cycles of the links by which words reach a memory."""
         write, tap = self.writes_of_memory(number)
         at = self.kinds.values_at_kinds(np.where(write.values >= 0, tap, -1), self._every)
         kind, row, choice = np.nonzero(at >= 0)
@@ -449,7 +455,10 @@ class StoreKinds:
 
 
 class _StorePlanner:
-    """Planner of one store: gathers the reads and writes of a family, and places their values."""
+    """Planner of the store of one family.
+
+    It collects the reads and writes of the nodes, and finds places for their control values.
+    """
 
     def __init__(
         self,
@@ -583,7 +592,10 @@ class _StorePlanner:
         return 1 << (int(self._depth[number]) - 1).bit_length()
 
     def _form_banks(self, copies: dict[int, list[_CopyPlan]]) -> list[list[int]]:
-        """Return the members of each bank, and merge their copies into the first member's."""
+        """Return the members of each bank.
+
+        In `copies`, the copies of the first member of a bank then serve the readers of all members.
+        """
         if self._beat > 1:
             return [[number] for number in copies]
         banks: list[list[int]] = []
@@ -687,7 +699,10 @@ class _StorePlanner:
         return AddressSource(first=first, counter=counter, early=early)
 
     def _add_lag(self, address: AddressSource, copy: _CopyPlan) -> AddressSource:
-        """Return the address of a copy, with the places of its lag if it has one."""
+        """Return `address`, with the places of the lag if the readers of the copy have one.
+
+        A lag is the number of cycles by which the address follows the word counter.
+        """
         if copy.lag is None:
             return address
         bits = int(copy.lag.max()).bit_length()
@@ -733,9 +748,9 @@ class _StorePlanner:
     def _plan_timed_arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[BankArrivals]:
-        """Return the arrival of a memory whose table has the lateness of words: 1, 2, .. cycles.
+        """Return the arrivals of a bank in a core with writable tables.
 
-        This is the case of a core with writable tables.
+        A table has, for each row, the cycles that words spend on their path, from 1.
         """
         write, tap = self._all.writes_of_memory(members[0])
         firsts, late = self._values_at_members(write.values), self._values_at_members(tap)
