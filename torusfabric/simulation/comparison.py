@@ -84,9 +84,10 @@ def compare_run(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) 
     Parameters
     ----------
     job : Job
-        Choices of the run; None for a choice that the fabric does not leave.
+        Mode, length, root and operator of the run. A value is None if the fabric was built for one
+        value only.
     messages : ndarray, shape (nodes, send words)
-        Words that the nodes sent.
+        Words that each node sent: its messages, one after another.
     run : EngineRun
         Result of the engine, with the words that the nodes received.
     """

@@ -48,7 +48,7 @@ class MemoryCells(ABC):
     def write_words(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Write word k into memory ``memory[k]`` of node ``nodes[k]``, at ``address[k]``.
+        """Write ``words[k]`` into memory ``memory[k]`` of node ``nodes[k]``, at ``address[k]``.
 
         All copies of the memory get the word.
         """

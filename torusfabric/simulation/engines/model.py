@@ -56,8 +56,8 @@ def build_model(
     word : int
         Bits of a flit.
     node_cycles : float
-        Approximate nodes times cycles to simulate. A small number selects a lower optimization
-        level.
+        Approximate number of nodes times number of cycles to simulate. A small number selects a
+        lower optimization level of the C++ compiler.
     source : path
         C++ file of the task library. A replacement includes ``model.cc`` and adds functions.
 
