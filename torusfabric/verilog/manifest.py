@@ -237,7 +237,11 @@ def _form_entry(mode: Mode, served: Range) -> dict[str, Any]:
 
 
 def _cycle_entries(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
-    """Return the cycles of a run with n flits a chunk: constant + per_flit * n, for n >= from."""
+    """Return the cycles of a run as plain data, one entry for each range of lengths.
+
+    A run in which a chunk has n flits takes constant + per_flit * n cycles. An entry holds for all
+    n >= from, up to the next entry.
+    """
     return [
         {"from": piece.first, "constant": piece.constant, "per_flit": piece.per_flit}
         for piece in pieces

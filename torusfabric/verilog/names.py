@@ -1,4 +1,8 @@
-"""Names of signals in a Verilog module: all different, and none a keyword of the language."""
+"""Names of signals in a Verilog module: all different, and none a keyword of the language.
+
+A *fragment* is the hardware of an Amaranth component after elaboration; its subfragments are the
+components inside.
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ the statements always assign together. Why no ``always @*`` block: a block waits
 inputs. In simulators that initialise declarations before they start processes (the rule of
 SystemVerilog), an input that keeps its first value never changes, so that the block never runs and
 its signals stay unknown. A continuous assignment is evaluated at the start.
+
+The *target* of an assignment is its left side: a signal, or some of the bits of a signal.
 """
 
 from __future__ import annotations
@@ -112,11 +114,11 @@ def group_into_processes(
 def _resolve_targets(
     statements: Iterable[ast.Statement], *, parts: bool = False
 ) -> Iterator[ast.Statement]:
-    """Rewrite assignments whose target the hardware chooses, and yield all statements.
+    """Yield all statements; rewrite assignments whose left side depends on a signal.
 
     An assignment to an element of an array becomes a switch on the index, with one assignment to
-    each element. With `parts`, an assignment to bits at a variable offset also becomes a switch, on
-    the offset.
+    each element. With `parts`, an assignment to bits at a variable position also becomes a switch,
+    on the position.
     """
     for each in statements:
         if isinstance(each, ast.Switch):
@@ -133,7 +135,7 @@ def _resolve_targets(
 
 
 def _target_switch(assign: ast.Assign, *, parts: bool) -> ast.Switch | None:
-    """Return the switch of `_resolve_targets` for one assignment; None if its target is fixed."""
+    """Return the switch of `_resolve_targets` for an assignment; None if its left side is fixed."""
     match assign.lhs:
         case ast.SwitchValue(test=test, cases=cases):
             targets = [(p, [ast.Assign(one, assign.rhs)], None) for p, one in cases]
@@ -342,9 +344,10 @@ class _SymbolicValues:
         return found
 
     def _value_before(self, switch: ast.Switch, piece: Piece, text: str) -> str:
-        """Return the value of a piece before a switch.
+        """Return an expression for the value that a piece has before a switch.
 
-        If branches would repeat a long expression, it becomes a wire.
+        The result is `text`, the expression itself, or a wire if branches would repeat a long
+        expression.
         """
         if text == parenthesize(text) or self._count_uses([switch], piece) < 2:
             return text

@@ -63,7 +63,10 @@ LINES_IN_BRACES = 32
 
 
 def range_of(width: int) -> str:
-    """Return the range of a declaration with a space after it; empty for a single bit."""
+    """Return the bit range for a declaration, ``[7:0]`` for 8 bits, with a space after it.
+
+    The result is empty for a single bit.
+    """
     return f"[{width - 1}:0] " if width > 1 else ""
 
 
@@ -146,7 +149,7 @@ def conditional(test: str, yes: str, no: str) -> str:
 
 
 def bits_of(name: str, start: int, width: int, of: int) -> str:
-    """Return a range of bits of a net that has `of` bits."""
+    """Return the expression of `width` bits, from bit `start` on, of a net that has `of` bits."""
     return name if width == of else select_bits(name, start, start + width)
 
 
@@ -198,7 +201,7 @@ def _concatenation_parts(text: str) -> list[str]:
 
 
 def matches_case(patterns: tuple[str, ...] | None, bits: str) -> bool:
-    """Return True if a binary number matches a pattern of a case; None is the default case."""
+    """Return True if a binary number matches one of the patterns; None matches any number."""
     return patterns is None or any(
         all(a in ("-", b) for a, b in zip(pattern, bits, strict=True)) for pattern in patterns
     )
@@ -266,7 +269,7 @@ def comma_list(head: str, items: Iterable[str], end: str) -> str:
 
 
 def wrap_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines, with long ones broken and their rest indented."""
+    """Yield lines of Verilog; long ones are broken, and their continuation lines are indented."""
     for line in "\n".join(lines).split("\n"):
         deeper, rest = " " * (len(line) - len(line.lstrip()) + 2), line
         while (

@@ -128,7 +128,8 @@ def _module_roles(
 ) -> dict[str, str]:
     """Return the role of each module as a label of reports; routers are left out.
 
-    A module without a role of its own has the role of a parent.
+    The role is the part of the fabric that a module belongs to. A module without a role of its own
+    has the role of a module that contains it.
     """
     roles = {prefix + name: role for name, role in netlist.roles.items()}
     parts: dict[str, str] = {}
@@ -217,7 +218,7 @@ ICARUS = "__ICARUS__"
 
 
 def unknown_to_zero_body(module: UnknownToZero) -> str:
-    """Return the body of an `UnknownToZero` for Icarus, after its ports.
+    """Return the Verilog of an `UnknownToZero` after its ports, in a form for Icarus.
 
     Each bit of ``known`` is 1 if the bit of ``word`` is 1, and 0 if that is 0 or X.
     """
@@ -282,10 +283,10 @@ def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[Shar
 
 
 def _alternative_bodies(shape: object) -> dict[str, str | None]:
-    """Return the alternative bodies of a shared module: macro -> body.
+    """Return the alternative bodies of a shared module: macro that selects the body -> body.
 
-    A body is None if the plain body is as good. Only multiplexers, sums and `UnknownToZero` have
-    alternatives.
+    A *body* is the Verilog of a module after its ports. It is None if the plain body is as good.
+    Only multiplexers, sums and `UnknownToZero` have alternatives.
     """
     if shape is None:
         return {}

@@ -86,7 +86,7 @@ class RomContents:
 
 
 def distinct_rom_contents(netlist: Netlist) -> dict[str, RomContents]:
-    """Return each different contents of ROMs once, by the name of the first ROM that has it."""
+    """Return all different contents of ROMs, by the name of the first ROM that has them."""
     found: dict[RomContents, str] = {}
     for array in netlist.arrays:
         if array.roms is None:

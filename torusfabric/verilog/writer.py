@@ -223,7 +223,7 @@ class _ModuleWriter:
         driven : set of int
             ``id`` of each signal that something in the module drives.
         shown : collection of str
-            Ports that are outputs in any case.
+            Ports that are outputs even if nothing in the module drives them.
         """
         ports = {}
         for name, port in self._ports.items():
