@@ -10,6 +10,9 @@ on: the *relevant* ones. The symbolic values of all relevant bits in one cycle a
 Gates of equal kind and depth form a batch, which is one numpy operation over all instances. Each
 cycle has two phases: `begin_cycle` computes bits that depend on registers only, and `finish_cycle`
 computes the others from inputs.
+
+A *row* is here the index of a bit in this array. A symbolic value is a number that stands for a bit
+(see `symbols`). A bit is *unknown* if it can be 0 or 1.
 """
 
 from __future__ import annotations
@@ -93,14 +96,14 @@ def _relevant_memory(
     places: Callable[[Collection[Bit]], IntArray],
     roms: Sequence[str],
 ) -> GateMemory:
-    """Return the relevant part of a memory.
+    """Return the relevant part of the memory `ram`.
 
     Parameters
     ----------
     bits : collection of int
         Relevant positions within a word.
     places : function of (collection of Bit) -> ndarray of int
-        Returns the rows of bits.
+        Returns the rows of some bits in the array of values.
     roms : sequence of str
         Contents of each instance, for a ROM whose instances differ.
     """
@@ -156,7 +159,7 @@ def _may_be_equal(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
 
 
 def _rom_words(ram: Ram, text: str) -> IntArray:
-    """Return the bits of each word of a ROM, given all bits as text, the last bit first."""
+    """Return the bits of each word of a ROM; `text` has all bits, the last one first."""
     bits = np.frombuffer(text[::-1].ljust(ram.size * ram.width, "x").encode(), np.uint8)
     found = bits.astype(np.int32) - ord("0")
     found[found > 1] = UNKNOWN
@@ -179,7 +182,7 @@ class ModuleState(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """Independent gates of one kind: rows of their outputs and operands."""
+    """Gates of one kind that do not depend on each other: rows of their outputs and operands."""
 
     kind: str
     y: IntArray
@@ -250,7 +253,7 @@ class GateProgram:
         self._kept[2], self._kept[self._rows_of(self._asked)] = False, False
 
     def _add_row(self, bit: Bit) -> None:
-        """Assign the next row of the array of values to a bit, unless it has one."""
+        """Assign the next free row of the array of values to a bit, unless it has a row already."""
         if bit not in self._number:
             self._number[bit] = 3 + len(self._number) - len(CONSTANTS)
 
@@ -266,7 +269,8 @@ class GateProgram:
         step : _Batch or int
             A batch of gates, or the number of a memory whose reads are executed.
         waits : bool
-            True if the step depends on an input. Steps that do not come first.
+            True if the step depends on an input. All steps that depend on none come before those
+            that do.
         """
         module, live = self.module, self._live
         needs: dict[Gate | int, list[Bit]] = {}
@@ -377,7 +381,7 @@ class GateProgram:
         return v
 
     def _execute(self, steps: Iterable[_Batch | int], v: IntArray, state: ModuleState) -> None:
-        """Execute batches and memory reads, in place."""
+        """Execute batches and memory reads, and write the results into the array of values `v`."""
         for step in steps:
             if isinstance(step, int):
                 self._memories[step].execute_reads(v, state.rams[self.rams.index(step)])
@@ -421,7 +425,10 @@ class GateProgram:
         return kept
 
     def next_state(self, v: IntArray, state: ModuleState) -> ModuleState:
-        """Return the state after the next edge; memories are changed in place."""
+        """Return the state after the clock edge at the end of a cycle with the values `v`.
+
+        The memories of `state` are changed in place.
+        """
         for number, words in zip(self.rams, state.rams, strict=True):
             self._memories[number].execute_writes(v, words)
         return ModuleState(v[self._d], state.rams)

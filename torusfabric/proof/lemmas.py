@@ -3,6 +3,8 @@
 A *claim* is a statement with a function that checks it by comparison or symbolic execution. (A
 *harness*, in contrast, is proved by an SMT solver; see `solver`.) The claims of this module are
 made for every interface. Claims about buses and node ports come from `torusfabric.adapters`.
+
+A *class* is here a set of bit positions of a word; see `units.bit_classes`.
 """
 
 from __future__ import annotations
@@ -61,7 +63,8 @@ def wiring_claim(name: str, says: str, text: GateText, wires: Wires) -> Claim:
     says : str
         The statement, in one line.
     wires : Wires
-        Wires as found and as planned, from `planned_wires`.
+        For each port of some instances, the bits that are wired to it in the Verilog and those of
+        the plan, from `planned_wires`.
     """
     return Claim(name, "comparison", says, partial(compare_wires, text, wires, name))
 
@@ -90,7 +93,7 @@ def module_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
 
 
 def _check_bits_alike(module: GateModule, fabric: Fabric) -> int:
-    """Check that a module treats the bits of each class alike; returns the comparisons."""
+    """Check that a module treats the bits of each class alike; returns how many are compared."""
     classes = bit_classes(fabric)
     return sum(check_alike(module, WORDS, fabric.width, positions) for positions in classes)
 
@@ -107,7 +110,7 @@ class ClaimProver:
     Parameters
     ----------
     progress : function of (done, total, step)
-        Called as each step begins or ends.
+        Called as each claim or harness begins or ends.
     """
 
     def __init__(

@@ -1,6 +1,9 @@
 """Comparison of ROM contents in the emitted Verilog with those of the netlist.
 
 Why: symbolic runs read only the rows that some run needs. This check covers all rows.
+
+A *row* is here the word of a ROM at one address. *Symbolic runs* are runs that are executed with
+symbols in place of data (see `runs`).
 """
 
 from __future__ import annotations
@@ -26,20 +29,20 @@ _Rows: TypeAlias = list[str]
 
 
 def _rows_of_numbers(rows: Sequence[int], width: int) -> _Rows:
-    """Return rows of the netlist as strings of bits."""
+    """Return the rows of a ROM in the netlist, which are numbers, as strings of `width` bits."""
     return [f"{row:0{width}b}" for row in rows]
 
 
 def _rows_of_text(bits: str, width: int) -> _Rows:
-    """Return rows of the Verilog, given all bits in one string, the last row first."""
+    """Return the rows of a ROM in the Verilog; `bits` has all of them, the last row first."""
     return [bits[end - width : end] for end in range(len(bits), 0, -width)]
 
 
 def _wrong_rows(found: _Rows, wanted: _Rows) -> list[int]:
     """Return the numbers of the rows of a ROM that are wrong.
 
-    Further rows in the Verilog must equal the last wanted row. A row that the Verilog lacks is
-    wrong.
+    If `found`, from the Verilog, has more rows than `wanted`, these must equal the last wanted row.
+    A row that the Verilog lacks is wrong.
     """
     every = zip_longest(found, wanted)
     return [number for number, (row, right) in enumerate(every) if row != (right or wanted[-1])]

@@ -1,6 +1,9 @@
 """Check of the multiplexers of routers, with every selection that a table could contain.
 
 Why: symbolic runs cover only the selections that some run uses.
+
+Symbolic runs are runs that are executed with symbols in place of data (see `runs`). The *identity
+word* of an operator is the word that changes no word it is combined with, such as 0 for a sum.
 """
 
 from __future__ import annotations

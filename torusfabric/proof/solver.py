@@ -158,12 +158,13 @@ def _yosys_script(harness: Harness) -> str:
 def _run_smtbmc(
     folder: Path, harness: Harness, how: Iterable[str], what: str = "does not hold"
 ) -> Counterexample | None:
-    """Run smtbmc; returns the failed assertion, or None.
+    """Run smtbmc on a harness; returns the assertion that fails, or None.
 
     Parameters
     ----------
     how : iterable of str
-        Options that select the base, the step, or the single check.
+        Options of smtbmc (the program of Yosys that calls the solver) that select the base, the
+        step, or the single check.
     what : str
         Verb phrase for the message about a failed assertion.
     """

@@ -9,6 +9,8 @@ link       delay line (`delay_line_module`)    word leaves `registers` cycles la
 
 Why links: a long link is a memory used as a ring, whose write address at the start of a run is
 arbitrary.
+
+The *identity word* of an operator changes no word that it is combined with, such as 0 for a sum.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ def bit_classes(fabric: Fabric) -> list[list[int]]:
 
 
 def neutral_bits(fabric: Fabric, position: int) -> tuple[int, ...]:
-    """Return one bit for each operator: that of its identity word at a bit position."""
+    """Return, for each operator, the bit of its identity word at a position."""
     operators = fabric.operator_unit.operators if fabric.operator_unit else ()
     return tuple(operator.identity(fabric.width) >> position & 1 for operator in operators)
 

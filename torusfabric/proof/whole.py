@@ -1,4 +1,8 @@
-"""Proof of all runs that a fabric can execute, with waveforms of a run that fails."""
+"""Proof of all runs that a fabric can execute, with waveforms of a run that fails.
+
+A *variant* says when a run is started after its messages are written (see `runs`). The *resting
+state* has the registers between runs; bits that can differ are unknown in it.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +132,7 @@ class AllRunsProof:
         return compared + sum(map(self._comparison_count, self._runs_by_variant))
 
     def _with_waves(self, error: Refuted, rest: Snapshot, variant: int) -> Refuted:
-        """Execute the run of a refutation again, and return the refutation with waveforms."""
+        """Execute the run that fails again, and return its refutation `error` with waveforms."""
         machine, run = self._runs.machine, error.run
         if not isinstance(run, Run):
             return error

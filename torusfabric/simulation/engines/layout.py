@@ -153,7 +153,7 @@ class ArenaLayout:
         member : ModuleInstances
             Module whose instances read the value.
         leaf : LoopRead
-            The read.
+            The value that the instances read.
         classes : list of ndarray
             For each piece, the class of each instance so far.
         """
