@@ -131,7 +131,10 @@ class NodeAccess:
 
     @property
     def nodes_by_module(self) -> Mapping[str, list[int]]:
-        """Module with the output `port`, at which words are read -> nodes of its instances."""
+        """The nodes of each module with the output `port`, at which words are read.
+
+        The nodes are in the order of the instances of the module.
+        """
         return self.nodes
 
     def sampled_choices(self, runs: Sequence[Run]) -> dict[str, IntArray]:

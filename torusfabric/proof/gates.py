@@ -274,7 +274,7 @@ def read_gates(
     ----------
     roles : dict of str to Role
         Role (kind of module in the netlist) of each module that the top instantiates, except ROMs.
-        Of modules with a role in `PORT_ONLY_ROLES`, only the ports are read.
+        For roles in `PORT_ONLY_ROLES`, only the ports of the module are read.
     operators : FabricOperators
         Operator module, which becomes symbolic sums.
     """
@@ -310,7 +310,7 @@ def _run_yosys(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
 def _parse_gates(
     found: dict[str, Any], design: Design, roles: Mapping[str, Role], operators: FabricOperators
 ) -> GateText:
-    """Convert the netlist of a whole fabric from the JSON of Yosys."""
+    """Convert the whole Verilog of a fabric, given as the JSON of Yosys in `found`."""
     top, modules = found["modules"][design.top], dict[str, GateModule]()
     # ROMs of one shape become one module, whose instances hold the contents.
     shapes: dict[str, tuple[str, str]] = {}
@@ -451,7 +451,7 @@ def _add_operator(
 
 
 def _parse_memory(cell: dict[str, Any]) -> Ram:
-    """Return a memory from the JSON of Yosys."""
+    """Return a memory, given as a cell in the JSON of Yosys."""
     number = lambda name: _parse_number(cell["parameters"][name])
     pins, width, bits = cell["connections"], number("WIDTH"), number("ABITS")
     if number("RD_CLK_ENABLE") or number("OFFSET"):

@@ -70,7 +70,10 @@ def wiring_claim(name: str, says: str, text: GateText, wires: Wires) -> Claim:
 
 
 def word_claim(fabric: Fabric, text: GateText) -> Claim:
-    """Return the claim of `check_words` and `check_arrivals` about the wires that carry words."""
+    """Return the claim that wires keep the bits of words together, and lead to the right in-ports.
+
+    It is checked by `check_words` and `check_arrivals`.
+    """
     says = (
         "each in-port receives the word that its neighbour sends by the opposite out-port, and "
         "the bits of a word stay together and in order on every wire"
@@ -80,7 +83,11 @@ def word_claim(fabric: Fabric, text: GateText) -> Claim:
 
 
 def module_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """Yield the claims of `check_roms`, `check_routers`, and of `check_alike` for each module."""
+    """Yield the claims about the modules of a fabric.
+
+    They are about the contents of ROMs (`check_roms`), the multiplexers of routers
+    (`check_routers`), and, for each module that words pass, about its bits (`check_alike`).
+    """
     says = "every ROM holds the contents of the netlist in every row"
     yield Claim("rom", "comparison", says, partial(check_roms, fabric, text))
     says = "each out-port sends the word that its select bits choose, or keeps its last word"
@@ -99,7 +106,10 @@ def _check_bits_alike(module: GateModule, fabric: Fabric) -> int:
 
 
 def whole_runs_claim(whole: AllRunsProof, progress: Progress) -> Claim:
-    """Return the claim of `AllRunsProof`: each run ends when forecast, with the expected words."""
+    """Return the claim that each run ends in the forecast cycle with the expected words.
+
+    It is checked by `whole`. The forecast is that of the program.
+    """
     return Claim("whole runs", "symbolic execution to the end", whole.statement,
                  partial(whole.prove, progress))  # fmt: skip
 

@@ -127,7 +127,7 @@ def collect_proofs(
 def _prove_steps(
     fabric: Fabric, design: Design, cache: Cache | None, progress: Progress, *, written: Fabric
 ) -> Iterator[ModuleProof]:
-    """Yield the proofs of all steps; the longest step, whole runs, comes last.
+    """Yield the proofs of all steps; the longest one, symbolic execution of all runs, is the last.
 
     Parameters
     ----------

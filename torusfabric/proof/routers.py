@@ -40,7 +40,7 @@ class _Selection(NamedTuple):
     port : int
         The out-port.
     source : str
-        Name of the word in messages.
+        Name of the word in messages about a failure.
     bits : dict of (str, int) to int
         Value of each select bit: (input port of the router module, position) -> 0 or 1.
     word : (str, int) or None

@@ -45,7 +45,7 @@ def delay_line_module(name: str, width: int, registers: int) -> GateModule:
 
 
 def link_registers(fabric: Fabric) -> dict[str, int]:
-    """Return the registers in each link module, that is, its delay in cycles.
+    """Return, for each link module, the number of its registers, which is its delay in cycles.
 
     The register of the sending router comes on top: an arc of n cycles has n - 1 registers here.
     """
@@ -59,7 +59,7 @@ def link_registers(fabric: Fabric) -> dict[str, int]:
 
 
 def bit_classes(fabric: Fabric) -> list[list[int]]:
-    """Return the classes of bit positions in a word.
+    """Return the classes of bit positions in a word, each as a list of positions.
 
     Two positions are in one class if the identity word of every operator has equal bits there. Most
     operators have identity words of equal bits. The identity words of signed minimum and maximum
@@ -78,7 +78,10 @@ def neutral_bits(fabric: Fabric, position: int) -> tuple[int, ...]:
 
 
 def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
-    """Return the operator module of a fabric, if it has one, and the classes of bit positions."""
+    """Return the name of the operator module, if there is one, and the classes of bit positions.
+
+    The classes are those of `bit_classes`.
+    """
     modules, unit = [], fabric.operator_unit
     if unit is not None:
         name = fabric.prefix + make_pair_module(unit, fabric.width).name

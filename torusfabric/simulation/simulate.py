@@ -162,7 +162,7 @@ def report_of_runs(
     Parameters
     ----------
     jobs : sequence of Job
-        Job of each run, every choice filled in.
+        Mode, length, root and operator of each run, with a value for every choice.
     batches : sequence of ndarray, shape (nodes, send words)
         Words that the nodes sent in each run.
     runs : sequence of EngineRun

@@ -596,7 +596,10 @@ def _merge_sources(sources: Sequence[Source]) -> Source:
 
 
 def _part_select_end(width: int) -> str:
-    """Return the end of an indexed part-select of `width` bits; empty for a single bit."""
+    """Return the end of a Verilog selection of `width` bits from a variable position: ``+: width``.
+
+    The result is empty for a single bit.
+    """
     return f" +: {width}" if width > 1 else ""
 
 

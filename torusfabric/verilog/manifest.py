@@ -173,12 +173,12 @@ def _schedule_facts(fabric: Fabric) -> dict[str, Any]:
 
 
 def _root_choice(mode: Mode) -> dict[str, str]:
-    """Return the key of a mode whose runs choose the root."""
+    """Return the entry ``root`` of a mode whose runs choose the root; empty for other modes."""
     return {"root": "any"} if mode.any_root else {}
 
 
 def _offset_facts(mode: Mode) -> dict[str, Any]:
-    """Return the offsets of an exchange or halo, and the origin of each received part.
+    """Return the offsets of an exchange or halo, and the origin of each received message.
 
     ``origins[p][k]`` is the position from which position p receives by offset k, or None.
     """

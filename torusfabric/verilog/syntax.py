@@ -185,7 +185,7 @@ def concatenate(parts: Sequence[str]) -> str:
 
 
 def _replicate(same: list[str]) -> list[str]:
-    """Return equal parts of a concatenation as one replication if they are names.
+    """Return equal parts of a concatenation, as one replication if the parts are names.
 
     Why names only: Yosys would map each copy of an expression separately.
     """
@@ -295,7 +295,9 @@ def indent_lines(lines: Iterable[str]) -> list[str]:
 
 
 def statement_block(head: str, lines: Sequence[str]) -> list[str]:
-    """Return statements under a head; several, or a nested condition, stand in a block.
+    """Return the lines of a head, such as an ``if``, with the statements that it governs.
+
+    Several statements, or a nested condition, stand in a ``begin``-``end`` block.
 
     Why a block around a nested condition: an ``else`` belongs to the last ``if`` before it.
     """

@@ -1,7 +1,8 @@
 """The structural top: the module that connects the instances of a netlist, as Verilog.
 
-The user is `emit`. Each *scope* of the netlist (nodes, groups of nodes, a level of a tree) becomes
-one generate loop, and each net of its members becomes an array::
+The user is `emit`. Each *scope* of the netlist (a set of places: the nodes, the groups of nodes, or
+a level of a tree) becomes one generate loop over its *members*, the single places. Each net that
+all members have becomes an array::
 
     netlist            Verilog
     net tx_17          tx[17]

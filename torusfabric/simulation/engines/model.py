@@ -1,8 +1,9 @@
 """Build of a compiled model: from a netlist to a layout, loops, and two shared libraries.
 
-One library executes tasks and is the same for all models. The other holds the loop functions of the
-netlist. Their text does not depend on the number of instances or on addresses, which are passed as
-data. A torus of another size with equal modules therefore reuses the library of an earlier build.
+One library executes *tasks*, which are requests to simulate clock edges; it is the same for all
+models. The other holds the loop functions of the netlist. Their text does not depend on the number
+of instances or on addresses, which are passed as data. A torus of another size with equal modules
+therefore reuses the library of an earlier build.
 """
 
 from functools import partial

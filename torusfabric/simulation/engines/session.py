@@ -60,7 +60,7 @@ def _thread_count() -> int:
 
 
 class CDesign(ctypes.Structure):
-    """The struct `Design` of ``model.cc``."""
+    """The struct `Design` of ``model.cc``, which describes a model and its state."""
 
     _fields_ = uint64_fields(
         "now* next* loops* at_once registered loop_count spans* readers* inputs* input_count "
@@ -69,7 +69,10 @@ class CDesign(ctypes.Structure):
 
 
 class CTask(ctypes.Structure):
-    """The struct `Task` of ``model.cc``."""
+    """The struct `Task` of ``model.cc``: a request to simulate clock edges.
+
+    It has the input values of each edge, and space for the requested output values.
+    """
 
     _fields_ = uint64_fields("rows inputs* input_count given* outputs* output_count shown* busy*")
 
