@@ -210,7 +210,7 @@ class NodeAccess:
         return {module: self._module_inputs(steps, module, step) for module in self.nodes}
 
     def _module_inputs(self, steps: AccessSteps, module: str, step: int) -> Override:
-        """Return the part of `endpoint_inputs` for the endpoints of one module."""
+        """Return the input values of the endpoints of one module in a step, port by port."""
         nodes = self.nodes[module]
         given = {p: self.port_bits(module, p, v[nodes][:, None]) for p, v in steps.always.items()}
         if not 0 <= step < steps.count:
@@ -241,7 +241,7 @@ class NodeAccess:
     def locate_beats(
         self, runs: Sequence[Run], find: Callable[[Run], Locations], *, ends_at_once: bool = False
     ) -> tuple[IntArray, IntArray]:
-        """Return where the nodes store the beats of some runs.
+        """Return where the nodes store the beats of the messages of some runs.
 
         Parameters
         ----------

@@ -114,7 +114,7 @@ class _BitSlice:
         self.shown: list[Colour] = []
 
     def _input_keys(self, words: Collection[str], width: int) -> dict[Bit, object]:
-        """Return a key for each input bit; bits with equal keys get equal colours.
+        """Return a dict: input bit of the module -> key; bits with equal keys get equal colours.
 
         Bits of words at the position of the slice have keys without that position. So the bits of
         one word have equal keys in two slices, each at its own position.

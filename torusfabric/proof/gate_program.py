@@ -258,7 +258,7 @@ class GateProgram:
             self._number[bit] = 3 + len(self._number) - len(CONSTANTS)
 
     def _rows_of(self, bits: Collection[Bit]) -> IntArray:
-        """Return the rows of bits; bits outside this program are unknown."""
+        """Return the row of each bit; bits that are not relevant get the row of the unknown bit."""
         return np.array([self._number.get(bit, 2) for bit in bits], np.intp)
 
     def _execution_order(self) -> Iterator[tuple[_Batch | int, bool]]:
@@ -309,7 +309,7 @@ class GateProgram:
     def _execution_levels(
         self, needs: dict[Gate | int, list[Bit]], gives: dict[Gate | int, list[int]]
     ) -> dict[Gate | int, tuple[bool, int, str]]:
-        """Return the sort key of each gate and memory: (depends on inputs, depth, kind).
+        """Return the key by which gates and memories are sorted: (depends on inputs, depth, kind).
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ class GateProgram:
         return self.finish_cycle(self.begin_cycle(state), state, inputs)
 
     def begin_cycle(self, state: ModuleState, instances: int | None = None) -> IntArray:
-        """Return the array of values for a cycle, with the rows that depend on no input computed.
+        """Return the array of values for a cycle; only rows that depend on no input are computed.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The claims about a fabric, and `ClaimProver`, which proves claims in turn with a cache.
+"""The claims about a fabric, and `ClaimProver`, which proves claims one after another with a cache.
 
 A *claim* is a statement with a function that checks it by comparison or symbolic execution. (A
 *harness*, in contrast, is proved by an SMT solver; see `solver`.) The claims of this module are

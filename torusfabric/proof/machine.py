@@ -134,7 +134,7 @@ class SymbolicMachine:
             self.sums.neutral = np.array(bits)[:, list(operations)]
 
     def _net_row(self, bit: Bit) -> int:
-        """Return the row of a bit of the top; a new bit gets the next row."""
+        """Return the row in `nets` of a bit of the top; a new bit gets the next row."""
         return self.numbers.setdefault(bit, len(self.numbers) - 1)
 
     def _add_group(self, module: GateModule, names: list[str]) -> None:

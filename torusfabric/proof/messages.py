@@ -65,7 +65,7 @@ class Locations:
     address: IntArray
 
     def first_of_beats(self, flits: int, beat: int) -> Locations:
-        """Return the locations of the beats, which are those of their first words.
+        """Return the location of each beat, which is that of its first word.
 
         Parameters
         ----------

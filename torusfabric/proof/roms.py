@@ -49,7 +49,7 @@ def _wrong_rows(found: _Rows, wanted: _Rows) -> list[int]:
 
 
 def _compare_rows(found: _Rows, wanted: _Rows, name: str) -> int:
-    """Return the number of rows, or raise `Refuted` if a row differs."""
+    """Return the number of rows of the ROM `name`, or raise `Refuted` if a row differs."""
     for row in _wrong_rows(found, wanted):
         right = wanted[min(row, len(wanted) - 1)]
         there = found[row] if row < len(found) else "missing"

@@ -92,7 +92,10 @@ class Harness:
 
 
 class HarnessResult(NamedTuple):
-    """Result of a harness: the failed assertion, if any, and the seconds of the original proof."""
+    """Result of a harness.
+
+    It has the assertion that fails, or None, and the seconds that the first proof took.
+    """
 
     failed: Counterexample | None
     seconds: float

@@ -115,7 +115,7 @@ class Starts:
         self.chosen = [name for name in RUN_CHOICES if name in nets]
 
     def start_inputs(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the input values at the start of some runs."""
+        """Return the values of the inputs of the top in the cycle in which some runs start."""
         return self._access.idle_inputs(start=1) | self.input_bits(
             self._access.sampled_choices(runs)
         )
@@ -131,9 +131,10 @@ class Starts:
         }
 
     def find_resting_state(self, before: Snapshot | None = None) -> Snapshot:
-        """Return the least resting state that covers the state after a reset, and a given state.
+        """Return the least resting state that covers the state after a reset and that in `before`.
 
-        The state is widened until it covers its own successor without a start.
+        More and more bits are made unknown, until the state covers the one that follows it without
+        a start.
         """
         machine = self._machine
         machine.prepare_runs(1)

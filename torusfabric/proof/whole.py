@@ -111,8 +111,9 @@ class AllRunsProof:
     def prove(self, progress: Progress) -> int:
         """Prove all runs; returns the number of comparisons.
 
-        The resting state is widened until it covers the state after every run: first with a sample
-        of runs, which is fast and finds nearly all of it, then with all runs.
+        More bits of the resting state are made unknown until it covers the state after every run.
+        This is done first with a sample of runs, which is fast and finds nearly all such bits, then
+        with all runs.
         """
         rest = self._runs.starts.find_resting_state()
         # Widen the resting state by the sample, without comparison of words.

@@ -160,7 +160,7 @@ class SimulationSummary:
 
 
 def program_facts(program: Program) -> dict[str, Any]:
-    """Return the entries of a `SimulationSummary` that follow from the program alone."""
+    """Return those entries of a `SimulationSummary` that follow from the program alone."""
     schedules = [mode.schedule for mode in program.modes]
     return {
         "topology": str(program.topology),

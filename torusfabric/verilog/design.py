@@ -121,7 +121,7 @@ def router_classes(fabric: Fabric, contents: Mapping[str, RomContents]) -> dict[
 def _rom_contents_of_nets(
     netlist: Netlist, names: Mapping[RomContents, str]
 ) -> dict[str, dict[int, str]]:
-    """Return the names of ROM contents by the nets that the ROMs drive.
+    """Return the name of the ROM contents behind each net that a ROM drives.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ class Design:
         return [VERILOG_FILE, *self.files]
 
     def routers(self, names: Iterable[str] | None = None) -> Design:
-        """Return a design of the router modules, with their children and the ROMs in front of them.
+        """Return a design of router modules, their children, and the ROMs that set the routers.
 
         The result has no top; the field `top` is the name of the last module.
 

@@ -105,7 +105,7 @@ class BitCells:
         return f"n[{number}]"
 
     def loop_text(self, assigned: Sequence[str]) -> str:
-        """Return the generate loop over all bits, with the cells and then the assignments."""
+        """Return the generate loop over all bits: the cells, then the assignments `assigned`."""
         declared = [f"wire [{len(self.cells) - 1}:0] n;"] if self.cells else []
         inside = [*declared, *self.cells, *(f"assign {each};" for each in assigned)]
         return "\n".join(
@@ -353,7 +353,7 @@ def _choose_word(column: BitCells, count: int, select: Sequence[str]) -> _LastCh
 
 
 def _carry_chain(width: int, step: _LastChoice, columns: str) -> str:
-    """Return the Verilog of a sum: the cells in `columns`, then the carry chain.
+    """Return the Verilog of a sum: `columns`, the cells of its first levels, then the carry chain.
 
     A CCU2C adds two bits, so an odd width is padded with a bit that adds 0.
     """

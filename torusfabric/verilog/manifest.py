@@ -62,7 +62,9 @@ PORT_MEANINGS = ports_by_name(
 
 
 def port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
-    """Return direction, width, role, protocol, node, clock and meaning of every port of a top.
+    """Return the facts about each port of a top: port -> dict.
+
+    The facts are direction, width, role, protocol, node, clock and meaning.
 
     Examples
     --------
@@ -156,7 +158,7 @@ def _operator_functions(operators: Sequence[Operator]) -> dict[str, dict[str, st
 
 
 def _schedule_facts(fabric: Fabric) -> dict[str, Any]:
-    """Return the collective, algorithm and schedule; with several modes, a list for each key."""
+    """Return collective, algorithm and schedule of a fabric; with several modes, lists of them."""
     each = [
         {
             "collective": mode.schedule.collective.to_json() | _root_choice(mode),
@@ -249,7 +251,7 @@ def _cycle_entries(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
 
 
 def interface_facts(fabric: Fabric) -> dict[str, Any]:
-    """Return the keys of the manifest that depend on the top.
+    """Return the entries of the manifest that depend on the interface, which ``--top`` chooses.
 
     Examples
     --------
@@ -285,7 +287,7 @@ def companion_files(
     flow: str | None = None,
     templates: bool = False,
 ) -> dict[str, str]:
-    """Return the texts of all files other than the Verilog, by name.
+    """Return the text of each file of an export other than the Verilog, by its name.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ class UsedNames:
         self._taken.add(name)
 
     def new_name(self, wanted: str) -> str:
-        """Return an unused name like `wanted`, and mark it as used.
+        """Return `wanted`, or a similar name if that is in use or a keyword; mark it as used.
 
         A number is appended if the name is taken, an underscore if it is a keyword.
         """

@@ -173,7 +173,7 @@ class StatementWriter:
         self._expressions = expressions
 
     def _target_value_pairs(self, assign: ast.Assign) -> Iterator[tuple[str, str]]:
-        """Yield target and value of an assignment as Verilog.
+        """Yield pairs (target, value) for an assignment, each part as Verilog.
 
         An assignment of a concatenation to a concatenation is split into one for each target.
         """

@@ -103,7 +103,7 @@ def parse_constant(text: str) -> tuple[int, int]:
 
 
 def parenthesize(text: str) -> str:
-    """Return an expression in parentheses, unless it needs none in any context."""
+    """Return an expression in parentheses, unless it can stand anywhere without them."""
     if text[0] == "{":
         depths = accumulate((char == "{") - (char == "}") for char in text[:-1])
         return text if min(depths) > 0 else f"({text})"
@@ -135,7 +135,7 @@ def join_operands(sign: str, texts: Sequence[str]) -> str:
 
 
 def conditional(test: str, yes: str, no: str) -> str:
-    """Return a conditional expression, simplified if a part is constant."""
+    """Return the expression ``test ? yes : no``, simplified if one of the three is constant."""
     if yes == no:
         return yes
     if CONSTANT.fullmatch(test):

@@ -126,7 +126,7 @@ def emit(
 def _module_roles(
     netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]
 ) -> dict[str, str]:
-    """Return the role of each module as a label of reports; routers are left out.
+    """Return the role of each module apart from routers, as a text for reports.
 
     The role is the part of the fabric that a module belongs to. A module without a role of its own
     has the role of a module that contains it.
@@ -145,7 +145,7 @@ def _module_roles(
 
 
 def _node_comments(netlist: Netlist) -> dict[str, str]:
-    """Return a comment for each module that belongs to nodes: the list of these nodes."""
+    """Return a comment for each module with instances at nodes: the list of these nodes."""
     arrays: dict[str, list[IntArray]] = defaultdict(list)
     for array in netlist.arrays:
         if array.nodes is not None and array.role is not Role.ROM:

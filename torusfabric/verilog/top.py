@@ -102,7 +102,7 @@ def distinct_rom_contents(netlist: Netlist) -> dict[str, RomContents]:
 def instance_counts(
     netlist: Netlist, prefix: str, names: Mapping[RomContents, str]
 ) -> dict[str, int]:
-    """Return the number of instances of each module, and of ROMs with each contents.
+    """Return the number of instances of each module, and the number of ROMs by contents.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class TopText:
 
 
 def _loop_order(scope: str) -> tuple[bool, bool]:
-    """Return the sort key of a loop: groups of nodes first, then nodes, then all others."""
+    """Return the key by which loops are sorted: first groups of nodes, then nodes, then others."""
     return scope != "group", scope != "node"
 
 

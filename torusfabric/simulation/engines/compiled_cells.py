@@ -119,7 +119,7 @@ class _BitRange(NamedTuple):
         self.words[where] = (self.words[where] & keep) | (bits << kind(self.low))
 
     def read_bits(self, instance: IntArray, address: IntArray, kind: Any) -> NDArray[Any]:
-        """Return words of which only this bit range is set; `kind` is their numpy type."""
+        """Return words, of numpy type `kind`, in which only the bits of this range are set."""
         bits = self.words.reshape(-1).take(address * self.words.shape[1] + instance)
         bits = bits.astype(np.uint64)
         if self.width < 8 * self.words.itemsize:

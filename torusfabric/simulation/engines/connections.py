@@ -148,7 +148,7 @@ class ModuleInstances:
         return np.concatenate([array.nodes for _, array in self.arrays if array.nodes is not None])
 
     def instance_name(self, number: int) -> str:
-        """Return the name in the netlist of the instance in a row."""
+        """Return the name, in the netlist, of the instance in row `number`."""
         first, array = next(each for each in reversed(self.arrays) if each[0] <= number)
         return array.name.format(array.index[number - first])
 

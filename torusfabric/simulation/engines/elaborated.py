@@ -244,7 +244,7 @@ class ElaboratedModule:
         self._cut_registers()
 
     def _cut_registers(self) -> None:
-        """Cut registers, and the output registers of memories, into pieces."""
+        """Cut the registers of the module, and the output registers of memories, into pieces."""
         for number, cell in enumerate(self.cells):
             if isinstance(cell, nir.FlipFlop):
                 found = cut_range(len(cell.data), self._origin_changes(cell.data), self._word)

@@ -63,7 +63,7 @@ class KernelText(CppLines):
     # Values of at most 64 bits.
 
     def value_of(self, nets: Nets) -> Word:
-        """Return the word that at most 64 bits form; adds the lines that compute it."""
+        """Return the word that some bits form, 64 at most; adds the lines that compute it."""
         assert len(nets) <= NATIVE_BITS
         at, parts = 0, []
         for run in adjacent_runs(nets):

@@ -96,7 +96,10 @@ class ArenaLayout:
         return classes
 
     def _initial_classes(self) -> list[np.ndarray]:
-        """Return the initial classes: instances whose initial values are equal, piece by piece."""
+        """Return the class of each instance before any split, for each piece.
+
+        Two instances are in one class if their initial values are equal.
+        """
         classes: list[np.ndarray] = []
         for number, (member, k) in enumerate(self.connections.pieces):
             module, total = member.module, member.count

@@ -100,7 +100,7 @@ class LoopHead:
         self.data.append(value)
 
     def declare_pointer(self, kind: str, name: str, value: Any, base: str = "") -> None:
-        """Declare a pointer to data, or to the byte offset `value` from a base pointer."""
+        """Declare a C++ pointer to the data `value`, or to the byte offset `value` from `base`."""
         self.declare(f"{kind} *__restrict {name} = ({kind} *)({base}$);", value)
 
     def function_text(self, lines: list[str], outcome: str, count: int) -> str:

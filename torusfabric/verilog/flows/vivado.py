@@ -203,7 +203,7 @@ def vivado_files(
 
 
 def _reset_of(clock: str, ports: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the reset port of a clock."""
+    """Return the name of the reset port that belongs to a clock port."""
     return next(n for n, p in ports.items() if p["role"] == "reset" and p["clock"] == clock)
 
 
