@@ -226,7 +226,12 @@ class NodeAccess:
         return given
 
     def port_bits(self, module: str, port: str, values: IntArray) -> IntArray:
-        """Convert numbers at a port, shape (nodes, runs), into the bits that the machine uses.
+        """Convert numbers at a port of a module into the bits that the machine uses.
+
+        Parameters
+        ----------
+        values : ndarray of int, shape (nodes, runs)
+            The number at the port of each node, in each run; -1 for unknown.
 
         Returns
         -------

@@ -13,6 +13,9 @@ computes the others from inputs.
 
 A *row* is here the index of a bit in this array. A symbolic value is a number that stands for a bit
 (see `symbols`). A bit is *unknown* if it can be 0 or 1.
+
+In the functions, `v` is this array, `state` has the registers and memories before the cycle, and
+`words` has all words of one memory.
 """
 
 from __future__ import annotations
@@ -71,7 +74,11 @@ class GateMemory:
         return np.full((self.size, width, instances), UNKNOWN, np.int32)
 
     def execute_reads(self, values: IntArray, words: IntArray) -> None:
-        """Write the data bits of all read ports into `values`; unknown for an unknown address."""
+        """Write the data bits of all read ports into `values`, the array of the values of all bits.
+
+        The data bits are unknown if the address is unknown, or, with `collides`, if the same word
+        may be written in this cycle.
+        """
         for address, data in self.reads:
             at = number_of_bits(values[address])
             known = (at >= 0) & (at < self.size)
@@ -389,7 +396,7 @@ class GateProgram:
                 v[step.y] = self._gate_outputs(step, v)
 
     def _gate_outputs(self, step: _Batch, v: IntArray) -> IntArray:
-        """Return the outputs of a batch of gates."""
+        """Return the output values of the batch `step`, given the values `v` of its operands."""
         a = v[step.a]
         match step.kind:
             case "NOT":
@@ -413,7 +420,7 @@ class GateProgram:
         return mux_bits(v[step.s], a, v[step.b])
 
     def outputs_of(self, v: IntArray, name: str) -> IntArray:
-        """Return the values of the requested bits of an output, shape (bits, instances)."""
+        """Return the values of the requested bits of output `name`, shape (bits, instances)."""
         return v[self._out[name]]
 
     def is_independent_of_inputs(self, name: str) -> BoolArray:

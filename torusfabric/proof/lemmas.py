@@ -130,7 +130,7 @@ class ClaimProver:
         self._progress = progress
 
     def prove_claim(self, lemma: Claim) -> ModuleProof:
-        """Prove a claim, or take its proof from the cache."""
+        """Prove the claim `lemma`, or take its proof from the cache; returns the proof."""
         self._progress(0, 0, lemma.name)
         program = self._fabric.program
         # The expected words and their addresses depend on the schedules, so these are in the key.
@@ -146,7 +146,7 @@ class ClaimProver:
         return ModuleProof(lemma.name, lemma.method, says=lemma.statement, **known)
 
     def prove_harnesses(self, todo: Sequence[Harness]) -> Iterator[ModuleProof]:
-        """Prove harnesses by induction, in parallel; yields the proofs in order."""
+        """Prove the harnesses `todo` by induction, in parallel; yields the proofs in order."""
         solved = map_in_threads(lambda harness: prove_harness(harness, self._cache), todo)
         for number, (harness, result) in enumerate(zip(todo, solved, strict=True)):
             if result.failed:

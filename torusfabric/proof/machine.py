@@ -286,7 +286,8 @@ class SymbolicMachine:
     def next_state(self, now: Snapshot) -> Snapshot:
         """Return the state after the clock edge that ends the cycle of the last `settle_nets`.
 
-        Modules that were not executed there keep their state. Memories are changed in place.
+        `now` is the state in that cycle. Modules that were not executed there keep their state.
+        Memories are changed in place.
         """
         states = dict(now.states)
         for module in self._active:
@@ -295,9 +296,12 @@ class SymbolicMachine:
         return Snapshot(states)
 
     def net_values(self, name: str) -> IntArray:
-        """Return the symbolic bits of a net of the top, shape (bits, runs)."""
+        """Return the symbolic bits of the net `name` of the top, shape (bits, runs)."""
         return self.nets[[self.numbers.get(bit, 2) for bit in self.text.nets[name]]]
 
     def output_values(self, module: str, port: str) -> IntArray:
-        """Return an output of all instances of a module: shape (executed bits, instances, runs)."""
+        """Return the symbolic bits of output `port` of a module, for all of its instances.
+
+        The shape is (executed bits, instances, runs).
+        """
         return self.nets[self.groups[module].outputs[port]]

@@ -50,7 +50,7 @@ AGE_BITS = 4
 
 
 def select_by_value(values: Iterable[int], chosen: str) -> str:
-    """Return a Verilog expression that selects a constant by the value of an expression.
+    """Return Verilog that selects one of the constants `values` by the expression `chosen`.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class HarnessBuilder:
         return self._define_name(name, f"(* anyconst *) wire {_bit_range(width)}{name};")
 
     def drive_input(self, port: str, value: str) -> None:
-        """Drive an input of the module with an expression."""
+        """Connect the input `port` of the module to the expression `value`."""
         self._driven[port] = self._replace_past(value)
 
     def add_wire(self, name: str, value: str, width: int = 1, *, signed: bool = False) -> str:

@@ -77,7 +77,7 @@ def check_roms(fabric: Fabric, text: GateText) -> int:
 
 
 def _check_module_roms(module: GateModule, memories: Sequence[MemoryShape], name: str) -> int:
-    """Check the ROMs inside a module.
+    """Check that the ROMs inside a module have the rows of `memories`, those of the netlist.
 
     Yosys may rename ROMs, so each is compared with the most similar unused one of its shape.
     """

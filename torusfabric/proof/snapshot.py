@@ -54,7 +54,7 @@ class Snapshot:
 
 
 def register_arrays(now: Snapshot) -> Iterator[IntArray]:
-    """Yield the array of registers of each module that has registers, module by module."""
+    """Yield, for each module with registers, their array in the state `now`."""
     yield from (state.flops for state in now.states.values() if len(state.flops))
 
 

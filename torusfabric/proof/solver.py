@@ -136,7 +136,7 @@ def prove_harness(harness: Harness, cache: Cache | None = None) -> HarnessResult
 
 
 def _failed_assertion(folder: Path, harness: Harness) -> Counterexample | None:
-    """Return an assertion that fails, or whose induction step fails; None if all are proved."""
+    """Return a counterexample for an assertion whose base or step fails; None if all hold."""
     cycles = harness.cycles
     if not harness.depth:
         at_once = ("--noinit", "-t", f"{cycles - 1}:{cycles}")

@@ -201,7 +201,7 @@ class Starts:
         return self._machine.next_state(now)
 
     def _check_errors(self, batch: list[RefusedStart]) -> None:
-        """Check, for each start, that the error which the fabric shows is one of its errors."""
+        """Check, for each start in `batch`, that the fabric shows one of its errors."""
         error = self._machine.net_values("error")
         weights = 1 << np.arange(ERROR_BITS)[:, None]
         for first in range(0, len(error), ERROR_BITS):  # of each block

@@ -69,7 +69,7 @@ class Sums:
         return (number,) if number < self.words else self._parts[number - self.words]
 
     def add_numbers(self, a: int, b: int) -> int:
-        """Return the number of the sum of two words or sums."""
+        """Return the number of the sum of two words or sums, which have the numbers `a` and `b`."""
         return self.number_of_sum(self.summands(a) + self.summands(b))
 
     def mark_identity(self, bits: IntArray, number: int) -> IntArray:
@@ -92,7 +92,7 @@ class Sums:
         return np.where(bits == neutral, NEUTRAL, bits)
 
     def add_bits(self, a: IntArray, b: IntArray) -> IntArray:
-        """Return the bits of the sums of pairs of words, given one bit of each word.
+        """Return the bits of the sums of pairs of words; `a` and `b` have one bit of each word.
 
         The result is `UNKNOWN` if an operand is neither a word, nor a sum, nor neutral.
         """

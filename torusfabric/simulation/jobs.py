@@ -72,7 +72,7 @@ def default_jobs(program: Program) -> tuple[Job, ...]:
 
 
 def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
-    """Return `count` jobs in which every choice that the fabric leaves is random."""
+    """Return `count` jobs with a random value for every choice that the fabric leaves."""
     program, generator = fabric.program, np.random.default_rng(seed)
     modes = _mode_numbers(program)
     jobs = []

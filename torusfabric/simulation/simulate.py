@@ -210,7 +210,7 @@ def report_of_runs(
 
 
 def _differing_runs(program: Program) -> bool:
-    """Return True if a run chooses its length or operator.
+    """Return True if each run of a program chooses its length or operator.
 
     Runs then differ in cycles or words, so that the report has an entry for each run.
     """

@@ -321,7 +321,7 @@ class Design:
         return [name for name in self.modules if name != self.rom_module and name not in self.inner]
 
     def children_of(self, name: str) -> tuple[set[str], dict[str, int]]:
-        """Return the children of a module, separated into inner modules and others.
+        """Return the modules that a module has instances of: inner modules, and others.
 
         Returns
         -------

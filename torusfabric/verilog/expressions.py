@@ -433,7 +433,7 @@ class ExpressionWriter:
         return f"~{parenthesize(text)}"
 
     def _chain_operands(self, value: ast.Operator, low: int, high: int) -> list[str]:
-        """Return the operands of a chain of one operator, such as ``a & b & c``."""
+        """Return the operands of a value that is a chain of one operator, such as ``a & b & c``."""
         first, last = value.operands
         same = isinstance(first, ast.Operator) and first.operator == value.operator
         before = self._chain_operands(first, low, high) if same and high <= len(first) else None
@@ -448,7 +448,7 @@ class ExpressionWriter:
         return join_operands(sign, texts) if texts else constant(same, bits)
 
     def _divide_values(self, sign: str, a: Value, b: Value) -> str:
-        """Return the name of a helper that holds ``a // b`` or ``a % b`` by the rules of Amaranth.
+        """Return the name of a helper: ``a // b`` or ``a % b`` (`sign`) by the rules of Amaranth.
 
         Amaranth rounds the quotient down, and the result is 0 if b is 0. Why so long: Verilog
         rounds towards zero, and gives X if b is 0.

@@ -22,7 +22,7 @@ LUT6 = "TORUSFABRIC_LUT6"
 
 
 def lut6_body(module: Multiplexer) -> str | None:
-    """Return the Verilog of a multiplexer after its ports; None with fewer than four inputs.
+    """Return the Verilog of a multiplexer after its ports; None for fewer than four inputs.
 
     Examples
     --------

@@ -196,7 +196,7 @@ def _offset_facts(mode: Mode) -> dict[str, Any]:
 
 
 def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:
-    """Return the entry of a mode: collective, algorithm, memory words, cycles, and its forms."""
+    """Return the entry of mode `number`: collective, algorithm, memory words, cycles, forms."""
     mode, layout = fabric.program.modes[number], fabric.layouts[number]
     collective, own = mode.schedule.collective, mode.schedule.topology
     axes = range(own.dimensions) if collective.axes is None else collective.axes
@@ -225,7 +225,7 @@ def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:
 
 
 def _form_entry(mode: Mode, served: Range) -> dict[str, Any]:
-    """Return the entry of a form: the shortest length that it serves, its schedule and cycles."""
+    """Return the entry of the form for the lengths `served`: shortest length, schedule, cycles."""
     start, form = served.start, mode.form_at(served.form)
     schedule = form.schedule
     return {

@@ -103,7 +103,7 @@ class UsedNames:
 
 
 class SignalNames(UsedNames):
-    """The names that are in use in a module, with the name of each signal.
+    """The names that are in use in a module, and the name of each of its signals.
 
     Parameters
     ----------

@@ -255,7 +255,7 @@ def assigned_values(process: Process, expressions: ExpressionWriter) -> Iterator
 
 
 def _target_pieces(statements: Iterable[ast.Statement]) -> Iterator[Piece]:
-    """Yield the bit range of each assignment in statements, those inside switches included."""
+    """Yield the assigned bit range of each assignment, also of those inside switches."""
     for each in statements:
         if isinstance(each, ast.Assign):
             for value, low, high in pieces_of(each.lhs, 0, len(each.lhs)):
@@ -302,7 +302,7 @@ class _SymbolicValues:
         return values
 
     def _split_pieces(self, target: Piece) -> Iterator[Piece]:
-        """Yield the pieces that make up a range of bits."""
+        """Yield the pieces that make up `target`, a range of bits of a signal."""
         key, low, high = target
         cuts = self._cuts[key]
         for start, stop in pairwise(cuts[bisect_left(cuts, low) : bisect_left(cuts, high) + 1]):

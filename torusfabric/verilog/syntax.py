@@ -83,7 +83,7 @@ def constant(value: int, width: int) -> str:
 
 
 def constant_lines(value: int, bits: int) -> str:
-    """Return a constant split over several lines, because tools limit the length of a line."""
+    """Return a constant of `bits` bits on several lines; tools limit the length of a line."""
     digits, some = f"{value:0{-(-bits // 4)}x}", LINE_BITS // 4
     first = len(digits) % some or some
     texts = [digits[:first], *(digits[k : k + some] for k in range(first, len(digits), some))]

@@ -267,14 +267,14 @@ def module_texts(
 def _read_module_file(
     prefix: str, name: str, ports: dict[str, Port], *, inner: bool = False
 ) -> ModuleText:
-    """Return the module `name`, which is a Verilog file of this folder."""
+    """Return the module `name`, whose text is a Verilog file of this folder."""
     text = Path(__file__).with_name(f"{name}.v").read_text(encoding="utf-8")
     text = text.replace(f"module {name} ", f"module {prefix}{name} ", 1)
     return ModuleText(text, Structure(ports), {}, inner=inner)
 
 
 def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[SharedModule]) -> None:
-    """Add shared modules and their own children to `texts`, children first."""
+    """Add modules that several modules share, and their children, to `texts`, children first."""
     for each in sorted(shared, key=lambda module: module.name):
         if prefix + each.name not in texts:
             text = _shared_text(each, prefix)
@@ -302,7 +302,7 @@ def _alternative_bodies(shape: object) -> dict[str, str | None]:
 
 
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
-    """Return a shared module as Verilog, with alternative bodies for some devices."""
+    """Return a module that several modules share, with alternative bodies for some devices."""
     bodies, ports = _alternative_bodies(shared.shape), shared.make_ports()
     text = write_module(
         Heading(shared.name, prefix, shared.about, clocked=shared.clocked),

@@ -210,7 +210,7 @@ class TopText:
         return "\n".join([*wrap_lines([*head, *self._lines]), "endmodule\n"])
 
     def instance_path(self, array: Array, index: int) -> str:
-        """Return the path of an instance within the module, with its generate blocks."""
+        """Return the path of instance `index` of an array in the top, with its generate blocks."""
         return self._paths[array.name, array.module].format(index)
 
 

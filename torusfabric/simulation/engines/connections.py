@@ -365,7 +365,7 @@ class Connections:
         return self._memory[id(member), cell, column]
 
     def find_drivers(self, part: Part | Constant) -> list[tuple[Any, int, int, int]]:
-        """Return the drivers of a net or constant, the lowest bits first.
+        """Return the drivers of `part`, bits of a net or a constant, the lowest bits first.
 
         Returns
         -------
@@ -394,7 +394,7 @@ class Connections:
     def pieces_behind(
         self, driver: tuple[str, str], start: int, width: int
     ) -> Iterator[tuple[int | None, int, int]]:
-        """Yield the pieces that make up a bit range of an output of a module, the lowest first.
+        """Yield the pieces that make up the bits of an output from `start` on, the lowest first.
 
         Yields
         ------
@@ -417,7 +417,17 @@ class Connections:
             place += size
 
     def _connect_port(self, member: ModuleInstances, port: str, width: int) -> None:
-        """Find the origin of each bit of an input in each instance, and cut it into parts."""
+        """Find the origin of each bit of an input in each instance, and cut the input into parts.
+
+        Parameters
+        ----------
+        member : ModuleInstances
+            The module with its instances.
+        port : str
+            The input, a port of the module.
+        width : int
+            Bits of the input.
+        """
         missing: Source = Slice(RESET, None, 0, 1) if port == RESET else Constant(0, width)
         # Each entry: lowest bit, width, piece or None, lowest bit in the piece, instances, and the
         # driving rows or constants.

@@ -123,7 +123,7 @@ class ModuleMemory:
 
 
 def adjacent_runs(nets: Nets) -> Iterator[BitRun]:
-    """Cut bits into the longest runs of adjacent bits of one cell, and yield the runs in order.
+    """Cut `nets` into the longest runs of adjacent bits of one cell; yield them in order.
 
     Neighbouring constant bits form one run.
     """

@@ -81,7 +81,7 @@ class CppLines:
         self.known: dict[object, Word] = {}
 
     def add_variable(self, text: str, width: int) -> str:
-        """Return the variable that holds an expression; adds a line for a new expression."""
+        """Return the C++ variable with the value of `text`; adds a line for a new expression."""
         key = text, width
         if key not in self.known:
             name = f"v{len(self.lines)}"
@@ -146,7 +146,7 @@ class CppLines:
         return self.add_variable(f"{condition} ? {yes} : {no}", width)
 
     def apply_bitwise(self, name: str, a: Word, b: Word, width: int) -> Word:
-        """Return the result of the operator ``&``, ``|`` or ``^``, simplified for constants."""
+        """Return the result of operator `name`: ``&``, ``|`` or ``^``; simplified for constants."""
         ones = mask(width)
         if isinstance(a, int):
             a, b = b, a
@@ -170,7 +170,7 @@ class CppLines:
         return self.add_variable(" & ".join(f"(u32)({a} == {b})" for (a, _), (b, _) in words), 1)
 
     def reduce_bits(self, name: str, words: Sequence[NativeWord]) -> Word:
-        """Return one bit: the AND (``r&``), XOR (``r^``) or OR of all bits of a value.
+        """Return one bit: the AND (``r&``), XOR (``r^``) or OR of all bits in `words`.
 
         OR has two names in Amaranth's netlists: ``r|``, and ``b`` (conversion to a boolean).
         """

@@ -194,7 +194,7 @@ class Loops:
         return f"rows{k}[start{k}[k] + {row}]"
 
     def _write_loop(self, member: ModuleInstances, store: ModuleMemory) -> Loop:
-        """Return the loop that executes the write ports of a memory, in all instances."""
+        """Return the loop that executes the write ports of memory `store`, in all instances."""
         text, frame, rows = (
             self._connections.make_kernel_text(member),
             LoopHead(),

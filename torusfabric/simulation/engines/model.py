@@ -93,7 +93,10 @@ def build_model(
 
 
 def _compile_library(name: str, sources: dict[str, str], flags: tuple[str, ...]) -> Path:
-    """Compile a shared library, or take it from the cache."""
+    """Compile a shared library from the texts `sources`, or take it from the cache.
+
+    `sources` has the text of each file by name, `flags` the options of the compiler.
+    """
     included = {"model.h", "crew.h", "model.cc"} - sources.keys()
     return cxx.compile_and_link(
         name,
