@@ -131,7 +131,17 @@ def _relevant_memory(
 
 
 def _execute_write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray) -> None:
-    """Apply one write port, in place; an unknown address makes every word it could name unknown."""
+    """Apply one write port to `words`, in place.
+
+    An address with unknown bits makes every word unknown that it could name.
+
+    Parameters
+    ----------
+    words : ndarray of int, shape (words, bits, instances)
+        All words of the memory.
+    address, data, enable : ndarray of int
+        Symbolic values of the address bits, the data bits, and the enable of each data bit.
+    """
     active = (enable != 0).any(axis=0)
     if not active.any():
         return

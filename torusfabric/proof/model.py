@@ -154,7 +154,7 @@ class HarnessBuilder:
         return name in self.widths
 
     def port_width(self, name: str) -> int:
-        """Return the bits of a port or register of the module; 0 if there is none."""
+        """Return the number of bits of the port or register `name`; 0 if the module has none."""
         return self.widths.get(name, 0)
 
     def add_free_value(self, name: str, width: int = 1) -> str:

@@ -422,7 +422,7 @@ class Connections:
         Parameters
         ----------
         member : ModuleInstances
-            The module with its instances.
+            Module that the input belongs to.
         port : str
             The input, a port of the module.
         width : int

@@ -169,7 +169,7 @@ class WaveRecorder:
         Returns
         -------
         int
-            0, or 1 if the file cannot be written.
+            0, or 1 if an error has ended the recording; see `flush_or_raise`.
         """
         try:
             time = 10 * clocks + 5 * high
