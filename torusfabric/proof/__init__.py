@@ -9,6 +9,9 @@ A proof has three kinds of steps, from small to whole:
 - Symbolic execution: every run, that is, every choice of mode, length, root and operator, is
   executed on the gates of the whole fabric, with symbols in place of data (`whole`, `runs`,
   `machine`).
+
+The *netlist* is the plan from which the Verilog is written: the modules of a fabric, their
+instances and the nets between them. The *top* is the outermost module.
 """
 
 from .prove import prove

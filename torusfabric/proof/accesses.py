@@ -2,6 +2,10 @@
 
 In each step every node is written, or read, at the same time, each with inputs of its own. The
 inputs depend on the interface of the fabric, so each interface has a subclass of `NodeAccess`.
+
+The *machine* executes the gates of the fabric for several runs at once (see `machine`). A
+*snapshot* is the state of all its registers and memories, and the *resting state* is one that
+covers every state between two runs. In arrays, -1 stands for an unknown or missing number.
 """
 
 from __future__ import annotations
@@ -54,7 +58,7 @@ class AccessSteps:
 
 
 def reads_in_one_step(steps: AccessSteps, first: int, count: int) -> AccessSteps:
-    """Return reads that are made one after another as a single step of more runs.
+    """Return some reads, which are made one after another, as a single step with more runs.
 
     Why: reads do not affect each other, so the machine can execute them side by side. Run r and
     read ``first + k`` become run ``r * count + k`` of the result. With two runs and reads 4 to 6::
@@ -68,7 +72,7 @@ def reads_in_one_step(steps: AccessSteps, first: int, count: int) -> AccessSteps
     steps : AccessSteps
         Reads, one in each step.
     first, count : int
-        First read, and number of reads.
+        Number of the first read to take, and how many reads to take.
     """
 
     def runs_from_steps(values: IntArray) -> IntArray:
@@ -91,7 +95,7 @@ class NodeAccess:
     nodes : dict of str to (list of int)
         Nodes of each endpoint module, in the order of its instances.
     answer : int
-        Cycles from a read at the inputs of a node to the word at its outputs.
+        Number of cycles after a read is requested until the word is at the outputs of the node.
     """
 
     answer = 0
@@ -127,7 +131,10 @@ class NodeAccess:
 
     @property
     def nodes_by_module(self) -> Mapping[str, list[int]]:
-        """Module with the output `port`, at which words are read -> nodes of its instances."""
+        """The nodes of each module with the output `port`, at which words are read.
+
+        The nodes are in the order of the instances of the module.
+        """
         return self.nodes
 
     def sampled_choices(self, runs: Sequence[Run]) -> dict[str, IntArray]:
@@ -150,7 +157,7 @@ class NodeAccess:
         return AccessSteps(0, {})
 
     def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
-        """Return the steps that read the received words of runs, beat k in step k.
+        """Return the steps that read all received words of the runs, one beat in each step.
 
         A core without memories has no reads.
         """
@@ -158,15 +165,22 @@ class NodeAccess:
         return AccessSteps(0, {})
 
     def idle_access_nets(self) -> dict[str, IntArray]:
-        """Return the values of the write and read nets of the top while there is no access."""
+        """Return the values of the nets for writes and reads while no node is written or read."""
         return {}
 
     def settling_net(self, now: int) -> dict[str, IntArray]:
-        """Return the value of the net that delays a run while writes are in progress, if any."""
+        """Return the net that delays a run while writes are in progress, with the value `now`.
+
+        The result is empty for a fabric that cannot delay a run.
+        """
         return {"settling": np.array([[now]])} if self.hold else {}
 
     def idle_inputs(self, *, rst: int = 0, start: int | IntArray = 0) -> dict[str, IntArray]:
-        """Return the values of the inputs of the top while there is no access."""
+        """Return the values of the inputs of the top while no node is written or read.
+
+        `rst` and `start` are the values of the inputs of these names, `start` for all runs or for
+        each.
+        """
         pulse = np.broadcast_to(np.asarray(start), (1, self.machine.runs))
         given = {"rst": np.array([[rst]]), self.top_net("start"): pulse} | self.idle_access_nets()
         if "reset_run" in self.machine.text.nets:
@@ -174,23 +188,29 @@ class NodeAccess:
         return given
 
     def check_rest(self, rest: Snapshot) -> int:
-        """Check further properties of the resting state; returns the number of comparisons."""
+        """Check properties of the resting state `rest` that an interface adds.
+
+        The result is the number of comparisons. By default there are none.
+        """
         del rest
         return 0
 
     def check_others(self, begin: Snapshot) -> None:
-        """Check that a write for another node leaves a node unchanged."""
+        """Check that a write for another node leaves a node unchanged, from the state `begin`.
+
+        By default nothing is checked.
+        """
         del begin
 
     def endpoint_inputs(self, steps: AccessSteps, step: int) -> dict[str, Override]:
-        """Return the inputs of all endpoints in one step, for `SymbolicMachine.settle_nets`.
+        """Return the input values of all endpoints in a step, for `SymbolicMachine.settle_nets`.
 
         `step` may lie before the first step or after the last one; see `AccessSteps.otherwise`.
         """
         return {module: self._module_inputs(steps, module, step) for module in self.nodes}
 
     def _module_inputs(self, steps: AccessSteps, module: str, step: int) -> Override:
-        """Return the part of `endpoint_inputs` for the endpoints of one module."""
+        """Return the input values of the endpoints of one module in a step, port by port."""
         nodes = self.nodes[module]
         given = {p: self.port_bits(module, p, v[nodes][:, None]) for p, v in steps.always.items()}
         if not 0 <= step < steps.count:
@@ -206,12 +226,18 @@ class NodeAccess:
         return given
 
     def port_bits(self, module: str, port: str, values: IntArray) -> IntArray:
-        """Convert values of a port, shape (nodes, runs), into its relevant bits.
+        """Convert numbers at a port of a module into the bits that the machine uses.
+
+        Parameters
+        ----------
+        values : ndarray of int, shape (nodes, runs)
+            The number at the port of each node, in each run; -1 for unknown.
 
         Returns
         -------
         ndarray of int, shape (relevant bits, nodes, runs)
-            Symbolic bits; those of the value -1 are unknown.
+            Symbolic bits (see `symbols`) of the port, without those on which no executed output
+            depends. The bits of the number -1 are unknown.
         """
         bits = self.machine.groups[module].program.inputs.get(port, [])
         shifts = np.array(bits, int)[:, None, None]
@@ -220,7 +246,7 @@ class NodeAccess:
     def locate_beats(
         self, runs: Sequence[Run], find: Callable[[Run], Locations], *, ends_at_once: bool = False
     ) -> tuple[IntArray, IntArray]:
-        """Return where the nodes store the beats of some runs.
+        """Return where the nodes store the beats of the messages of some runs.
 
         Parameters
         ----------
@@ -239,7 +265,7 @@ class NodeAccess:
         return memory, stack_runs([places.address for places in found], ends_at_once=ends_at_once)
 
     def message_bits(self, runs: Sequence[Run]) -> IntArray:
-        """Return the words that nodes send, as `AccessSteps.words` for `message_writes`."""
+        """Return the symbolic bits of the words that nodes send, for `AccessSteps.words`."""
         words = [group_by_beats(sent_words(self.program, run), run.length, self.beat)
                  for run in runs]  # fmt: skip
         return stack_runs(words, ends_at_once=True)

@@ -85,8 +85,8 @@ class _BitSlice:
     ports : list of str
         Port of each output bit.
     kept : dict of object to Colour
-        Colours of the state: output bit of a register, or (number of a memory, position within its
-        words) -> colour.
+        Colours of the state. A key is the output bit of a register, or (number of a memory,
+        position of a bit within its words).
     shown : list of Colour
         Colour of each output bit, in the order of `ports`.
     """
@@ -114,7 +114,7 @@ class _BitSlice:
         self.shown: list[Colour] = []
 
     def _input_keys(self, words: Collection[str], width: int) -> dict[Bit, object]:
-        """Return a key for each input bit; bits with equal keys get equal colours.
+        """Return a dict: input bit of the module -> key; bits with equal keys get equal colours.
 
         Bits of words at the position of the slice have keys without that position. So the bits of
         one word have equal keys in two slices, each at its own position.
@@ -128,7 +128,7 @@ class _BitSlice:
         return found
 
     def refine_colours(self, known: dict[object, Colour]) -> None:
-        """Recolour all bits once, from the present colours of registers and memories.
+        """Compute the colours of all bits once, from the present ones of registers and memories.
 
         Parameters
         ----------
@@ -156,7 +156,10 @@ class _BitSlice:
         self.kept = later
 
     def _bit_key(self, bit: Bit, needs: list[Colour]) -> object:
-        """Return the key of a bit, given its operand colours; equal keys get equal colours."""
+        """Return the key of a bit, given the colours `needs` of its operands.
+
+        Bits with equal keys get equal colours.
+        """
         gate = self._module.gate_of.get(bit)
         if gate is not None:
             if gate.kind == "SUM" and gate.s != str(self.position):

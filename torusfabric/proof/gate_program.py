@@ -10,6 +10,12 @@ on: the *relevant* ones. The symbolic values of all relevant bits in one cycle a
 Gates of equal kind and depth form a batch, which is one numpy operation over all instances. Each
 cycle has two phases: `begin_cycle` computes bits that depend on registers only, and `finish_cycle`
 computes the others from inputs.
+
+A *row* is here the index of a bit in this array. A symbolic value is a number that stands for a bit
+(see `symbols`). A bit is *unknown* if it can be 0 or 1.
+
+In the functions, `v` is this array, `state` has the registers and memories before the cycle, and
+`words` has all words of one memory.
 """
 
 from __future__ import annotations
@@ -68,7 +74,11 @@ class GateMemory:
         return np.full((self.size, width, instances), UNKNOWN, np.int32)
 
     def execute_reads(self, values: IntArray, words: IntArray) -> None:
-        """Write the data bits of all read ports into `values`; unknown for an unknown address."""
+        """Write the data bits of all read ports into `values`, the array of the values of all bits.
+
+        The data bits are unknown if the address is unknown, or, with `collides`, if the same word
+        may be written in this cycle.
+        """
         for address, data in self.reads:
             at = number_of_bits(values[address])
             known = (at >= 0) & (at < self.size)
@@ -93,14 +103,14 @@ def _relevant_memory(
     places: Callable[[Collection[Bit]], IntArray],
     roms: Sequence[str],
 ) -> GateMemory:
-    """Return the relevant part of a memory.
+    """Return the relevant part of the memory `ram`.
 
     Parameters
     ----------
     bits : collection of int
         Relevant positions within a word.
     places : function of (collection of Bit) -> ndarray of int
-        Returns the rows of bits.
+        Returns the rows of some bits in the array of values.
     roms : sequence of str
         Contents of each instance, for a ROM whose instances differ.
     """
@@ -121,7 +131,17 @@ def _relevant_memory(
 
 
 def _execute_write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray) -> None:
-    """Apply one write port, in place; an unknown address makes every word it could name unknown."""
+    """Apply one write port to `words`, in place.
+
+    An address with unknown bits makes every word unknown that it could name.
+
+    Parameters
+    ----------
+    words : ndarray of int, shape (words, bits, instances)
+        All words of the memory.
+    address, data, enable : ndarray of int
+        Symbolic values of the address bits, the data bits, and the enable of each data bit.
+    """
     active = (enable != 0).any(axis=0)
     if not active.any():
         return
@@ -156,7 +176,7 @@ def _may_be_equal(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
 
 
 def _rom_words(ram: Ram, text: str) -> IntArray:
-    """Return the bits of each word of a ROM, given all bits as text, the last bit first."""
+    """Return the bits of each word of a ROM; `text` has all bits, the last one first."""
     bits = np.frombuffer(text[::-1].ljust(ram.size * ram.width, "x").encode(), np.uint8)
     found = bits.astype(np.int32) - ord("0")
     found[found > 1] = UNKNOWN
@@ -179,7 +199,7 @@ class ModuleState(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """Independent gates of one kind: rows of their outputs and operands."""
+    """Gates of one kind that do not depend on each other: rows of their outputs and operands."""
 
     kind: str
     y: IntArray
@@ -250,12 +270,12 @@ class GateProgram:
         self._kept[2], self._kept[self._rows_of(self._asked)] = False, False
 
     def _add_row(self, bit: Bit) -> None:
-        """Assign the next row of the array of values to a bit, unless it has one."""
+        """Assign the next free row of the array of values to a bit, unless it has a row already."""
         if bit not in self._number:
             self._number[bit] = 3 + len(self._number) - len(CONSTANTS)
 
     def _rows_of(self, bits: Collection[Bit]) -> IntArray:
-        """Return the rows of bits; bits outside this program are unknown."""
+        """Return the row of each bit; bits that are not relevant get the row of the unknown bit."""
         return np.array([self._number.get(bit, 2) for bit in bits], np.intp)
 
     def _execution_order(self) -> Iterator[tuple[_Batch | int, bool]]:
@@ -266,7 +286,8 @@ class GateProgram:
         step : _Batch or int
             A batch of gates, or the number of a memory whose reads are executed.
         waits : bool
-            True if the step depends on an input. Steps that do not come first.
+            True if the step depends on an input. All steps that depend on none come before those
+            that do.
         """
         module, live = self.module, self._live
         needs: dict[Gate | int, list[Bit]] = {}
@@ -305,7 +326,7 @@ class GateProgram:
     def _execution_levels(
         self, needs: dict[Gate | int, list[Bit]], gives: dict[Gate | int, list[int]]
     ) -> dict[Gate | int, tuple[bool, int, str]]:
-        """Return the sort key of each gate and memory: (depends on inputs, depth, kind).
+        """Return the key by which gates and memories are sorted: (depends on inputs, depth, kind).
 
         Parameters
         ----------
@@ -344,7 +365,7 @@ class GateProgram:
         return self.finish_cycle(self.begin_cycle(state), state, inputs)
 
     def begin_cycle(self, state: ModuleState, instances: int | None = None) -> IntArray:
-        """Return the array of values for a cycle, with the rows that depend on no input computed.
+        """Return the array of values for a cycle; only rows that depend on no input are computed.
 
         Parameters
         ----------
@@ -377,7 +398,7 @@ class GateProgram:
         return v
 
     def _execute(self, steps: Iterable[_Batch | int], v: IntArray, state: ModuleState) -> None:
-        """Execute batches and memory reads, in place."""
+        """Execute batches and memory reads, and write the results into the array of values `v`."""
         for step in steps:
             if isinstance(step, int):
                 self._memories[step].execute_reads(v, state.rams[self.rams.index(step)])
@@ -385,7 +406,7 @@ class GateProgram:
                 v[step.y] = self._gate_outputs(step, v)
 
     def _gate_outputs(self, step: _Batch, v: IntArray) -> IntArray:
-        """Return the outputs of a batch of gates."""
+        """Return the output values of the batch `step`, given the values `v` of its operands."""
         a = v[step.a]
         match step.kind:
             case "NOT":
@@ -409,7 +430,7 @@ class GateProgram:
         return mux_bits(v[step.s], a, v[step.b])
 
     def outputs_of(self, v: IntArray, name: str) -> IntArray:
-        """Return the values of the requested bits of an output, shape (bits, instances)."""
+        """Return the values of the requested bits of output `name`, shape (bits, instances)."""
         return v[self._out[name]]
 
     def is_independent_of_inputs(self, name: str) -> BoolArray:
@@ -421,7 +442,10 @@ class GateProgram:
         return kept
 
     def next_state(self, v: IntArray, state: ModuleState) -> ModuleState:
-        """Return the state after the next edge; memories are changed in place."""
+        """Return the state after the clock edge at the end of a cycle with the values `v`.
+
+        The memories of `state` are changed in place.
+        """
         for number, words in zip(self.rams, state.rams, strict=True):
             self._memories[number].execute_writes(v, words)
         return ModuleState(v[self._d], state.rams)

@@ -2,6 +2,8 @@
 
 Modules of the netlist stay separate, and all modules inside them are flattened. The top consists of
 instances and named nets. Everything here is read from the Verilog, and nothing from the netlist.
+
+A *bit* is a number that Yosys gives to a net of one bit in a module, or a constant as text.
 """
 
 from __future__ import annotations
@@ -80,9 +82,11 @@ class FabricOperators(NamedTuple):
     Parameters
     ----------
     modules : list of str
-        The operator module; empty if there is none.
+        Name of the operator module, which computes all operators of the fabric; empty if there is
+        none.
     classes : list of (list of int)
-        Classes of bit positions; see `units.bit_classes`.
+        Classes of bit positions: positions in one class have equal bits in the identity word of
+        every operator; see `units.bit_classes`.
     """
 
     modules: list[str]
@@ -225,7 +229,10 @@ class TopInstance(NamedTuple):
 
 
 class TopInstances(dict[str, TopInstance]):
-    """Instances in the top by name; an instance that Yosys has removed as unused is refuted."""
+    """Instances in the top by name; the access to a missing one raises `Refuted`.
+
+    An instance is missing if Yosys has removed it, because nothing uses its outputs.
+    """
 
     def __missing__(self, name: str) -> TopInstance:
         raise make_refutation("wiring", name, f"Instance {name} must drive what something reads")
@@ -233,7 +240,7 @@ class TopInstances(dict[str, TopInstance]):
 
 @dataclass(frozen=True)
 class GateText:
-    """The whole Verilog of a fabric as gates.
+    """The whole Verilog of a fabric as gates, module by module.
 
     Parameters
     ----------
@@ -266,8 +273,8 @@ def read_gates(
     Parameters
     ----------
     roles : dict of str to Role
-        Role of each module that the top instantiates, except ROMs. Modules with a role in
-        `PORT_ONLY_ROLES` are read as ports only.
+        Role (kind of module in the netlist) of each module that the top instantiates, except ROMs.
+        For roles in `PORT_ONLY_ROLES`, only the ports of the module are read.
     operators : FabricOperators
         Operator module, which becomes symbolic sums.
     """
@@ -283,7 +290,8 @@ def read_gates(
 def _run_yosys(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
     """Run a Yosys script on Verilog; returns the netlist, as Yosys writes it in JSON.
 
-    A result in the cache is used.
+    If the cache has the result of an earlier call with the same script and Verilog, Yosys does not
+    run.
     """
     key = digest("gates", script, text, tools.version("yosys"))
     if kept := cache and cache.get(key):
@@ -302,7 +310,7 @@ def _run_yosys(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
 def _parse_gates(
     found: dict[str, Any], design: Design, roles: Mapping[str, Role], operators: FabricOperators
 ) -> GateText:
-    """Convert the netlist of a whole fabric from the JSON of Yosys."""
+    """Convert the whole Verilog of a fabric, given as the JSON of Yosys in `found`."""
     top, modules = found["modules"][design.top], dict[str, GateModule]()
     # ROMs of one shape become one module, whose instances hold the contents.
     shapes: dict[str, tuple[str, str]] = {}
@@ -443,7 +451,7 @@ def _add_operator(
 
 
 def _parse_memory(cell: dict[str, Any]) -> Ram:
-    """Return a memory from the JSON of Yosys."""
+    """Return a memory, given as a cell in the JSON of Yosys."""
     number = lambda name: _parse_number(cell["parameters"][name])
     pins, width, bits = cell["connections"], number("WIDTH"), number("ABITS")
     if number("RD_CLK_ENABLE") or number("OFFSET"):

@@ -1,8 +1,10 @@
-"""The claims about a fabric, and `ClaimProver`, which proves claims in turn with a cache.
+"""The claims about a fabric, and `ClaimProver`, which proves claims one after another with a cache.
 
 A *claim* is a statement with a function that checks it by comparison or symbolic execution. (A
 *harness*, in contrast, is proved by an SMT solver; see `solver`.) The claims of this module are
 made for every interface. Claims about buses and node ports come from `torusfabric.adapters`.
+
+A *class* is here a set of bit positions of a word; see `units.bit_classes`.
 """
 
 from __future__ import annotations
@@ -61,13 +63,17 @@ def wiring_claim(name: str, says: str, text: GateText, wires: Wires) -> Claim:
     says : str
         The statement, in one line.
     wires : Wires
-        Wires as found and as planned, from `planned_wires`.
+        For each port of some instances, the bits that are wired to it in the Verilog and those of
+        the plan, from `planned_wires`.
     """
     return Claim(name, "comparison", says, partial(compare_wires, text, wires, name))
 
 
 def word_claim(fabric: Fabric, text: GateText) -> Claim:
-    """Return the claim of `check_words` and `check_arrivals` about the wires that carry words."""
+    """Return the claim that wires keep the bits of words together, and lead to the right in-ports.
+
+    It is checked by `check_words` and `check_arrivals`.
+    """
     says = (
         "each in-port receives the word that its neighbour sends by the opposite out-port, and "
         "the bits of a word stay together and in order on every wire"
@@ -77,7 +83,11 @@ def word_claim(fabric: Fabric, text: GateText) -> Claim:
 
 
 def module_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """Yield the claims of `check_roms`, `check_routers`, and of `check_alike` for each module."""
+    """Yield the claims about the modules of a fabric.
+
+    They are about the contents of ROMs (`check_roms`), the multiplexers of routers
+    (`check_routers`), and, for each module that words pass, about its bits (`check_alike`).
+    """
     says = "every ROM holds the contents of the netlist in every row"
     yield Claim("rom", "comparison", says, partial(check_roms, fabric, text))
     says = "each out-port sends the word that its select bits choose, or keeps its last word"
@@ -90,13 +100,16 @@ def module_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
 
 
 def _check_bits_alike(module: GateModule, fabric: Fabric) -> int:
-    """Check that a module treats the bits of each class alike; returns the comparisons."""
+    """Check that a module treats the bits of each class alike; returns how many are compared."""
     classes = bit_classes(fabric)
     return sum(check_alike(module, WORDS, fabric.width, positions) for positions in classes)
 
 
 def whole_runs_claim(whole: AllRunsProof, progress: Progress) -> Claim:
-    """Return the claim of `AllRunsProof`: each run ends when forecast, with the expected words."""
+    """Return the claim that each run ends in the forecast cycle with the expected words.
+
+    It is checked by `whole`. The forecast is that of the program.
+    """
     return Claim("whole runs", "symbolic execution to the end", whole.statement,
                  partial(whole.prove, progress))  # fmt: skip
 
@@ -107,7 +120,7 @@ class ClaimProver:
     Parameters
     ----------
     progress : function of (done, total, step)
-        Called as each step begins or ends.
+        Called as each claim or harness begins or ends.
     """
 
     def __init__(
@@ -117,7 +130,7 @@ class ClaimProver:
         self._progress = progress
 
     def prove_claim(self, lemma: Claim) -> ModuleProof:
-        """Prove a claim, or take its proof from the cache."""
+        """Prove the claim `lemma`, or take its proof from the cache; returns the proof."""
         self._progress(0, 0, lemma.name)
         program = self._fabric.program
         # The expected words and their addresses depend on the schedules, so these are in the key.
@@ -133,7 +146,7 @@ class ClaimProver:
         return ModuleProof(lemma.name, lemma.method, says=lemma.statement, **known)
 
     def prove_harnesses(self, todo: Sequence[Harness]) -> Iterator[ModuleProof]:
-        """Prove harnesses by induction, in parallel; yields the proofs in order."""
+        """Prove the harnesses `todo` by induction, in parallel; yields the proofs in order."""
         solved = map_in_threads(lambda harness: prove_harness(harness, self._cache), todo)
         for number, (harness, result) in enumerate(zip(todo, solved, strict=True)):
             if result.failed:

@@ -4,6 +4,10 @@ Each module is executed as a gate program over all of its instances and runs. Li
 delay lines (`units`). Host ports, read trees, buses and streams have proofs of their own and are
 left out; other code drives their nets. Only one bit of each class of bit positions is executed,
 because `alike` proves that the others behave alike.
+
+A *class* is here a set of bit positions of a word (see `units`). A *net* is a wire of the top, and
+the array `nets` has one row for each of its bits. *Relevant* bits are those on which an executed
+output depends.
 """
 
 from __future__ import annotations
@@ -67,7 +71,7 @@ class SymbolicMachine:
     text : GateText
         The emitted Verilog as gates.
     sums : Sums
-        Numbering of words and sums.
+        Numbers that stand for the words of messages and their sums.
 
     Attributes
     ----------
@@ -130,7 +134,7 @@ class SymbolicMachine:
             self.sums.neutral = np.array(bits)[:, list(operations)]
 
     def _net_row(self, bit: Bit) -> int:
-        """Return the row of a bit of the top; a new bit gets the next row."""
+        """Return the row in `nets` of a bit of the top; a new bit gets the next row."""
         return self.numbers.setdefault(bit, len(self.numbers) - 1)
 
     def _add_group(self, module: GateModule, names: list[str]) -> None:
@@ -246,7 +250,10 @@ class SymbolicMachine:
                 nets[list(to)] = np.broadcast_to(value, (len(bits), self.runs))[list(at)]
 
     def _execute_module(self, module: str, now: Snapshot, override: Override) -> None:
-        """Execute the gates of a module, and set the nets of its outputs."""
+        """Execute the gates of a module in state `now`, and set the nets at its outputs.
+
+        The values in `override` replace those of the nets at some inputs.
+        """
         group, given = self.groups[module], {}
         for port, numbers in group.inputs.items():
             shape = len(numbers), len(group.names), self.runs
@@ -268,7 +275,7 @@ class SymbolicMachine:
             self._set_nets(numbers, shown)
 
     def forget_words(self) -> None:
-        """Make the words on the links between nodes unknown, and the results of operators."""
+        """Make unknown the words on the links between nodes, and the results of operators."""
         for group in self.groups.values():
             for port in WORD_OUTPUTS & group.outputs.keys():
                 self.nets[group.outputs[port]] = UNKNOWN
@@ -279,7 +286,8 @@ class SymbolicMachine:
     def next_state(self, now: Snapshot) -> Snapshot:
         """Return the state after the clock edge that ends the cycle of the last `settle_nets`.
 
-        Modules that were not executed there keep their state. Memories are changed in place.
+        `now` is the state in that cycle. Modules that were not executed there keep their state.
+        Memories are changed in place.
         """
         states = dict(now.states)
         for module in self._active:
@@ -288,9 +296,12 @@ class SymbolicMachine:
         return Snapshot(states)
 
     def net_values(self, name: str) -> IntArray:
-        """Return the symbolic bits of a net of the top, shape (bits, runs)."""
+        """Return the symbolic bits of the net `name` of the top, shape (bits, runs)."""
         return self.nets[[self.numbers.get(bit, 2) for bit in self.text.nets[name]]]
 
     def output_values(self, module: str, port: str) -> IntArray:
-        """Return an output of all instances of a module: shape (executed bits, instances, runs)."""
+        """Return the symbolic bits of output `port` of a module, for all of its instances.
+
+        The shape is (executed bits, instances, runs).
+        """
         return self.nets[self.groups[module].outputs[port]]

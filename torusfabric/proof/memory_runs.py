@@ -1,4 +1,9 @@
-"""Runs of a fabric whose nodes have memories: write messages, run, read the received words."""
+"""Runs of a fabric whose nodes have memories: write messages, run, read the received words.
+
+A *snapshot* is the state of all registers and memories of a fabric. The *forecast* cycles are those
+that the program predicts for a run. The machine executes several runs at once, each in a *column*
+of its arrays.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +79,7 @@ class MemoryRuns(Runs):
         return cover_runs(left, len(runs))
 
     def write_messages(self, begin: Snapshot, writes: AccessSteps, count: int) -> Snapshot:
-        """Return the state after the first `count` steps of writes.
+        """Return the state after the first `count` steps of `writes`, from the state `begin`.
 
         Only endpoints are executed. All other nets keep the values that they have in state `begin`,
         with unknown words.
@@ -180,7 +185,7 @@ class MemoryRuns(Runs):
         at: int,
         columns: slice = slice(None),
     ) -> None:
-        """Compare beat `at` of each run with the words that the nodes show now.
+        """Compare beat number `at` of each run with the words that the nodes show now.
 
         Parameters
         ----------
@@ -197,7 +202,11 @@ class MemoryRuns(Runs):
                 self._compare_beat(runs[k], column, words[:, at], int(cycles[k]), at)
 
     def _compare_beat(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
-        """Compare one beat of one run at all nodes; `k` is the column of the machine."""
+        """Compare one beat of one run at all nodes with the expected words `wanted`.
+
+        The nodes show the beat in column `k` of the machine. `cycle` and the number `at` of the
+        beat are for messages.
+        """
         for module, nodes in self.access.nodes_by_module.items():
             expected = wanted[nodes].T
             bits = self.machine.output_values(module, self.access.port)[:, :, k]

@@ -1,4 +1,8 @@
-"""The words that each run must deliver, as symbolic bits. This module knows no hardware."""
+"""The words that each run must deliver, as symbolic bits. This module knows no hardware.
+
+A symbolic bit is a number that stands for one bit of a word, for all values of that word (see
+`symbols`).
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,7 @@ class Locations:
     address: IntArray
 
     def first_of_beats(self, flits: int, beat: int) -> Locations:
-        """Return the locations of the beats, which are those of their first words.
+        """Return the location of each beat, which is that of its first word.
 
         Parameters
         ----------
@@ -83,7 +87,7 @@ def group_by_beats(values: IntArray, flits: int, beat: int) -> IntArray:
     values : ndarray of int, shape (nodes, words)
         A number for each word, message after message.
     flits : int
-        Words per message.
+        Words per message, which is the number of flits of a message.
     beat : int
         Words per beat.
 

@@ -14,6 +14,9 @@ fixed number of cycles.
 Expressions are Verilog texts. They may name ports, registers inside the module, and names that the
 model defines, which take precedence. ``$past(value)`` is the value one cycle earlier, as in
 SystemVerilog; it is valid in cycles in which `steady` is 1.
+
+A *claim* becomes an assertion of the harness. *Outside resets* means: in every cycle in which the
+reset is low.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ AGE_BITS = 4
 
 
 def select_by_value(values: Iterable[int], chosen: str) -> str:
-    """Return a Verilog expression that selects a constant by the value of an expression.
+    """Return Verilog that selects one of the constants `values` by the expression `chosen`.
 
     Examples
     --------
@@ -115,7 +118,7 @@ class HarnessBuilder:
     name : str
         Name of the module without the prefix of the design.
     constants : sequence of str
-        Inputs that never change.
+        Inputs of the module whose values never change.
     resets : bool
         True for a harness that begins with a reset, whose claims hold outside resets. False for a
         harness whose claims hold in every cycle that has enough cycles before it to look back to.
@@ -151,7 +154,7 @@ class HarnessBuilder:
         return name in self.widths
 
     def port_width(self, name: str) -> int:
-        """Return the bits of a port or register of the module; 0 if there is none."""
+        """Return the number of bits of the port or register `name`; 0 if the module has none."""
         return self.widths.get(name, 0)
 
     def add_free_value(self, name: str, width: int = 1) -> str:
@@ -163,7 +166,7 @@ class HarnessBuilder:
         return self._define_name(name, f"(* anyconst *) wire {_bit_range(width)}{name};")
 
     def drive_input(self, port: str, value: str) -> None:
-        """Drive an input of the module with an expression."""
+        """Connect the input `port` of the module to the expression `value`."""
         self._driven[port] = self._replace_past(value)
 
     def add_wire(self, name: str, value: str, width: int = 1, *, signed: bool = False) -> str:
@@ -190,7 +193,7 @@ class HarnessBuilder:
         )
 
     def _define_name(self, name: str, *lines: str) -> str:
-        """Append the lines that define a name; returns the name."""
+        """Append the Verilog lines that define a name to the harness; returns the name."""
         self._defined.add(name)
         self._lines += lines
         return name
@@ -221,7 +224,7 @@ class HarnessBuilder:
         return max((self._ages.get(name, 0) for name in re.findall(r"\w+", text)), default=0)
 
     def vector_fields(self, name: str, count: int, width: int) -> Iterator[tuple[int, str, str]]:
-        """Yield each of `count` fields of a vector, `width` bits each.
+        """Yield the `count` fields of a vector, which have `width` bits each and lie side by side.
 
         Yields
         ------
@@ -260,7 +263,7 @@ class HarnessBuilder:
         self._properties += 1
 
     def claim_all(self, claims: Mapping[str, str]) -> None:
-        """Assert several conditions by name."""
+        """Claim several conditions: name -> condition, as for `claim`."""
         for name, condition in claims.items():
             self.claim(name, condition)
 
@@ -321,7 +324,7 @@ class HarnessBuilder:
 
 
 def _age_counter(most: int) -> list[str]:
-    """Return the counter of past cycles, which saturates at or above `most`."""
+    """Return the Verilog of a counter of past cycles, which stops at `most` or above."""
     bits = max(AGE_BITS, most.bit_length())
     return [f"reg [{bits - 1}:0] age = 0;", "always @(posedge clk) age <= age + !(&age);"]
 

@@ -87,7 +87,7 @@ def prove(
 
 
 def check_provable(fabric: Fabric) -> None:
-    """Raise the errors of `prove` that are known beforehand: an operator, or a missing tool."""
+    """Raise an error, as `prove` does, for an operator without proof or a missing tool."""
     if fabric.tables:
         fabric.tables.proofs.check_provable(fabric)
     for operator in fabric.operator_unit.operators if fabric.operator_unit else ():
@@ -127,7 +127,7 @@ def collect_proofs(
 def _prove_steps(
     fabric: Fabric, design: Design, cache: Cache | None, progress: Progress, *, written: Fabric
 ) -> Iterator[ModuleProof]:
-    """Yield the proofs of all steps; the longest step, whole runs, comes last.
+    """Yield the proofs of all steps; the longest one, symbolic execution of all runs, is the last.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _induction_harnesses(fabric: Fabric, design: Design, written: Fabric) -> Ite
 
 
 def _list_assumptions(fabric: Fabric) -> Iterator[str]:
-    """Yield the assumptions, those of tables and of the interface included."""
+    """Yield the assumptions of a proof; loadable tables and the interface add some."""
     yield from ASSUMPTIONS
     if fabric.tables:
         yield from fabric.tables.proofs.assumptions(fabric)

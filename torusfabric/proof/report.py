@@ -83,11 +83,11 @@ class Proof:
 
     @property
     def proved(self) -> bool:
-        """True if everything holds."""
+        """True if all steps hold, so that there is no counterexample."""
         return self.counterexample is None
 
     def require_proved(self, waves: str) -> None:
-        """Raise `WorkFailed` if a property fails; `waves` is appended to the message."""
+        """Raise `WorkFailed` if a property fails; the text `waves` is appended to the message."""
         if self.counterexample:
             raise WorkFailed(f"{self.counterexample.message}{waves}")
 

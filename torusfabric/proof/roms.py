@@ -1,6 +1,9 @@
 """Comparison of ROM contents in the emitted Verilog with those of the netlist.
 
 Why: symbolic runs read only the rows that some run needs. This check covers all rows.
+
+A *row* is here the word of a ROM at one address. *Symbolic runs* are runs that are executed with
+symbols in place of data (see `runs`).
 """
 
 from __future__ import annotations
@@ -26,27 +29,27 @@ _Rows: TypeAlias = list[str]
 
 
 def _rows_of_numbers(rows: Sequence[int], width: int) -> _Rows:
-    """Return rows of the netlist as strings of bits."""
+    """Return the rows of a ROM in the netlist, which are numbers, as strings of `width` bits."""
     return [f"{row:0{width}b}" for row in rows]
 
 
 def _rows_of_text(bits: str, width: int) -> _Rows:
-    """Return rows of the Verilog, given all bits in one string, the last row first."""
+    """Return the rows of a ROM in the Verilog; `bits` has all of them, the last row first."""
     return [bits[end - width : end] for end in range(len(bits), 0, -width)]
 
 
 def _wrong_rows(found: _Rows, wanted: _Rows) -> list[int]:
     """Return the numbers of the rows of a ROM that are wrong.
 
-    Further rows in the Verilog must equal the last wanted row. A row that the Verilog lacks is
-    wrong.
+    If `found`, from the Verilog, has more rows than `wanted`, these must equal the last wanted row.
+    A row that the Verilog lacks is wrong.
     """
     every = zip_longest(found, wanted)
     return [number for number, (row, right) in enumerate(every) if row != (right or wanted[-1])]
 
 
 def _compare_rows(found: _Rows, wanted: _Rows, name: str) -> int:
-    """Return the number of rows, or raise `Refuted` if a row differs."""
+    """Return the number of rows of the ROM `name`, or raise `Refuted` if a row differs."""
     for row in _wrong_rows(found, wanted):
         right = wanted[min(row, len(wanted) - 1)]
         there = found[row] if row < len(found) else "missing"
@@ -74,7 +77,7 @@ def check_roms(fabric: Fabric, text: GateText) -> int:
 
 
 def _check_module_roms(module: GateModule, memories: Sequence[MemoryShape], name: str) -> int:
-    """Check the ROMs inside a module.
+    """Check that the ROMs inside a module have the rows of `memories`, those of the netlist.
 
     Yosys may rename ROMs, so each is compared with the most similar unused one of its shape.
     """

@@ -1,6 +1,9 @@
 """Check of the multiplexers of routers, with every selection that a table could contain.
 
 Why: symbolic runs cover only the selections that some run uses.
+
+Symbolic runs are runs that are executed with symbols in place of data (see `runs`). The *identity
+word* of an operator is the word that changes no word it is combined with, such as 0 for a sum.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ class _Selection(NamedTuple):
     port : int
         The out-port.
     source : str
-        Name of the word in messages.
+        Name of the word in messages about a failure.
     bits : dict of (str, int) to int
         Value of each select bit: (input port of the router module, position) -> 0 or 1.
     word : (str, int) or None

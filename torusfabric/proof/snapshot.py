@@ -5,6 +5,9 @@ runs of instance 1, and so on. The functions here copy, compare and merge states
 
 A state *covers* another one if each of its registers is either unknown or equal to the register of
 the other. All that symbolic execution proves about a state holds for the states that it covers.
+
+A *symbol* stands for a bit of a word that may have any value. An *unknown* bit is 0 or 1,
+independently of all others. *Constants* are the bits 0 and 1.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ class Snapshot:
 
 
 def register_arrays(now: Snapshot) -> Iterator[IntArray]:
-    """Yield the array of registers of each module that has registers, module by module."""
+    """Yield, for each module with registers, their array in the state `now`."""
     yield from (state.flops for state in now.states.values() if len(state.flops))
 
 
@@ -87,7 +90,7 @@ def with_symbols(now: Snapshot) -> Snapshot:
 
 
 def has_same_registers(a: Snapshot, b: Snapshot) -> bool:
-    """Return True if all registers are equal."""
+    """Return True if two states are equal in all registers."""
     return all((x == y).all() for x, y in zip(register_arrays(a), register_arrays(b), strict=True))
 
 
@@ -106,7 +109,7 @@ def map_arrays(
     now: Snapshot,
     *others: Snapshot,
 ) -> Snapshot:
-    """Return a state computed from several states, array by array.
+    """Return a state that is computed from the state `now` and `others`, array by array.
 
     Parameters
     ----------
@@ -139,7 +142,7 @@ def repeat_runs(now: Snapshot, count: int) -> Snapshot:
 
 
 def select_runs(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) -> Snapshot:
-    """Return a state with the runs in `which` as in `now`, and all other runs as in `before`.
+    """Return a state in which some runs are those of `now`, and all others those of `before`.
 
     Parameters
     ----------

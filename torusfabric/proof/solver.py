@@ -92,7 +92,10 @@ class Harness:
 
 
 class HarnessResult(NamedTuple):
-    """Result of a harness: the failed assertion, if any, and the seconds of the original proof."""
+    """Result of a harness.
+
+    It has the assertion that fails, or None, and the seconds that the first proof took.
+    """
 
     failed: Counterexample | None
     seconds: float
@@ -133,7 +136,7 @@ def prove_harness(harness: Harness, cache: Cache | None = None) -> HarnessResult
 
 
 def _failed_assertion(folder: Path, harness: Harness) -> Counterexample | None:
-    """Return an assertion that fails, or whose induction step fails; None if all are proved."""
+    """Return a counterexample for an assertion whose base or step fails; None if all hold."""
     cycles = harness.cycles
     if not harness.depth:
         at_once = ("--noinit", "-t", f"{cycles - 1}:{cycles}")
@@ -158,12 +161,13 @@ def _yosys_script(harness: Harness) -> str:
 def _run_smtbmc(
     folder: Path, harness: Harness, how: Iterable[str], what: str = "does not hold"
 ) -> Counterexample | None:
-    """Run smtbmc; returns the failed assertion, or None.
+    """Run smtbmc on a harness; returns the assertion that fails, or None.
 
     Parameters
     ----------
     how : iterable of str
-        Options that select the base, the step, or the single check.
+        Options of smtbmc (the program of Yosys that calls the solver) that select the base, the
+        step, or the single check.
     what : str
         Verb phrase for the message about a failed assertion.
     """

@@ -1,6 +1,9 @@
 """Starts of runs: the resting state, accepted starts, and refused starts.
 
 The *resting state* is a snapshot that covers every state of the fabric between runs.
+
+A *snapshot* is the symbolic state of all registers and memories. An *accepted* start begins a run;
+a *refused* one has choices that the fabric cannot execute.
 """
 
 from __future__ import annotations
@@ -81,7 +84,10 @@ def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[RefusedSt
 
 
 def _start_errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
-    """Yield the errors of a start; root and operator count only in modes that leave that choice."""
+    """Yield the error numbers of a start with the values `asked` at its inputs.
+
+    A root or an operator is an error only in a mode in which runs choose it.
+    """
     number = asked.get("mode", 0)
     if number >= len(program.modes):
         yield MODE
@@ -109,13 +115,13 @@ class Starts:
         self.chosen = [name for name in RUN_CHOICES if name in nets]
 
     def start_inputs(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the input values at the start of some runs."""
+        """Return the values of the inputs of the top in the cycle in which some runs start."""
         return self._access.idle_inputs(start=1) | self.input_bits(
             self._access.sampled_choices(runs)
         )
 
     def input_bits(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
-        """Return numbers as bits of the inputs; inputs that the fabric lacks are dropped."""
+        """Return the bits of numbers, input by input; inputs that the fabric lacks are left out."""
         nets = self._machine.text.nets
         values = {self._access.top_net(name): of_name for name, of_name in values.items()}
         return {
@@ -125,9 +131,10 @@ class Starts:
         }
 
     def find_resting_state(self, before: Snapshot | None = None) -> Snapshot:
-        """Return the least resting state that covers the state after a reset, and a given state.
+        """Return the least resting state that covers the state after a reset and that in `before`.
 
-        The state is widened until it covers its own successor without a start.
+        More and more bits are made unknown, until the state covers the one that follows it without
+        a start.
         """
         machine = self._machine
         machine.prepare_runs(1)
@@ -144,7 +151,9 @@ class Starts:
             now = later
 
     def check_refused(self, rest: Snapshot) -> tuple[int, Snapshot]:
-        """Execute all refused starts; check that each shows a right error and changes nothing else.
+        """Execute all refused starts; check that each changes nothing but the shown error number.
+
+        The number must be one of `RefusedStart.errors`.
 
         Returns
         -------
@@ -182,14 +191,17 @@ class Starts:
         start: int = 0,
         asked: Mapping[str, IntArray] = MappingProxyType({}),
     ) -> Snapshot:
-        """Return the state after the next edge, for `runs` runs."""
+        """Return the state after one clock edge from the state `rest`, for `runs` runs.
+
+        `start` is the value of the start input, and `asked` has the numbers at the other inputs.
+        """
         self._machine.prepare_runs(runs)
         now = copy_to_runs(rest, runs)
         self._machine.settle_nets(now, self._access.idle_inputs(start=start) | {**asked})
         return self._machine.next_state(now)
 
     def _check_errors(self, batch: list[RefusedStart]) -> None:
-        """Check that the shown error is one of the errors of each start."""
+        """Check, for each start in `batch`, that the fabric shows one of its errors."""
         error = self._machine.net_values("error")
         weights = 1 << np.arange(ERROR_BITS)[:, None]
         for first in range(0, len(error), ERROR_BITS):  # of each block
@@ -200,7 +212,11 @@ class Starts:
                     raise make_refutation("whole runs", "error", f"error at rest must be {said}")
 
     def _changed_register(self, stays: Snapshot, now: Snapshot) -> str | None:
-        """Return a register that refused starts change, other than those of the error, if any."""
+        """Return a register that differs between two states, but none that shows the error.
+
+        Registers that are unknown in the state `stays` are left out. The result is None if no
+        register differs.
+        """
         for module, state in stays.states.items():
             if not len(state.flops):
                 continue

@@ -2,6 +2,10 @@
 
 Why: all operators are commutative and associative, so the multiset determines the result. The same
 code serves every operator; `units` proves separately that each operator module is right.
+
+The *identity word* of an operator changes no word that it is combined with, such as 0 for a sum. It
+is called *neutral* here. A *class* is a set of bit positions at which it has equal bits (see
+`units`).
 """
 
 from __future__ import annotations
@@ -65,7 +69,7 @@ class Sums:
         return (number,) if number < self.words else self._parts[number - self.words]
 
     def add_numbers(self, a: int, b: int) -> int:
-        """Return the number of the sum of two words or sums."""
+        """Return the number of the sum of two words or sums, which have the numbers `a` and `b`."""
         return self.number_of_sum(self.summands(a) + self.summands(b))
 
     def mark_identity(self, bits: IntArray, number: int) -> IntArray:
@@ -88,7 +92,7 @@ class Sums:
         return np.where(bits == neutral, NEUTRAL, bits)
 
     def add_bits(self, a: IntArray, b: IntArray) -> IntArray:
-        """Return the bits of the sums of pairs of words, given one bit of each word.
+        """Return the bits of the sums of pairs of words; `a` and `b` have one bit of each word.
 
         The result is `UNKNOWN` if an operand is neither a word, nor a sum, nor neutral.
         """

@@ -9,6 +9,8 @@ link       delay line (`delay_line_module`)    word leaves `registers` cycles la
 
 Why links: a long link is a memory used as a ring, whose write address at the start of a run is
 arbitrary.
+
+The *identity word* of an operator changes no word that it is combined with, such as 0 for a sum.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def delay_line_module(name: str, width: int, registers: int) -> GateModule:
 
 
 def link_registers(fabric: Fabric) -> dict[str, int]:
-    """Return the registers in each link module, that is, its delay in cycles.
+    """Return, for each link module, the number of its registers, which is its delay in cycles.
 
     The register of the sending router comes on top: an arc of n cycles has n - 1 registers here.
     """
@@ -57,7 +59,7 @@ def link_registers(fabric: Fabric) -> dict[str, int]:
 
 
 def bit_classes(fabric: Fabric) -> list[list[int]]:
-    """Return the classes of bit positions in a word.
+    """Return the classes of bit positions in a word, each as a list of positions.
 
     Two positions are in one class if the identity word of every operator has equal bits there. Most
     operators have identity words of equal bits. The identity words of signed minimum and maximum
@@ -70,13 +72,16 @@ def bit_classes(fabric: Fabric) -> list[list[int]]:
 
 
 def neutral_bits(fabric: Fabric, position: int) -> tuple[int, ...]:
-    """Return one bit for each operator: that of its identity word at a bit position."""
+    """Return, for each operator, the bit of its identity word at a position."""
     operators = fabric.operator_unit.operators if fabric.operator_unit else ()
     return tuple(operator.identity(fabric.width) >> position & 1 for operator in operators)
 
 
 def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
-    """Return the operator module of a fabric, if it has one, and the classes of bit positions."""
+    """Return the name of the operator module, if there is one, and the classes of bit positions.
+
+    The classes are those of `bit_classes`.
+    """
     modules, unit = [], fabric.operator_unit
     if unit is not None:
         name = fabric.prefix + make_pair_module(unit, fabric.width).name

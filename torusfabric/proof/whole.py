@@ -1,4 +1,8 @@
-"""Proof of all runs that a fabric can execute, with waveforms of a run that fails."""
+"""Proof of all runs that a fabric can execute, with waveforms of a run that fails.
+
+A *variant* says when a run is started after its messages are written (see `runs`). The *resting
+state* has the registers between runs; bits that can differ are unknown in it.
+"""
 
 from __future__ import annotations
 
@@ -107,8 +111,9 @@ class AllRunsProof:
     def prove(self, progress: Progress) -> int:
         """Prove all runs; returns the number of comparisons.
 
-        The resting state is widened until it covers the state after every run: first with a sample
-        of runs, which is fast and finds nearly all of it, then with all runs.
+        More bits of the resting state are made unknown until it covers the state after every run.
+        This is done first with a sample of runs, which is fast and finds nearly all such bits, then
+        with all runs.
         """
         rest = self._runs.starts.find_resting_state()
         # Widen the resting state by the sample, without comparison of words.
@@ -128,7 +133,7 @@ class AllRunsProof:
         return compared + sum(map(self._comparison_count, self._runs_by_variant))
 
     def _with_waves(self, error: Refuted, rest: Snapshot, variant: int) -> Refuted:
-        """Execute the run of a refutation again, and return the refutation with waveforms."""
+        """Execute the run that fails again, and return its refutation `error` with waveforms."""
         machine, run = self._runs.machine, error.run
         if not isinstance(run, Run):
             return error

@@ -1,4 +1,7 @@
-"""Comparison of the wires between instances in the emitted Verilog with the planned wires."""
+"""Comparison of the wires between instances in the emitted Verilog with the planned wires.
+
+The *planned* wires are those of the netlist, from which the Verilog is written.
+"""
 
 from __future__ import annotations
 
@@ -136,8 +139,10 @@ def compare_wires(text: GateText, wires: Wires, what: str) -> int:
 
     Parameters
     ----------
+    wires : iterator of (str, str, list of Bit, list of Bit)
+        Instance, port, bits that are wired to it in the Verilog, and planned bits.
     what : str
-        Name of the step, for a counterexample.
+        Name of the step of the proof, for a counterexample.
 
     Raises
     ------
@@ -166,7 +171,11 @@ def _bit_name(text: GateText, bit: Bit | None) -> str:
 
 
 def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
-    """Yield the wires to all instances of some roles, as in the Verilog and as in the netlist."""
+    """Yield the wires to all inputs of the instances with some roles.
+
+    Each result has the name of an instance, its port, the bits that are wired to the port in the
+    Verilog, and the bits that the netlist plans.
+    """
 
     def planned_bits(parts: Sequence[Part | Constant]) -> Iterator[Bit]:
         for part in parts:
@@ -183,7 +192,10 @@ def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
 
 
 def control_tree_inputs(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
-    """Return, for each output bit of a control-tree register, the input bit of that register."""
+    """Return a dict: output bit of each register in the control trees -> its input bit.
+
+    A control tree distributes the signals of the sequencer to all nodes, through registers.
+    """
     found: dict[Bit, Bit] = {}
     passed: dict[str, list[tuple[str, int, str, int]]] = {}
     for instance in fabric.netlist.instances_with_role(Role.CONTROL):

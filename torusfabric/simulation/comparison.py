@@ -70,7 +70,7 @@ class Comparison(NamedTuple):
 
 
 def total_words(compared: Sequence[Comparison]) -> dict[str, Any]:
-    """Return the report entries `words_checked`, `words_wrong` and `first_wrong` over all runs."""
+    """Return the report entries `words_checked`, `words_wrong` and `first_wrong` for all runs."""
     return {
         "words_checked": sum(found.words_checked for found in compared),
         "words_wrong": sum(found.words_wrong for found in compared),
@@ -84,9 +84,10 @@ def compare_run(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) 
     Parameters
     ----------
     job : Job
-        Choices of the run; None for a choice that the fabric does not leave.
+        Mode, length, root and operator of the run. A value is None if the fabric was built for one
+        value only.
     messages : ndarray, shape (nodes, send words)
-        Words that the nodes sent.
+        Words that each node sent: its messages, one after another.
     run : EngineRun
         Result of the engine, with the words that the nodes received.
     """

@@ -2,6 +2,9 @@
 
 `simulate` uses this module to list the default jobs of a fabric, to draw random jobs, to complete
 jobs that leave a choice open, and to check jobs that users give.
+
+A fabric *leaves a choice* if it was built for several values of it, such as several modes. The
+value of any other choice is None in a job.
 """
 
 from collections.abc import Callable, Sequence
@@ -69,7 +72,7 @@ def default_jobs(program: Program) -> tuple[Job, ...]:
 
 
 def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
-    """Return `count` jobs in which every choice that the fabric leaves is random."""
+    """Return `count` jobs with a random value for every choice that the fabric leaves."""
     program, generator = fabric.program, np.random.default_rng(seed)
     modes = _mode_numbers(program)
     jobs = []
@@ -113,7 +116,8 @@ def parse_jobs(
     jobs : sequence of Job, or int
         The jobs, or the number of random jobs. Numbers may be text: ``"3"``, ``Job("1")``.
     draw : function of (fabric, count, seed=seed) -> tuple of Job
-        Makes the jobs for a count, for example `random_jobs` or `jobs_with_random`.
+        Makes random jobs for a fabric, given a count, for example `random_jobs` or
+        `jobs_with_random`.
     seed : int
         Seed of the random jobs, passed to `draw`.
 
@@ -140,21 +144,28 @@ def parse_jobs(
 
 
 def random_job_messages(fabric: Fabric, job: Job, *, seed: int) -> np.ndarray:
-    """Return random words for a run to send: ndarray of int, shape (nodes, send words).
+    """Return random words for a run to send: ndarray of int, shape (nodes, words).
 
-    The number of send words follows from the form that the job uses and from its length.
+    The number of words that each node sends follows from the length of the job, and from the form
+    that the fabric chooses for this length.
     """
     layout = fabric.program.part(fabric.program.form_of(job.mode, job.length)).layout
     return random_messages(layout, job.length or fabric.flits, width=fabric.width, seed=seed)
 
 
 def _mode_numbers(program: Program) -> list[int | None]:
-    """Return values for `Job.mode`: all mode numbers, or None alone if there is no choice."""
+    """Return all values that `Job.mode` may have: the numbers of all modes.
+
+    With a single mode there is no choice, and the only value is None.
+    """
     return [*range(len(program.modes))] if len(program.modes) > 1 else [None]
 
 
 def _operator_numbers(program: Program, mode: int) -> list[int | None]:
-    """Return values for `Job.operation` in a mode, or None alone if there is no choice."""
+    """Return all values that `Job.operation` may have in a mode: the numbers of its operators.
+
+    If the runs of the mode choose no operator, the only value is None.
+    """
     count = len(program.modes[mode].operators)
     return [*range(count)] if count > 1 else [None]
 
@@ -169,7 +180,7 @@ def is_barrier(fabric: Fabric, job: Job) -> bool:
 
 
 def complete_job(fabric: Fabric, job: Job) -> Job:
-    """Return a job with every choice filled in; an open choice gets its value of `longest_job`.
+    """Return a job with a value for every choice; a missing one is taken from `longest_job`.
 
     Examples
     --------
@@ -184,7 +195,7 @@ def complete_job(fabric: Fabric, job: Job) -> Job:
 
 
 def checked_jobs(fabric: Fabric, jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """Check jobs as `check_jobs` does, and return them with every choice filled in."""
+    """Check jobs as `check_jobs` does, and return them with a value for every choice."""
     check_jobs(fabric, jobs)
     return tuple(complete_job(fabric, job) for job in jobs)
 

@@ -1,7 +1,7 @@
 """Reports of simulations.
 
-`simulate` returns a `SimulationReport`. Adapters with node ports define reports of their own, which
-extend `SimulationSummary`.
+`simulate` returns a `SimulationReport`. The adapters of fabrics whose nodes have streams of their
+own (*node ports*) define other reports, which extend `SimulationSummary`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def job_choices(program: Program, job: Job) -> dict[str, Any]:
-    """Return the entries of `JobChoice` as a dict; choices that a job leaves open are filled in."""
+    """Return the entries of `JobChoice` as a dict; None in a job is replaced by the default."""
     number = job.mode or 0
     mode = program.modes[number]
     collective = mode.schedule.collective
@@ -93,7 +93,17 @@ class JobReport(JobChoice):
 
     @classmethod
     def from_run(cls, fabric: Fabric, job: Job, cycles: int, found: Comparison) -> JobReport:
-        """Return the report of a run, given its cycles and the comparison of its words."""
+        """Return the report of a run.
+
+        Parameters
+        ----------
+        job : Job
+            Mode, length, root and operator of the run.
+        cycles : int
+            Measured clock edges, as in `JobReport`.
+        found : Comparison
+            Result of the comparison of the received words.
+        """
         return cls(
             **job_choices(fabric.program, job),
             cycles=cycles,
@@ -150,7 +160,7 @@ class SimulationSummary:
 
 
 def program_facts(program: Program) -> dict[str, Any]:
-    """Return the entries of a `SimulationSummary` that follow from the program alone."""
+    """Return those entries of a `SimulationSummary` that follow from the program alone."""
     schedules = [mode.schedule for mode in program.modes]
     return {
         "topology": str(program.topology),
@@ -193,7 +203,7 @@ class SimulationReport(SimulationSummary):
     first_wrong : WrongWord or None
         The first word that differs.
     clocks : int
-        Simulated clock cycles, loading and reading included.
+        Simulated clock cycles, with those in which messages are written and results are read.
     node_cycles_per_second : int
         Nodes times clock edges from start to done, per second of processor time.
     """

@@ -66,8 +66,9 @@ def simulate(
     repeat : int
         Number of times that the list of jobs is run, each time with fresh data and without a reset.
     stall : float, optional
-        Probability that a node port is idle in a cycle, 0 to 0.95 (default 0). Only for fabrics
-        with node ports. Their runs follow one another as fast as possible.
+        Probability that a node port sends or receives nothing in a cycle, 0 to 0.95 (default 0).
+        Only for fabrics with node ports. Each of their runs starts as soon as possible, without a
+        pause after the run before.
     engine : Engine or str, optional
         An engine, or one of the names ``amaranth``, ``compiled`` and ``auto`` (the engine with the
         shortest estimated time). By default Amaranth's simulator.
@@ -127,15 +128,20 @@ def simulate(
 
 
 def _repeat_jobs(jobs: tuple[Job, ...], repeat: int) -> tuple[Job, ...]:
-    """Return the list of jobs, concatenated `repeat` times."""
+    """Return the list of jobs `repeat` times, one list after another."""
     require_result_memory("repeat", len(jobs) * repeat)
     return jobs * repeat
 
 
 def _resolve_engine(fabric: Fabric, engine: Engine | str | None, *, repeat: int) -> Engine | None:
-    """Return the engine that a user gives, or make the engine of a name, for `repeat` runs.
+    """Return the engine for a simulation: an engine itself, or a new one for a name.
 
-    The result is None if the user gives None.
+    Parameters
+    ----------
+    engine : Engine, str or None
+        The parameter of `simulate`. For None, the result is None as well.
+    repeat : int
+        Number of runs that a new engine is made for.
     """
     if isinstance(engine, str):
         return choose_engine(fabric, engine, repeat=repeat).engine
@@ -156,7 +162,7 @@ def report_of_runs(
     Parameters
     ----------
     jobs : sequence of Job
-        Job of each run, every choice filled in.
+        Mode, length, root and operator of each run, with a value for every choice.
     batches : sequence of ndarray, shape (nodes, send words)
         Words that the nodes sent in each run.
     runs : sequence of EngineRun
@@ -204,7 +210,7 @@ def report_of_runs(
 
 
 def _differing_runs(program: Program) -> bool:
-    """Return True if a run chooses its length or operator.
+    """Return True if each run of a program chooses its length or operator.
 
     Runs then differ in cycles or words, so that the report has an entry for each run.
     """

@@ -25,6 +25,9 @@ module            content
 ``flows``         projects for Vivado and Quartus
 ``litex``         import into a LiteX SoC
 ================= ===================================================================
+
+A *companion file* is a file that belongs to an export besides the Verilog. A *leaf module* is a
+module that the top has instances of.
 """
 
 from pathlib import Path
@@ -59,7 +62,8 @@ def write(
     command : str
         Command line that repeats the export, for the header of the Verilog and for the manifest.
     force : bool
-        True if files in the folder that no earlier export wrote may be replaced.
+        True to replace files in the folder that no earlier export wrote; otherwise they are an
+        error.
     **options
         Options ``ram``, ``flow`` and ``templates`` of `emit`.
 

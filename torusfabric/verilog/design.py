@@ -40,7 +40,7 @@ INPUT_PURPOSES = {"rx": "crossbar", "inject": "injection"}
 
 @dataclass(frozen=True)
 class RouterShape:
-    """The parameters of a router that decide its cost, apart from the routes it selects.
+    """The sizes of a router that decide its cost, together with the routes it selects.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def router_classes(fabric: Fabric, contents: Mapping[str, RomContents]) -> dict[
 def _rom_contents_of_nets(
     netlist: Netlist, names: Mapping[RomContents, str]
 ) -> dict[str, dict[int, str]]:
-    """Return the names of ROM contents by the nets that the ROMs drive.
+    """Return the name of the ROM contents behind each net that a ROM drives.
 
     Parameters
     ----------
@@ -147,7 +147,22 @@ def _rom_contents_of_nets(
 def _rom_driven_inputs(
     router: Array, roms: Mapping[str, Mapping[int, str]]
 ) -> Iterator[tuple[str, dict[str, int]]]:
-    """Yield the entries of `RouterClass.settings`: input port, {name of contents: nodes}."""
+    """Yield the entries of `RouterClass.settings` for a router module.
+
+    Parameters
+    ----------
+    router : Array
+        All instances of the router module.
+    roms : dict of str to (dict of int to str)
+        The result of `_rom_contents_of_nets`.
+
+    Yields
+    ------
+    port : str
+        Input port of the router that ROMs drive.
+    contents : dict of str to int
+        Name of ROM contents -> number of nodes whose ROM has them.
+    """
     for port, parts in router.inputs.items():
         nets = {part.net for part in parts if isinstance(part, Slice)} & roms.keys()
         if nets:
@@ -156,7 +171,7 @@ def _rom_driven_inputs(
 
 
 def _router_shape(fabric: Fabric, array: Array, settings: int) -> RouterShape:
-    """Return the shape of a router; `settings` is the number of rows of its ROM."""
+    """Return the shape of a router; `settings` is the number of words in its ROM."""
     ports = array.outputs["tx"][1] // fabric.width
     router: Any = fabric.netlist.modules[array.module]()
     return RouterShape(ports, max(1, router.n_own_words), fabric.width, settings)
@@ -306,7 +321,7 @@ class Design:
         return [name for name in self.modules if name != self.rom_module and name not in self.inner]
 
     def children_of(self, name: str) -> tuple[set[str], dict[str, int]]:
-        """Return the children of a module, separated into inner modules and others.
+        """Return the modules that a module has instances of: inner modules, and others.
 
         Returns
         -------
@@ -344,7 +359,7 @@ class Design:
         return [VERILOG_FILE, *self.files]
 
     def routers(self, names: Iterable[str] | None = None) -> Design:
-        """Return a design of the router modules, with their children and the ROMs in front of them.
+        """Return a design of router modules, their children, and the ROMs that set the routers.
 
         The result has no top; the field `top` is the name of the last module.
 
@@ -383,7 +398,7 @@ class Design:
         Parameters
         ----------
         force : bool
-            True if files may be replaced that no design wrote, or that were changed since.
+            True to replace files that no design wrote, or that were changed since.
 
         Raises
         ------
@@ -402,9 +417,9 @@ class Design:
 
 
 def make_and_write(make: Callable[[], Design], folder: str | Path, *, force: bool) -> Design:
-    """Make a design and write it into a folder; check first that the folder can be written.
+    """Call `make`, and write the design into a folder; check the folder before that.
 
-    Why: making a large design takes long, and the error of a bad folder should come before.
+    Why: it takes long to make a large design, and an error about the folder should come first.
     """
     with make_folder(folder):
         require_writable(Path(folder, VERILOG_FILE))

@@ -24,6 +24,9 @@ added``. Where this XOR is 0, the chain does not propagate the carry: its carry 
 value of the LUT in the row with c = d = 0 and the same a and b. If the added bit is 0 in all rows
 with c = d = 0, these rows hold ``a``, which is the right carry. `_LastChoice` has to obey this
 rule.
+
+In the functions, `column` collects the cells of one bit, and `first` is the index of the first
+input word. `y`, `x` and `z` are expressions of select bits.
 """
 
 from collections.abc import Callable, Sequence
@@ -102,7 +105,7 @@ class BitCells:
         return f"n[{number}]"
 
     def loop_text(self, assigned: Sequence[str]) -> str:
-        """Return the generate loop over all bits, with the cells and then the assignments."""
+        """Return the generate loop over all bits: the cells, then the assignments `assigned`."""
         declared = [f"wire [{len(self.cells) - 1}:0] n;"] if self.cells else []
         inside = [*declared, *self.cells, *(f"assign {each};" for each in assigned)]
         return "\n".join(
@@ -143,7 +146,7 @@ def choose_of_four(column: BitCells, first: int, y: str, z: str) -> str:
 
 
 def multiplexer_body(multiplexer: Multiplexer) -> str | None:
-    """Return the Verilog of a multiplexer after its ports; None where the plain form is as good.
+    """Return the Verilog of a multiplexer after its ports; None if the plain form is as good.
 
     Examples
     --------
@@ -196,7 +199,12 @@ def _add_cascade(column: BitCells, count: int) -> str:
 
 
 def _cascade_stage(f: int, z: int, even: int, odd: int | None = None) -> int:
-    """Compute one bit of a further stage: ``z ? (f ? odd : even) : f``, or ``z ? even : f``."""
+    """Return one output bit of a later stage of a cascade.
+
+    The bit is ``z ? (f ? odd : even) : f``. Without `odd`, it is ``z ? even : f``. Select bit z is
+    1 if the stage chooses one of its own inputs, `even` or `odd`. The output of the stage before is
+    f.
+    """
     if not z:
         return f
     return even if odd is None or not f else odd
@@ -241,7 +249,8 @@ class _LastChoice(NamedTuple):
     b, d : str
         Expressions at the inputs b and d of the LUT, for bit ``k`` of the words.
     c : str
-        Expression at input c, the same for all bits of a slice. ``{0}`` stands for the first select
+        Expression at input c, the same for all bits of a slice: one of the adjacent bit ranges into
+        which a word is cut, each with select bits of its own. ``{0}`` stands for the first select
         bit of the slice, ``{1}`` for the second one, and so on.
     added : function of (b, c, d) -> int
         The bit to add. It must be 0 where c and d are 0; see the module's docstring.
@@ -254,7 +263,7 @@ class _LastChoice(NamedTuple):
 
 
 def sum_body(meant: ChosenSum) -> str | None:
-    """Return the Verilog of a sum after its ports; None where the plain form is as good.
+    """Return the Verilog of the sum `meant` after its ports; None if the plain form is as good.
 
     Examples
     --------
@@ -344,7 +353,7 @@ def _choose_word(column: BitCells, count: int, select: Sequence[str]) -> _LastCh
 
 
 def _carry_chain(width: int, step: _LastChoice, columns: str) -> str:
-    """Return the Verilog of a sum: the cells in `columns`, then the carry chain.
+    """Return the Verilog of a sum: `columns`, the cells of its first levels, then the carry chain.
 
     A CCU2C adds two bits, so an odd width is padded with a bit that adds 0.
     """
@@ -371,7 +380,10 @@ def _carry_chain(width: int, step: _LastChoice, columns: str) -> str:
 
 
 def _chain_lut_contents(step: _LastChoice) -> int:
-    """Return the 16 bits of each LUT of the chain; d, c, b, a are bits 3 to 0 of the row number."""
+    """Return the contents of each LUT of the carry chain, as a number of 16 bits.
+
+    Bit k is the output of the LUT if the inputs d, c, b, a are bits 3 to 0 of k.
+    """
     value = 0
     for row in range(16):
         a, b, c, d = (row >> k & 1 for k in range(4))

@@ -5,7 +5,8 @@ returns the expression of a range of bits of a value, with exactly as many bits 
 beyond the value are zeros or copies of the sign bit. Why so exact: no expression then depends on
 the width of its context, no carry is lost, and no tool warns of a width.
 
-A *helper* is a wire for an intermediate value that needs a name.
+A *helper* is a wire for an intermediate value that needs a name. A *case* is a branch of a choice:
+patterns that a *test*, a value, is compared with, and the expression that is then chosen.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ COMPARISONS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": ope
 
 
 def no_verilog_error(what: object) -> InputError:
-    """Return the error of hardware that has no Verilog form, as an operator of a user may have.
+    """Return the error for hardware without a Verilog form, such as in an operator of a user.
 
     Examples
     --------
@@ -106,7 +107,10 @@ def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, i
 
 
 def scale_offset(offset: Value, stride: int) -> Value:
-    """Return an offset times a stride; a power of two needs no multiplier."""
+    """Return the position `offset` times `stride`, the distance of two neighbouring entries.
+
+    If the stride is a power of two, the product needs no multiplier.
+    """
     if stride & stride - 1:
         return offset * stride
     return ast.Concat([ast.Const(0, stride.bit_length() - 1), offset]) if stride > 1 else offset
@@ -167,7 +171,10 @@ class ExpressionWriter:
         self._arguments: list[str] = []
 
     def helper_wire(self, text: str, width: int, *, called: str) -> str:
-        """Return the name of a wire with the value of an expression; equal expressions share it."""
+        """Return the name of a wire with the value of an expression.
+
+        Equal expressions share a wire. A new one is named after `called`.
+        """
         if text not in self._helpers:
             self._helpers[text] = name = self._names.new_name(called)
             self.nets.setdefault(f"wire {range_of(width)}", []).append(name)
@@ -175,10 +182,10 @@ class ExpressionWriter:
         return self._helpers[text]
 
     def _choose_by_function(self, test: str, cases: list[Case], width: int) -> str:
-        """Return the name of a wire whose value a Verilog function chooses by a test.
+        """Return the name of a wire with the value of the first case that matches a test.
 
-        The test and all values that are no constants are arguments of the function. Why: a
-        simulator evaluates the function again only when an argument changes.
+        A Verilog function chooses the value. Its arguments are the test and all values that are no
+        constants. Why: a simulator evaluates the function again only when an argument changes.
         """
         texts = [text for _, text in cases if not CONSTANT.fullmatch(text)]
         test_name, *names = islice(self._argument_names(), 1 + len({*texts}))
@@ -196,7 +203,7 @@ class ExpressionWriter:
         return self.helper_wire(chosen, width, called="by_" + test)
 
     def _argument_names(self) -> Iterator[str]:
-        """Yield argument names for functions, that of the test first; no net has these names."""
+        """Yield names for the arguments of functions, first that of the test. No net has them."""
         for number in count():
             if number == len(self._arguments):
                 self._arguments.append(
@@ -417,7 +424,7 @@ class ExpressionWriter:
         raise no_verilog_error(value)
 
     def _invert_bits(self, value: Value, low: int, high: int) -> str:
-        """Return the inverse of bits, without a double inversion."""
+        """Return the inverse of bits `low` to ``high - 1``, without a double inversion."""
         if isinstance(value, ast.Operator) and value.operator == "~":
             return self.bits(value.operands[0], low, high)
         text = self.bits(value, low, high)
@@ -426,14 +433,14 @@ class ExpressionWriter:
         return f"~{parenthesize(text)}"
 
     def _chain_operands(self, value: ast.Operator, low: int, high: int) -> list[str]:
-        """Return the operands of a chain of one operator, such as ``a & b & c``."""
+        """Return the operands of a value that is a chain of one operator, such as ``a & b & c``."""
         first, last = value.operands
         same = isinstance(first, ast.Operator) and first.operator == value.operator
         before = self._chain_operands(first, low, high) if same and high <= len(first) else None
         return [*(before or [self.bits(first, low, high)]), self.bits(last, low, high)]
 
     def _bitwise_operation(self, sign: str, texts: list[str], bits: int) -> str:
-        """Return a bitwise operation; operands that change nothing are left out."""
+        """Return the operation `sign` on operands; those that change nothing are left out."""
         same, fixed = (-1, 0) if sign == "&" else (0, -1)
         if sign != "^" and constant(fixed, bits) in texts:
             return constant(fixed, bits)
@@ -441,7 +448,7 @@ class ExpressionWriter:
         return join_operands(sign, texts) if texts else constant(same, bits)
 
     def _divide_values(self, sign: str, a: Value, b: Value) -> str:
-        """Return the name of a helper that holds ``a // b`` or ``a % b`` by the rules of Amaranth.
+        """Return the name of a helper: ``a // b`` or ``a % b`` (`sign`) by the rules of Amaranth.
 
         Amaranth rounds the quotient down, and the result is 0 if b is 0. Why so long: Verilog
         rounds towards zero, and gives X if b is 0.

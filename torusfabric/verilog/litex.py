@@ -80,7 +80,10 @@ class LiteXFabric(LiteXModule):
                 _add_source(platform, Path(folder).resolve() / name, self.manifest["modules"])
 
     def _add_bus(self) -> dict[str, Any]:
-        """Make the bus interface and the interrupt; return port -> signal."""
+        """Make the bus interface and the interrupt.
+
+        The result is a dict: port of the Verilog -> signal of LiteX.
+        """
         self.bus = wishbone.Interface(data_width=WORD_BITS, adr_width=30, addressing="word")
         self.ev = Module()
         self.ev.irq = Signal()
@@ -90,7 +93,10 @@ class LiteXFabric(LiteXModule):
         return signals | {"irq": self.ev.irq}
 
     def _add_streams(self) -> dict[str, Any]:
-        """Make the endpoints of all streams; return port -> signal."""
+        """Make the endpoints of all streams.
+
+        The result is a dict: port of the Verilog -> signal of LiteX.
+        """
         bits: dict[str, dict[str, int]] = {}
         for name, port in self.manifest["ports"].items():
             if port["protocol"] == "axi4-stream":

@@ -1,12 +1,15 @@
 """Generate loops of the structural top, and the net arrays between them.
 
-The user is `TopText`. `Nets` holds all nets and constants of the top. `GenerateLoop` writes one
-generate loop over the members of a scope, or an instance outside loops.
+The user is `TopText`. A *scope* is a set of places in the netlist that have instances, such as all
+nodes, and each of these places is a *member* of the scope. `Nets` holds all nets and constants of
+the top. `GenerateLoop` writes one generate loop over the members of a scope, or an instance outside
+loops.
 
-An input of an instance often depends on a number of the member: the node that an in-port is linked
-to, or the part of a wide net. The loop variable is ``k``. Such a number is written, in this order
-of preference, as a literal, as a function of ``k`` (``k``, ``k / 4``, ``3 * k + 1``), or as entry k
-of a *table*, which is one wide constant with an entry for each member.
+A *source* describes the nets or constants that drive some bits of an input, in all instances of an
+array. It often depends on a number of the member: the node that an in-port is linked to, or the
+part of a wide net. The loop variable is ``k``. Such a number is written, in this order of
+preference, as a literal, as a function of ``k`` (``k``, ``k / 4``, ``3 * k + 1``), or as entry k of
+a *table*, which is one wide constant with an entry for each member.
 """
 
 from __future__ import annotations
@@ -99,7 +102,7 @@ class Nets:
     scopes : dict of str to (list of Array)
         Scope -> arrays of instances in its generate loop.
     taken : set of str
-        Further names that no net may have.
+        Further names that are in use, so that no net may have them.
 
     Attributes
     ----------
@@ -142,7 +145,7 @@ class Nets:
             yield comma_list("  assign ", self._assigned, ";")
 
     def new_name(self, first: str, name: str = "") -> str:
-        """Return the first free name of `first`, `name`, ``name_2``, ..; mark it as used."""
+        """Return the first of `first`, `name`, ``name_2``, .. that is unused; mark it as used."""
         found, number, name = first, 1, name or first
         if found in self._names:
             found = name
@@ -425,7 +428,7 @@ class GenerateLoop:
         Parameters
         ----------
         label : str
-            Name of the table that may be needed.
+            Name for the table, if the expression needs one.
         """
         if isinstance(source, Constant):
             return f"{source.width}'d{source.value}"
@@ -459,9 +462,10 @@ class GenerateLoop:
         return text
 
     def _slice_expression(self, source: Slice, array: Array, label: str) -> str:
-        """Return the expression of a `Slice`: bits of one net, which may differ by instance.
+        """Return the expression of a `Slice`: bits of one net in each instance.
 
-        The number in the name of the net, or the position of the bits, may depend on the instance.
+        The number in the name of the net, and the position of the bits in it, may depend on the
+        instance. `label` is the name for a table of these numbers, if one is needed.
         """
         if source.number is None:
             name, of = self._nets.net_expression(source.net)
@@ -482,7 +486,15 @@ class GenerateLoop:
         return f"{name}[{self._word_offset(source.width, word)}{_part_select_end(source.width)}]"
 
     def _word_offset(self, width: int, number: str) -> str:
-        """Return the expression of the lowest bit of word `number`, of `width` bits each."""
+        """Return the expression of the lowest bit of word `number` in a net of adjacent words.
+
+        Parameters
+        ----------
+        width : int
+            Bits of each word.
+        number : str
+            Expression of the number of the word.
+        """
         if width == 1 or number == "0":
             return number
         return (
@@ -503,7 +515,7 @@ class GenerateLoop:
         count : int
             Upper bound of the numbers, exclusive.
         label : str
-            Name of the table that may be needed.
+            Name for the table, if the expression needs one.
         """
         index, members, bits = array.index, np.arange(self._size), address_width(count)
         if len(index) == self._size and (values == values[0]).all():
@@ -523,9 +535,20 @@ class GenerateLoop:
     def _table_entry(
         self, label: str, index: IntArray, values: IntArray | BoolArray, bits: int
     ) -> str:
-        """Return the expression of entry ``k`` of a table with `values` at the members `index`.
+        """Return the expression of entry ``k`` of the table `label`.
 
-        A table that agrees with these values is used again.
+        A table is used again if its entries agree with the new values.
+
+        Parameters
+        ----------
+        label : str
+            Name for the table.
+        index : ndarray of int
+            Members that have a value.
+        values : ndarray of int or bool
+            Value of each of these members.
+        bits : int
+            Bits of an entry.
         """
         if (values == index).all():
             return select_bits("k", 0, bits)
@@ -573,7 +596,10 @@ def _merge_sources(sources: Sequence[Source]) -> Source:
 
 
 def _part_select_end(width: int) -> str:
-    """Return the end of an indexed part-select of `width` bits; empty for a single bit."""
+    """Return the end of a Verilog selection of `width` bits from a variable position: ``+: width``.
+
+    The result is empty for a single bit.
+    """
     return f" +: {width}" if width > 1 else ""
 
 

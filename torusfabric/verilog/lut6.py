@@ -3,9 +3,11 @@
 The user is `module_texts`, which puts them into an ``ifdef``. A 6-input LUT selects one of four
 words, or one of two words and the output of the LUT before it.
 
-The select bits are those of cascades (see ``torusfabric.rtl.multiplexer``), which select exactly
-one pair of inputs at a time. So a LUT may decide between two branches by the select bits of one
-branch alone. Synthesis cannot know this rule: it needs up to twice as many LUTs for a cascade.
+A *cascade* is a chain of LUTs, in which each one selects its own inputs or the output of the one
+before. A *branch* is a cascade for a part of the inputs. The select bits are those of cascades (see
+``torusfabric.rtl.multiplexer``), which select exactly one pair of inputs at a time. So a LUT may
+decide between two branches by the select bits of one branch alone. Synthesis cannot know this rule:
+it needs up to twice as many LUTs for a cascade.
 """
 
 from collections.abc import Sequence
@@ -20,7 +22,7 @@ LUT6 = "TORUSFABRIC_LUT6"
 
 
 def lut6_body(module: Multiplexer) -> str | None:
-    """Return the Verilog of a multiplexer after its ports; None with fewer than four inputs.
+    """Return the Verilog of a multiplexer after its ports; None for fewer than four inputs.
 
     Examples
     --------
@@ -44,7 +46,7 @@ def lut6_body(module: Multiplexer) -> str | None:
 
 
 class _LutWires:
-    """Collector of the lines of a multiplexer: for each row of LUTs one wire of a word's width."""
+    """Collector of the lines of a multiplexer: one wire for each LUT and all bits of a word."""
 
     def __init__(self, width: int) -> None:
         self._range = range_of(width)
@@ -61,7 +63,7 @@ class _LutWires:
 def _add_cascade(
     tables: _LutWires, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
 ) -> tuple[str, list[str]]:
-    """Add a cascade.
+    """Add the lines of a cascade to `tables`.
 
     Parameters
     ----------
@@ -91,7 +93,7 @@ def _add_cascade(
 def _add_branches(
     tables: _LutWires, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
 ) -> tuple[str, list[str]]:
-    """Add a multiplexer that is split into branches, or a cascade if it has too few inputs.
+    """Add the lines of a multiplexer of branches, or of a cascade if it has too few inputs.
 
     Parameters and results are those of `_add_cascade`.
     """

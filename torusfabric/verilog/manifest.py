@@ -62,7 +62,9 @@ PORT_MEANINGS = ports_by_name(
 
 
 def port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
-    """Return direction, width, role, protocol, node, clock and meaning of every port of a top.
+    """Return the facts about each port of a top: port -> dict.
+
+    The facts are direction, width, role, protocol, node, clock and meaning.
 
     Examples
     --------
@@ -156,7 +158,7 @@ def _operator_functions(operators: Sequence[Operator]) -> dict[str, dict[str, st
 
 
 def _schedule_facts(fabric: Fabric) -> dict[str, Any]:
-    """Return the collective, algorithm and schedule; with several modes, a list for each key."""
+    """Return collective, algorithm and schedule of a fabric; with several modes, lists of them."""
     each = [
         {
             "collective": mode.schedule.collective.to_json() | _root_choice(mode),
@@ -173,12 +175,12 @@ def _schedule_facts(fabric: Fabric) -> dict[str, Any]:
 
 
 def _root_choice(mode: Mode) -> dict[str, str]:
-    """Return the key of a mode whose runs choose the root."""
+    """Return the entry ``root`` of a mode whose runs choose the root; empty for other modes."""
     return {"root": "any"} if mode.any_root else {}
 
 
 def _offset_facts(mode: Mode) -> dict[str, Any]:
-    """Return the offsets of an exchange or halo, and the origin of each received part.
+    """Return the offsets of an exchange or halo, and the origin of each received message.
 
     ``origins[p][k]`` is the position from which position p receives by offset k, or None.
     """
@@ -194,7 +196,7 @@ def _offset_facts(mode: Mode) -> dict[str, Any]:
 
 
 def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:
-    """Return the entry of a mode: collective, algorithm, memory words, cycles, and its forms."""
+    """Return the entry of mode `number`: collective, algorithm, memory words, cycles, forms."""
     mode, layout = fabric.program.modes[number], fabric.layouts[number]
     collective, own = mode.schedule.collective, mode.schedule.topology
     axes = range(own.dimensions) if collective.axes is None else collective.axes
@@ -223,7 +225,7 @@ def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:
 
 
 def _form_entry(mode: Mode, served: Range) -> dict[str, Any]:
-    """Return the entry of a form: the shortest length that it serves, its schedule and cycles."""
+    """Return the entry of the form for the lengths `served`: shortest length, schedule, cycles."""
     start, form = served.start, mode.form_at(served.form)
     schedule = form.schedule
     return {
@@ -237,7 +239,11 @@ def _form_entry(mode: Mode, served: Range) -> dict[str, Any]:
 
 
 def _cycle_entries(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
-    """Return the cycles of a run with n flits a chunk: constant + per_flit * n, for n >= from."""
+    """Return the cycles of a run as plain data, one entry for each range of lengths.
+
+    A run in which a chunk has n flits takes constant + per_flit * n cycles. An entry holds for all
+    n >= from, up to the next entry.
+    """
     return [
         {"from": piece.first, "constant": piece.constant, "per_flit": piece.per_flit}
         for piece in pieces
@@ -245,7 +251,7 @@ def _cycle_entries(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
 
 
 def interface_facts(fabric: Fabric) -> dict[str, Any]:
-    """Return the keys of the manifest that depend on the top.
+    """Return the entries of the manifest that depend on the interface, which ``--top`` chooses.
 
     Examples
     --------
@@ -281,7 +287,7 @@ def companion_files(
     flow: str | None = None,
     templates: bool = False,
 ) -> dict[str, str]:
-    """Return the texts of all files other than the Verilog, by name.
+    """Return the text of each file of an export other than the Verilog, by its name.
 
     Parameters
     ----------

@@ -6,6 +6,8 @@ A RAM style becomes an attribute of the memory: Vivado and Yosys read ``ram_styl
 Yosys read ``ramstyle``. Every attribute has ``no_rw_check`` for Quartus and Yosys. It says that no
 design uses a word read in the cycle in which the same word is written, so that these tools need not
 build logic that defines its value.
+
+A *row* of a memory is the word at one address.
 """
 
 from __future__ import annotations
@@ -119,9 +121,9 @@ class MemoryRuleEntry:
     Parameters
     ----------
     depth : int or None
-        Most rows; None for any number.
+        The largest number of rows; None for no limit.
     width : int or None
-        Most bits of a row; None for any number.
+        The largest number of bits of a row; None for no limit.
     """
 
     style: MemoryStyle
@@ -207,7 +209,7 @@ def memory_attributes(style: MemoryStyle, better: str | None = None) -> list[str
     Parameters
     ----------
     better : str, optional
-        Style that takes the place of ``auto``.
+        Style to use if `style` is ``auto``.
 
     Examples
     --------
@@ -228,7 +230,7 @@ def memory_attributes(style: MemoryStyle, better: str | None = None) -> list[str
 
 
 def guard_initial_contents(style: MemoryStyle | None, contents: list[str]) -> list[str]:
-    """Return the lines that set initial contents; for ultra RAMs, in simulation only.
+    """Return the lines that set initial contents; those of an ultra RAM are for simulation only.
 
     Why: an ultra RAM has no initial contents in hardware.
     """

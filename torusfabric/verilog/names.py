@@ -1,4 +1,8 @@
-"""Names of signals in a Verilog module: all different, and none a keyword of the language."""
+"""Names of signals in a Verilog module: all different, and none a keyword of the language.
+
+A *fragment* is the hardware of an Amaranth component after elaboration; its subfragments are the
+components inside.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +89,7 @@ class UsedNames:
         self._taken.add(name)
 
     def new_name(self, wanted: str) -> str:
-        """Return an unused name like `wanted`, and mark it as used.
+        """Return `wanted`, or a similar name if that is in use or a keyword; mark it as used.
 
         A number is appended if the name is taken, an underscore if it is a keyword.
         """
@@ -99,7 +103,7 @@ class UsedNames:
 
 
 class SignalNames(UsedNames):
-    """The names that are in use in a module, with the name of each signal.
+    """The names that are in use in a module, and the name of each of its signals.
 
     Parameters
     ----------

@@ -1,12 +1,13 @@
 """Compression of ROM contents that repeat around a torus.
 
-The user is `GenerateLoop`. A ROM that is addressed by a node number often holds a function of the
-offset from its own node. The rows of node k are then those of another node, rotated. So the top
+The user is `GenerateLoop`. A *row* is the word of a ROM at one address, and a *segment* is N
+consecutive rows, for N nodes. A ROM that is addressed by a node number often holds a function of
+the offset from its own node. The rows of node k are then those of another node, rotated. So the top
 stores the rows of the first nodes only. At elaboration each node rotates them to get its own rows::
 
     rows of node 0    5 6 7  0 9
-    rows of node 1    7 5 6  0 9        the group 5 6 7 is rotated by 1
-    rows of node 2    6 7 5  0 9        the group 5 6 7 is rotated by 2
+    rows of node 1    7 5 6  0 9        the segment 5 6 7 is rotated by 1
+    rows of node 2    6 7 5  0 9        the segment 5 6 7 is rotated by 2
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ class RotatedRoms:
     Parameters
     ----------
     nodes : int
-        Number of nodes N, and number of rows in a group.
+        Number of nodes N, and number of rows in a segment.
     step : int
-        Nodes whose rows are stored. Node k has the rows of node k mod `step`, in which each group
-        is rotated by k - k mod `step`.
+        Number of nodes whose rows are stored. Node k has the rows of node k mod `step`, in which
+        each segment is rotated by k - k mod `step`.
     starts : tuple of int
-        First row of each group.
+        First row of each segment.
     """
 
     nodes: int
@@ -43,7 +44,7 @@ class RotatedRoms:
 
     @classmethod
     def from_rows(cls, rows: IntArray) -> RotatedRoms | None:
-        """Return the rule of some ROMs, or None if there is none.
+        """Return the rule that derives all rows of some ROMs; None if there is no such rule.
 
         Parameters
         ----------
@@ -52,7 +53,7 @@ class RotatedRoms:
 
         Examples
         --------
-        Three nodes: a group of three rows, rotated by the node's number, and two constant rows.
+        Three nodes: a segment of three rows, rotated by the node's number, and two constant rows.
 
         >>> RotatedRoms.from_rows(np.array([[5, 6, 7, 0, 9], [7, 5, 6, 0, 9], [6, 7, 5, 0, 9]]))
         RotatedRoms(nodes=3, step=1, starts=(0,))
@@ -70,7 +71,7 @@ class RotatedRoms:
     def _rotated_group_starts(
         rows: IntArray, step: int, members: IntArray
     ) -> tuple[int, ...] | None:
-        """Find the groups of rows that the ROMs of some nodes have in rotated form.
+        """Find the segments of rows that the ROMs of some nodes have in rotated form.
 
         Parameters
         ----------
@@ -84,8 +85,8 @@ class RotatedRoms:
         Returns
         -------
         tuple of int or None
-            First row of each group that is rotated at some of the nodes; None if the rows of a node
-            are no rotation of the stored rows.
+            First row of each segment that is rotated at some of the nodes; None if the rows of a
+            node are no rotation of the stored rows.
         """
         nodes, depth = rows.shape
         at = (np.arange(nodes) - (members // step * step)[:, None]) % nodes
@@ -99,14 +100,14 @@ class RotatedRoms:
         return tuple(starts) if (found == rows[members]).all() else None
 
     def declare_rows(self, name: str, rows: str, width: int, depth: int) -> Iterator[str]:
-        """Yield the Verilog that computes the rows of member ``k`` inside a generate loop.
+        """Yield the Verilog that computes the rows of node ``k`` inside a generate loop over nodes.
 
         Parameters
         ----------
         name : str
-            Constant to declare, with the rows of member k.
+            Constant to declare, with the rows of node k.
         rows : str
-            Constant with the rows of the first `step` members.
+            Constant with the rows of the first `step` nodes.
         width, depth : int
             Bits of a row, and number of rows.
         """

@@ -12,6 +12,8 @@ the statements always assign together. Why no ``always @*`` block: a block waits
 inputs. In simulators that initialise declarations before they start processes (the rule of
 SystemVerilog), an input that keeps its first value never changes, so that the block never runs and
 its signals stay unknown. A continuous assignment is evaluated at the start.
+
+The *target* of an assignment is its left side: a signal, or some of the bits of a signal.
 """
 
 from __future__ import annotations
@@ -112,11 +114,11 @@ def group_into_processes(
 def _resolve_targets(
     statements: Iterable[ast.Statement], *, parts: bool = False
 ) -> Iterator[ast.Statement]:
-    """Rewrite assignments whose target the hardware chooses, and yield all statements.
+    """Yield all statements; rewrite assignments whose left side depends on a signal.
 
     An assignment to an element of an array becomes a switch on the index, with one assignment to
-    each element. With `parts`, an assignment to bits at a variable offset also becomes a switch, on
-    the offset.
+    each element. With `parts`, an assignment to bits at a variable position also becomes a switch,
+    on the position.
     """
     for each in statements:
         if isinstance(each, ast.Switch):
@@ -133,7 +135,7 @@ def _resolve_targets(
 
 
 def _target_switch(assign: ast.Assign, *, parts: bool) -> ast.Switch | None:
-    """Return the switch of `_resolve_targets` for one assignment; None if its target is fixed."""
+    """Return the switch of `_resolve_targets` for an assignment; None if its left side is fixed."""
     match assign.lhs:
         case ast.SwitchValue(test=test, cases=cases):
             targets = [(p, [ast.Assign(one, assign.rhs)], None) for p, one in cases]
@@ -171,7 +173,7 @@ class StatementWriter:
         self._expressions = expressions
 
     def _target_value_pairs(self, assign: ast.Assign) -> Iterator[tuple[str, str]]:
-        """Yield target and value of an assignment as Verilog.
+        """Yield pairs (target, value) for an assignment, each part as Verilog.
 
         An assignment of a concatenation to a concatenation is split into one for each target.
         """
@@ -253,7 +255,7 @@ def assigned_values(process: Process, expressions: ExpressionWriter) -> Iterator
 
 
 def _target_pieces(statements: Iterable[ast.Statement]) -> Iterator[Piece]:
-    """Yield the bit range of each assignment in statements, those inside switches included."""
+    """Yield the assigned bit range of each assignment, also of those inside switches."""
     for each in statements:
         if isinstance(each, ast.Assign):
             for value, low, high in pieces_of(each.lhs, 0, len(each.lhs)):
@@ -300,7 +302,7 @@ class _SymbolicValues:
         return values
 
     def _split_pieces(self, target: Piece) -> Iterator[Piece]:
-        """Yield the pieces that make up a range of bits."""
+        """Yield the pieces that make up `target`, a range of bits of a signal."""
         key, low, high = target
         cuts = self._cuts[key]
         for start, stop in pairwise(cuts[bisect_left(cuts, low) : bisect_left(cuts, high) + 1]):
@@ -342,9 +344,10 @@ class _SymbolicValues:
         return found
 
     def _value_before(self, switch: ast.Switch, piece: Piece, text: str) -> str:
-        """Return the value of a piece before a switch.
+        """Return an expression for the value that a piece has before a switch.
 
-        If branches would repeat a long expression, it becomes a wire.
+        The result is `text`, the expression itself, or a wire if branches would repeat a long
+        expression.
         """
         if text == parenthesize(text) or self._count_uses([switch], piece) < 2:
             return text

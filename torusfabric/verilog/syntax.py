@@ -63,7 +63,10 @@ LINES_IN_BRACES = 32
 
 
 def range_of(width: int) -> str:
-    """Return the range of a declaration with a space after it; empty for a single bit."""
+    """Return the bit range for a declaration, ``[7:0]`` for 8 bits, with a space after it.
+
+    The result is empty for a single bit.
+    """
     return f"[{width - 1}:0] " if width > 1 else ""
 
 
@@ -80,7 +83,7 @@ def constant(value: int, width: int) -> str:
 
 
 def constant_lines(value: int, bits: int) -> str:
-    """Return a constant split over several lines, because tools limit the length of a line."""
+    """Return a constant of `bits` bits on several lines; tools limit the length of a line."""
     digits, some = f"{value:0{-(-bits // 4)}x}", LINE_BITS // 4
     first = len(digits) % some or some
     texts = [digits[:first], *(digits[k : k + some] for k in range(first, len(digits), some))]
@@ -100,7 +103,7 @@ def parse_constant(text: str) -> tuple[int, int]:
 
 
 def parenthesize(text: str) -> str:
-    """Return an expression in parentheses, unless it needs none in any context."""
+    """Return an expression in parentheses, unless it can stand anywhere without them."""
     if text[0] == "{":
         depths = accumulate((char == "{") - (char == "}") for char in text[:-1])
         return text if min(depths) > 0 else f"({text})"
@@ -132,7 +135,7 @@ def join_operands(sign: str, texts: Sequence[str]) -> str:
 
 
 def conditional(test: str, yes: str, no: str) -> str:
-    """Return a conditional expression, simplified if a part is constant."""
+    """Return the expression ``test ? yes : no``, simplified if one of the three is constant."""
     if yes == no:
         return yes
     if CONSTANT.fullmatch(test):
@@ -146,7 +149,7 @@ def conditional(test: str, yes: str, no: str) -> str:
 
 
 def bits_of(name: str, start: int, width: int, of: int) -> str:
-    """Return a range of bits of a net that has `of` bits."""
+    """Return the expression of `width` bits, from bit `start` on, of a net that has `of` bits."""
     return name if width == of else select_bits(name, start, start + width)
 
 
@@ -182,7 +185,7 @@ def concatenate(parts: Sequence[str]) -> str:
 
 
 def _replicate(same: list[str]) -> list[str]:
-    """Return equal parts of a concatenation as one replication if they are names.
+    """Return equal parts of a concatenation, as one replication if the parts are names.
 
     Why names only: Yosys would map each copy of an expression separately.
     """
@@ -198,7 +201,7 @@ def _concatenation_parts(text: str) -> list[str]:
 
 
 def matches_case(patterns: tuple[str, ...] | None, bits: str) -> bool:
-    """Return True if a binary number matches a pattern of a case; None is the default case."""
+    """Return True if a binary number matches one of the patterns; None matches any number."""
     return patterns is None or any(
         all(a in ("-", b) for a, b in zip(pattern, bits, strict=True)) for pattern in patterns
     )
@@ -266,7 +269,7 @@ def comma_list(head: str, items: Iterable[str], end: str) -> str:
 
 
 def wrap_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines, with long ones broken and their rest indented."""
+    """Yield lines of Verilog; long ones are broken, and their continuation lines are indented."""
     for line in "\n".join(lines).split("\n"):
         deeper, rest = " " * (len(line) - len(line.lstrip()) + 2), line
         while (
@@ -292,7 +295,9 @@ def indent_lines(lines: Iterable[str]) -> list[str]:
 
 
 def statement_block(head: str, lines: Sequence[str]) -> list[str]:
-    """Return statements under a head; several, or a nested condition, stand in a block.
+    """Return the lines of a head, such as an ``if``, with the statements that it governs.
+
+    Several statements, or a nested condition, stand in a ``begin``-``end`` block.
 
     Why a block around a nested condition: an ``else`` belongs to the last ``if`` before it.
     """

@@ -70,7 +70,7 @@ def sva_text(manifest: Mapping[str, Any], interface: Interface) -> str:
 
 
 def _run_port_assertions(ports: Mapping[str, Any]) -> Iterator[Assertion]:
-    """Yield the assertions about ``start``, ``busy``, ``done`` and ``cycles``."""
+    """Yield the assertions about the signals ``start``, ``busy``, ``done`` and ``cycles``."""
     if "start" in ports:
         yield Assertion("busy_or_done", "!(busy && done)")
         yield Assertion("busy_after_start", "$rose(busy) |-> $past(start)")
@@ -84,11 +84,11 @@ def _run_port_assertions(ports: Mapping[str, Any]) -> Iterator[Assertion]:
 
 
 def _forecast_lines(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the SystemVerilog that the assertions about the end of a run need.
+    """Return the registers that the assertions about the end of a run need, in SystemVerilog.
 
-    It has three registers: ``forecast`` holds the predicted cycles of the run, ``count`` the cycles
-    since its start, and ``held`` the most cycles by which the fabric may delay the run because
-    words are still on their way to the memories.
+    There are three registers: ``forecast`` holds the predicted cycles of the run, ``count`` the
+    cycles since its start, and ``held`` the most cycles by which the fabric may delay the run
+    because words are still on their way to the memories.
     """
     ports, modes = manifest["ports"], manifest["modes"]
     fixed = "length" not in ports

@@ -126,9 +126,10 @@ def emit(
 def _module_roles(
     netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]
 ) -> dict[str, str]:
-    """Return the role of each module as a label of reports; routers are left out.
+    """Return the role of each module apart from routers, as a text for reports.
 
-    A module without a role of its own has the role of a parent.
+    The role is the part of the fabric that a module belongs to. A module without a role of its own
+    has the role of a module that contains it.
     """
     roles = {prefix + name: role for name, role in netlist.roles.items()}
     parts: dict[str, str] = {}
@@ -144,7 +145,7 @@ def _module_roles(
 
 
 def _node_comments(netlist: Netlist) -> dict[str, str]:
-    """Return a comment for each module that belongs to nodes: the list of these nodes."""
+    """Return a comment for each module with instances at nodes: the list of these nodes."""
     arrays: dict[str, list[IntArray]] = defaultdict(list)
     for array in netlist.arrays:
         if array.nodes is not None and array.role is not Role.ROM:
@@ -217,7 +218,7 @@ ICARUS = "__ICARUS__"
 
 
 def unknown_to_zero_body(module: UnknownToZero) -> str:
-    """Return the body of an `UnknownToZero` for Icarus, after its ports.
+    """Return the Verilog of an `UnknownToZero` after its ports, in a form for Icarus.
 
     Each bit of ``known`` is 1 if the bit of ``word`` is 1, and 0 if that is 0 or X.
     """
@@ -266,14 +267,14 @@ def module_texts(
 def _read_module_file(
     prefix: str, name: str, ports: dict[str, Port], *, inner: bool = False
 ) -> ModuleText:
-    """Return the module `name`, which is a Verilog file of this folder."""
+    """Return the module `name`, whose text is a Verilog file of this folder."""
     text = Path(__file__).with_name(f"{name}.v").read_text(encoding="utf-8")
     text = text.replace(f"module {name} ", f"module {prefix}{name} ", 1)
     return ModuleText(text, Structure(ports), {}, inner=inner)
 
 
 def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[SharedModule]) -> None:
-    """Add shared modules and their own children to `texts`, children first."""
+    """Add modules that several modules share, and their children, to `texts`, children first."""
     for each in sorted(shared, key=lambda module: module.name):
         if prefix + each.name not in texts:
             text = _shared_text(each, prefix)
@@ -282,10 +283,10 @@ def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[Shar
 
 
 def _alternative_bodies(shape: object) -> dict[str, str | None]:
-    """Return the alternative bodies of a shared module: macro -> body.
+    """Return the alternative bodies of a shared module: macro that selects the body -> body.
 
-    A body is None if the plain body is as good. Only multiplexers, sums and `UnknownToZero` have
-    alternatives.
+    A *body* is the Verilog of a module after its ports. It is None if the plain body is as good.
+    Only multiplexers, sums and `UnknownToZero` have alternatives.
     """
     if shape is None:
         return {}
@@ -301,7 +302,7 @@ def _alternative_bodies(shape: object) -> dict[str, str | None]:
 
 
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
-    """Return a shared module as Verilog, with alternative bodies for some devices."""
+    """Return a module that several modules share, with alternative bodies for some devices."""
     bodies, ports = _alternative_bodies(shared.shape), shared.make_ports()
     text = write_module(
         Heading(shared.name, prefix, shared.about, clocked=shared.clocked),

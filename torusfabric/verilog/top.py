@@ -1,7 +1,8 @@
 """The structural top: the module that connects the instances of a netlist, as Verilog.
 
-The user is `emit`. Each *scope* of the netlist (nodes, groups of nodes, a level of a tree) becomes
-one generate loop, and each net of its members becomes an array::
+The user is `emit`. Each *scope* of the netlist (a set of places: the nodes, the groups of nodes, or
+a level of a tree) becomes one generate loop over its *members*, the single places. Each net that
+all members have becomes an array::
 
     netlist            Verilog
     net tx_17          tx[17]
@@ -86,7 +87,7 @@ class RomContents:
 
 
 def distinct_rom_contents(netlist: Netlist) -> dict[str, RomContents]:
-    """Return each different contents of ROMs once, by the name of the first ROM that has it."""
+    """Return all different contents of ROMs, by the name of the first ROM that has them."""
     found: dict[RomContents, str] = {}
     for array in netlist.arrays:
         if array.roms is None:
@@ -101,7 +102,7 @@ def distinct_rom_contents(netlist: Netlist) -> dict[str, RomContents]:
 def instance_counts(
     netlist: Netlist, prefix: str, names: Mapping[RomContents, str]
 ) -> dict[str, int]:
-    """Return the number of instances of each module, and of ROMs with each contents.
+    """Return the number of instances of each module, and the number of ROMs by contents.
 
     Parameters
     ----------
@@ -209,12 +210,12 @@ class TopText:
         return "\n".join([*wrap_lines([*head, *self._lines]), "endmodule\n"])
 
     def instance_path(self, array: Array, index: int) -> str:
-        """Return the path of an instance within the module, with its generate blocks."""
+        """Return the path of instance `index` of an array in the top, with its generate blocks."""
         return self._paths[array.name, array.module].format(index)
 
 
 def _loop_order(scope: str) -> tuple[bool, bool]:
-    """Return the sort key of a loop: groups of nodes first, then nodes, then all others."""
+    """Return the key by which loops are sorted: first groups of nodes, then nodes, then others."""
     return scope != "group", scope != "node"
 
 

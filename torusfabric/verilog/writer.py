@@ -7,6 +7,9 @@ A component inside the design becomes part of the same module; the names of its 
 the name of the component. Statements of a clock domain become ``always`` blocks, logic becomes
 ``assign`` (see ``statements`` for the reason), a memory becomes an array with one block for each
 port.
+
+A *fragment* is the hardware of a component after elaboration by Amaranth; its subfragments are the
+components inside.
 """
 
 from __future__ import annotations
@@ -223,7 +226,7 @@ class _ModuleWriter:
         driven : set of int
             ``id`` of each signal that something in the module drives.
         shown : collection of str
-            Ports that are outputs in any case.
+            Ports that are outputs even if nothing in the module drives them.
         """
         ports = {}
         for name, port in self._ports.items():
@@ -293,7 +296,7 @@ class _ModuleWriter:
             self._append_block("initial", self._initial_assignments(kept, "="))
 
     def _append_block(self, head: str, lines: Sequence[str], *, attribute: str = "") -> None:
-        """Append a statement with a head, ``always`` or ``initial``, to the body."""
+        """Append to the body a block of `lines` with a head, ``always`` or ``initial``."""
         self._body.append(attribute + "\n".join(statement_block(head, lines)))
 
     def _initial_assignments(self, signals: Iterable[Signal], sign: str) -> list[str]:
@@ -334,7 +337,7 @@ class _ModuleWriter:
             self._write_read(domains, port, name)
 
     def _write_port_lines(self, port: MemoryPortDescription, name: str) -> Iterator[str]:
-        """Yield the lines of a write port, one statement for each write enable."""
+        """Yield the lines of a write port of memory `name`, a statement for each write enable."""
         size = len(port.data) // len(port.enable)
         for k in range(len(port.enable)):
             word = f"{name}[{self._port_address(port)}]"
@@ -361,7 +364,10 @@ class _ModuleWriter:
     def _write_read(
         self, domains: Mapping[str, ClockDomain], port: MemoryPortDescription, name: str
     ) -> None:
-        """Write a read port: an assignment if it is asynchronous, a clocked block otherwise."""
+        """Write a read port of the memory `name`.
+
+        An asynchronous port becomes an assignment, any other a clocked block.
+        """
         data, address = port.data, self._port_address(port)
         assert isinstance(data, Signal), "a read port shows its word in a signal"
         shown = self._names[data]
@@ -377,7 +383,7 @@ class _ModuleWriter:
         self._append_clocked(domains[port.domain], lines)
 
     def _initial_contents(self, name: str, rows: Sequence[int], width: int) -> list[str]:
-        """Return the lines that set the initial contents of a memory; a loop sets zeros."""
+        """Return the lines that set the initial contents of memory `name`; a loop sets zeros."""
         if any(rows):
             lines = [f"{name}[{k}] = {constant(row, width)};" for k, row in enumerate(rows)]
             blocks = (lines[k : k + WORDS_IN_BLOCK] for k in range(0, len(lines), WORDS_IN_BLOCK))
@@ -393,7 +399,7 @@ class _ModuleWriter:
         )
 
     def _write_instance(self, instance: Instance, name: str) -> None:
-        """Write an instance of another module, and count it."""
+        """Write an instance of another module, and count it as a child of this module."""
         module = f"{self._heading.prefix}{instance.type}"
         self._children[module] += 1
         for origin in instance.origins or ():

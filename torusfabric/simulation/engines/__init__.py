@@ -1,4 +1,7 @@
-"""Engines: simulators that run a fabric cycle by cycle; each is imported at its first use."""
+"""Engines: simulators that run a fabric cycle by cycle; each is imported at its first use.
+
+In the glossary, *engine* has another meaning: a fabric with several modes.
+"""
 
 from typing import TYPE_CHECKING
 

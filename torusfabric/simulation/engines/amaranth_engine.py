@@ -43,8 +43,8 @@ Testbench: TypeAlias = Callable[[SimulatorContext], Coroutine[Any, Any, None]]
 class Clock:
     """Source of the clock edges of a design, one edge at a time.
 
-    A gated design has a clock for each node and one for the common parts, so that an edge can leave
-    out nodes. Other designs have one clock.
+    A *gated* design has a clock for each node and one for the parts that all nodes share, so that
+    some nodes can be left out of an edge. Any other design has one clock.
     """
 
     def __init__(self, ctx: SimulatorContext, design: Assembly) -> None:
@@ -174,9 +174,9 @@ class AmaranthCells(MemoryCells):
         return np.array(words, np.uint64 if self._width <= 64 else object)
 
     def _row_at(self, node: int, name: str, place: int) -> Value:
-        """Return row `place` of the memory cell `name` of a node.
+        """Return the word at index `place` of the memory cell `name` of a node, as a signal.
 
-        A memory cell (`torusfabric.rtl.memories.Cell`) is an array of rows, or a single register.
+        A memory cell (`torusfabric.rtl.memories.Cell`) is an array of words, or a single register.
         """
         cell = self._leaves[node].cells[name]
         assert not isinstance(cell, tuple)
@@ -234,7 +234,10 @@ class AmaranthEngine(Engine):
         return traffic.simulate(self.design, self.run_testbench, progress)
 
     def run_testbench(self, testbench: Testbench, *beside: Testbench) -> None:
-        """Run a testbench on the design until it ends, with others in the background."""
+        """Run a testbench on the design until it ends.
+
+        The testbenches in `beside` run at the same time, and end with it.
+        """
         with (
             allow_wide_values(),
             open_wave_file(self._wave, self.fabric, "bench.top.fabric") as vcd,
@@ -256,9 +259,10 @@ class AmaranthEngine(Engine):
 
 @contextlib.contextmanager
 def allow_wide_values() -> Iterator[None]:
-    """Lift Python's limit on integer digits, because the simulator's code contains literals.
+    """Lift Python's limit on the number of digits of an integer.
 
-    The limit corresponds to 14,285 bits. The out-ports of a router on seven axes have more.
+    Why: the code of Amaranth's simulator contains integers as decimal text. The limit corresponds
+    to 14,285 bits, and the out-ports of a router on seven axes have more bits together.
     """
     if not hasattr(sys, "set_int_max_str_digits"):  # before 3.10.7
         yield
@@ -287,7 +291,7 @@ def _after_reset(testbench: Testbench, reset: Signal) -> Testbench:
 
 
 class WithWaveLines(Elaboratable):
-    """A design, and beside it a copy of each signal that waveforms show, under a readable name.
+    """A design with a copy of each signal that waveforms show, under a readable name.
 
     Why: the design names signals by its modules. In the waveform file each node has a scope with
     the names of `wave_lines`, the same as from the compiled engine.

@@ -1,7 +1,8 @@
 """The base class of engines, and the types that engines share with their callers.
 
-An engine simulates a fabric. Adapters describe the values at the ports of the fabric as a generator
-of clock edges (see `edges`), so all engines drive the ports alike.
+An engine is a simulator for one fabric. An adapter describes the values at the ports of the fabric
+as a generator of clock edges (see `edges`), so all engines drive the ports alike. *Node ports* are
+the streams of the nodes, in a fabric in which each node has streams of its own.
 """
 
 from abc import ABC, abstractmethod
@@ -86,9 +87,9 @@ class EngineRun(NamedTuple):
     edges : int
         Clock edges from the start pulse to done, counted by the engine.
     clocks : int
-        Simulated clock cycles, loading and reading included.
+        Simulated clock cycles, with those in which messages are written and results are read.
     seconds : float
-        Processor time from start to done.
+        Processor time of the simulation from start to done.
     through_port : int
         Words written and read through the host port.
     direct : int
@@ -115,7 +116,8 @@ class Engine(ABC):
         True to move all words through the host port, which is always done if waveforms are written.
         Otherwise a sample of the words passes through the port; see `torusfabric.adapters.host`.
     repeat : int
-        Approximate number of collectives to run. A small number shortens the build.
+        Approximate number of runs. For a small number, the compiled engine saves time at its build
+        and simulates more slowly.
 
     Raises
     ------
@@ -152,7 +154,17 @@ class Engine(ABC):
         job: Job | None = None,
         progress: Progress | None = None,
     ) -> EngineRun:
-        """Run one collective; see `run_many`."""
+        """Run one collective, and return its result; see `run_many`.
+
+        Parameters
+        ----------
+        messages : sequence of (sequence of int)
+            For each node, the words that it sends.
+        job : Job, optional
+            Mode, length, root and operator of the run.
+        progress : function of (done, total), optional
+            As for `run_many`.
+        """
         jobs = () if job is None else [job]
         return self.run_many([messages], jobs=jobs, progress=progress)[0]
 
@@ -176,6 +188,7 @@ class Engine(ABC):
         jobs : sequence of Job
             Job of each run, for a fabric that leaves a choice; by default `longest_job`.
         progress : function of (done, total), optional
+            Called from time to time with the number of words moved so far and the total.
 
         Raises
         ------
@@ -194,7 +207,10 @@ class Engine(ABC):
     def run_all(
         self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
-        """Run several collectives, one for each job; engines implement this. See `run_many`."""
+        """Run several collectives, one for each job; each engine implements this method.
+
+        The parameters are those of `run_many`, which has checked them.
+        """
 
     def port_access(
         self,
@@ -203,13 +219,16 @@ class Engine(ABC):
         cells: Any,
         progress: Progress | None,
     ) -> Any:
-        """Return the work of `run_many` as a generator of clock edges; see `edges.Access`.
+        """Return a generator of clock edges that does all the work of `run_many`.
 
-        The interface of the fabric makes the generator, see `Interface.access`. An engine executes
-        it with `run_access`.
+        The generator (an `edges.Access`) writes the messages, starts the runs and reads the words.
+        It is made by the interface of the fabric, see `Interface.access`. An engine executes it
+        with `run_access`.
 
         Parameters
         ----------
+        batches, jobs, progress
+            As for `run_many`.
         cells : MemoryCells
             Direct access to the memories of the simulated nodes.
         """
@@ -253,7 +272,7 @@ def longest_job(fabric: Fabric, mode: int = 0) -> Job:
 
 
 def node_cycles(fabric: Fabric, repeat: int) -> int:
-    """Estimate the work of `repeat` runs, as nodes times simulated cycles.
+    """Estimate the simulation work of `repeat` runs: number of nodes times simulated cycles.
 
     Cycles in which words pass through the host port are included. The estimate decides how much
     time is spent on the build of a compiled engine.
@@ -263,6 +282,9 @@ def node_cycles(fabric: Fabric, repeat: int) -> int:
 
 
 def n_words_moved(fabric: Fabric) -> int:
-    """Return how many words a run writes and reads, all nodes together, in the largest mode."""
+    """Return how many words one run writes and reads in the memories of all nodes together.
+
+    With several modes, the result is that of the mode that moves the most words.
+    """
     words = max(layout.send_words + layout.recv_words for layout in fabric.layouts)
     return fabric.nodes * fabric.beat * words

@@ -1,4 +1,7 @@
-"""Helpers for calls into C libraries: structure fields, and words as 32-bit chunks."""
+"""Helpers for calls into C libraries: fields of structures, and words as 32-bit chunks.
+
+A *chunk* here is 32 bits of a word, not a part of a message.
+"""
 
 import ctypes
 from typing import Any
@@ -23,16 +26,19 @@ def uint64_fields(names: str) -> list[tuple[str, Any]]:
 
 
 def words_to_chunks(words: Messages, width: int) -> np.ndarray:
-    """Convert words to 32-bit chunks, the lowest first.
+    """Convert words to 32-bit chunks.
 
     Parameters
     ----------
+    words : array of int, any shape
+        The words.
     width : int
         Bits of a word.
 
     Returns
     -------
     ndarray of uint32, shape (.., chunks)
+        For each word its chunks, the lowest bits first.
     """
     chunks = -(-width // 32)
     if width <= 64:
@@ -44,17 +50,19 @@ def words_to_chunks(words: Messages, width: int) -> np.ndarray:
 
 
 def words_from_chunks(chunks: np.ndarray, width: int) -> np.ndarray:
-    """Convert 32-bit chunks to words: uint64, or Python integers if they are wider.
+    """Convert 32-bit chunks to words.
 
     Parameters
     ----------
     chunks : ndarray of uint32, shape (.., chunks)
+        For each word its chunks, the lowest bits first.
     width : int
         Bits of a word.
 
     Returns
     -------
     ndarray, shape (..)
+        Words as uint64, or as Python integers if they have more than 64 bits.
     """
     if width <= 64:
         halves = np.zeros((*chunks.shape[:-1], 2), "<u4")

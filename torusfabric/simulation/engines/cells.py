@@ -34,9 +34,9 @@ class MemoryCells(ABC):
 
     Notes
     -----
-    Memory numbers here count flits: if the rows of a memory hold ``beat`` flits, flit k of the rows
-    of memory m is the memory with the number ``beat * m + k``, as in the attribute ``banks`` of
-    `torusfabric.rtl.core.store.StoreModule`.
+    Memory numbers here count flits: if each word of a memory holds ``beat`` flits, flit k of all
+    words of memory m is the memory with the number ``beat * m + k``, as in the attribute ``banks``
+    of `torusfabric.rtl.core.store.StoreModule`.
     """
 
     def __init__(self, fabric: Fabric) -> None:
@@ -48,7 +48,7 @@ class MemoryCells(ABC):
     def write_words(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Write word k into memory ``memory[k]`` of node ``nodes[k]``, at ``address[k]``.
+        """Write ``words[k]`` into memory ``memory[k]`` of node ``nodes[k]``, at ``address[k]``.
 
         All copies of the memory get the word.
         """

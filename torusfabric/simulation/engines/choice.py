@@ -19,7 +19,10 @@ __all__ = ["ENGINES", "EngineChoice", "choose_engine", "estimate_seconds"]
 
 
 def _make_engine(engine: str, *given: Any, **options: Any) -> Engine:
-    """Import the class named `engine` from this package and make an instance of it."""
+    """Import the class named `engine` from this package and make an instance of it.
+
+    All other arguments are passed to the class.
+    """
     made: Engine = getattr(import_module(__package__), engine)(*given, **options)
     return made
 
@@ -56,7 +59,7 @@ def estimate_seconds(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
     Parameters
     ----------
     repeat : int
-        Number of collectives.
+        Number of runs to simulate.
 
     Returns
     -------
@@ -115,9 +118,10 @@ def choose_engine(
     wave : str, optional
         File for the waveforms.
     through_port : bool
-        True to move all words through the host port.
+        True to move all words through the host port, False to copy most of them directly into and
+        out of the memories.
     repeat : int
-        Number of collectives.
+        Number of runs to simulate.
 
     Raises
     ------

@@ -33,8 +33,8 @@ class CompiledEngine(Engine):
     wave, through_port, repeat
         See `Engine`; the waveforms contain all nets between instances.
     threads : int, optional
-        Threads that share the instances in cycles with much work; by default the number of idle
-        processors, up to eight.
+        Threads among which the work of a cycle is divided if it is large; by default the number of
+        idle processors, up to eight.
 
     Raises
     ------

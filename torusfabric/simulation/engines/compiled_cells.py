@@ -1,4 +1,7 @@
-"""Direct access to the memories of nodes in the compiled engine."""
+"""Direct access to the memories of nodes in the compiled engine.
+
+The compiled model holds every value in *native words*: C++ integers of at most 64 bits.
+"""
 
 from __future__ import annotations
 
@@ -67,14 +70,14 @@ class CompiledCells(MemoryCells):
     def _group_words(
         self, nodes: IntArray, memory: IntArray
     ) -> Iterator[tuple[list[list[_BitRange]], IntArray]]:
-        """Group an access by module and memory.
+        """Group the words of an access by module and memory; word k is that of ``nodes[k]``.
 
         Yields
         ------
         copies : list of (list of _BitRange)
             The bit ranges of each copy of the memory.
         at : ndarray of int
-            Indices of the words that the access reads or writes there.
+            Numbers k of the words that lie in this memory.
         """
         member = self._member[nodes]
         key = member * (int(memory.max(initial=0)) + 1) + memory
@@ -116,7 +119,7 @@ class _BitRange(NamedTuple):
         self.words[where] = (self.words[where] & keep) | (bits << kind(self.low))
 
     def read_bits(self, instance: IntArray, address: IntArray, kind: Any) -> NDArray[Any]:
-        """Return words of which only this bit range is set; `kind` is their numpy type."""
+        """Return words, of numpy type `kind`, in which only the bits of this range are set."""
         bits = self.words.reshape(-1).take(address * self.words.shape[1] + instance)
         bits = bits.astype(np.uint64)
         if self.width < 8 * self.words.itemsize:

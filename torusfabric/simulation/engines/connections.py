@@ -148,7 +148,7 @@ class ModuleInstances:
         return np.concatenate([array.nodes for _, array in self.arrays if array.nodes is not None])
 
     def instance_name(self, number: int) -> str:
-        """Return the name in the netlist of the instance in a row."""
+        """Return the name, in the netlist, of the instance in row `number`."""
         first, array = next(each for each in reversed(self.arrays) if each[0] <= number)
         return array.name.format(array.index[number - first])
 
@@ -313,7 +313,10 @@ class Connections:
         raise KeyError(net)
 
     def _match_pattern(self, net: str) -> NetFamily:
-        """Return the family of a pattern whose nets were registered one by one, by full names."""
+        """Return the family of all nets that match the pattern `net`, such as ``sent_{}``.
+
+        The nets are those that were registered one by one, by their full names.
+        """
         pattern = re.compile(re.escape(net).replace(r"\{\}", r"(\d+)"))
         every = [found for found in map(pattern.fullmatch, self._families) if found]
         family = NetFamily([], *np.full((2, 1 + max(int(found[1]) for found in every)), -1))
@@ -324,7 +327,10 @@ class Connections:
         return family
 
     def _number_pieces(self) -> None:
-        """Number all pieces and columns, after every connected output has added its pieces."""
+        """Number all pieces and columns.
+
+        It is called after every connected output has added its pieces.
+        """
         for family in self._families.values():
             for name, port in family.drivers:
                 self.members[name].module.output_parts(port)
@@ -359,7 +365,7 @@ class Connections:
         return self._memory[id(member), cell, column]
 
     def find_drivers(self, part: Part | Constant) -> list[tuple[Any, int, int, int]]:
-        """Return the drivers of a net or constant, the lowest bits first.
+        """Return the drivers of `part`, bits of a net or a constant, the lowest bits first.
 
         Returns
         -------
@@ -388,7 +394,7 @@ class Connections:
     def pieces_behind(
         self, driver: tuple[str, str], start: int, width: int
     ) -> Iterator[tuple[int | None, int, int]]:
-        """Yield the pieces that make up a bit range of an output of a module, the lowest first.
+        """Yield the pieces that make up the bits of an output from `start` on, the lowest first.
 
         Yields
         ------
@@ -411,7 +417,17 @@ class Connections:
             place += size
 
     def _connect_port(self, member: ModuleInstances, port: str, width: int) -> None:
-        """Find the origin of each bit of an input in each instance, and cut it into parts."""
+        """Find the origin of each bit of an input in each instance, and cut the input into parts.
+
+        Parameters
+        ----------
+        member : ModuleInstances
+            Module that the input belongs to.
+        port : str
+            The input, a port of the module.
+        width : int
+            Bits of the input.
+        """
         missing: Source = Slice(RESET, None, 0, 1) if port == RESET else Constant(0, width)
         # Each entry: lowest bit, width, piece or None, lowest bit in the piece, instances, and the
         # driving rows or constants.
@@ -454,7 +470,11 @@ class Connections:
             member.subs.append(sub)
 
     def _source_columns(self, part: Source, count: int) -> list[InputColumn]:
-        """Return the drivers of one source of an input, for the `count` instances of an array."""
+        """Return the drivers of `part`, one of the sources whose bits form an input.
+
+        The result has an `InputColumn` for each bit range, with a driver for each of the `count`
+        instances of the array.
+        """
         none = np.zeros(count, int)
         if isinstance(part, Constant):
             return [self._make_column(None, 0, part.width, none, part.value)]
@@ -481,13 +501,28 @@ class Connections:
         return [InputColumn(shape, row, 0)]
 
     def _number_shape(self, driver: tuple[str, str] | None, low: int, size: int) -> int:
-        """Return the number of the triple (driver, lowest bit, width); a new one gets the next."""
+        """Return the number of the triple (driver, lowest bit, width), for `InputColumn.shape`.
+
+        A triple that has no number yet gets the next one.
+        """
         return self._shapes.setdefault((driver, low, size), len(self._shapes))
 
     def _make_column(
         self, driver: tuple[str, str] | None, low: int, size: int, row: IntArray, value: Any
     ) -> InputColumn:
-        """Return the drivers of a bit range that has the same driving port in every instance."""
+        """Return the `InputColumn` of a bit range whose driving port is the same in every instance.
+
+        Parameters
+        ----------
+        driver : tuple of (str, str) or None
+            Driving module and its output port; None for a constant.
+        low, size : int
+            The lowest bit within the port, and the number of bits.
+        row : ndarray of int
+            For each instance, the row of the driving instance.
+        value : int or ndarray of int
+            The constant.
+        """
         return InputColumn(np.full_like(row, self._number_shape(driver, low, size)), row, value)
 
     def next_value_lines(self, number: int) -> KernelText:
@@ -502,7 +537,10 @@ class Connections:
         return self._texts[number]
 
     def make_kernel_text(self, member: ModuleInstances) -> KernelText:
-        """Return a `KernelText` for a module, still without lines."""
+        """Return a `KernelText` for a module, to which no lines have been added yet.
+
+        It knows the parts of all inputs of the module.
+        """
 
         def input_parts(port: str) -> list[tuple[int, int, int]]:
             return [(k, member.subs[k].low, member.subs[k].width) for k in member.parts[port]]

@@ -30,8 +30,8 @@ class EdgeRequest(NamedTuple):
     shows : sequence of str
         Outputs to sample before each edge.
     busy : str
-        Name of an output. The request ends before the first edge at which this output is low.
-        Empty to simulate `most` edges in any case.
+        Name of an output. The request ends before the first edge at which this output is low. If
+        the name is empty, `most` edges are always simulated.
     report : function of int, optional
         Called from time to time with the number of edges that have passed.
     """
@@ -53,7 +53,7 @@ class EdgeResult(NamedTuple):
     shown : dict of str to ndarray, shape (edges,)
         Samples of each requested output.
     seconds : float
-        Processor time.
+        Processor time of the simulation of these edges.
     """
 
     edges: int

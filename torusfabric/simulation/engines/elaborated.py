@@ -10,6 +10,10 @@ whose value comes from logic becomes a piece as well, a *combinational* piece.
 
     register  |  bits 0..31  | bits 32..63  | bits 64..67 |
     pieces    |   piece 0    |   piece 1    |   piece 2   |    (flits of 32 bits)
+
+The *origin* of a bit is here the cell that drives it, with the branch of a multiplexer or
+assignment from which it comes. `Nets` are the bits of a value, the lowest first, each as a number:
+0 and 1 for constants, otherwise a cell and one of its output bits.
 """
 
 from __future__ import annotations
@@ -74,7 +78,7 @@ class Piece(NamedTuple):
     init : int
         Value after reset.
     nets : tuple of int
-        Bits whose value a combinational piece has, as `Nets`; empty for other pieces.
+        Bits that a combinational piece consists of, as `Nets`; empty for other pieces.
     """
 
     cell: int
@@ -93,7 +97,7 @@ class MemoryColumn(NamedTuple):
 
 @dataclass
 class ModuleMemory:
-    """A memory of a module.
+    """A memory of a module, cut into columns.
 
     Parameters
     ----------
@@ -119,7 +123,7 @@ class ModuleMemory:
 
 
 def adjacent_runs(nets: Nets) -> Iterator[BitRun]:
-    """Cut bits into the longest runs of adjacent bits of one cell, and yield the runs in order.
+    """Cut `nets` into the longest runs of adjacent bits of one cell; yield them in order.
 
     Neighbouring constant bits form one run.
     """
@@ -174,7 +178,7 @@ class ElaboratedModule:
     Parameters
     ----------
     leaf : Leaf
-        The module.
+        The module in the netlist.
     word : int
         Bits of a flit.
 
@@ -240,7 +244,7 @@ class ElaboratedModule:
         self._cut_registers()
 
     def _cut_registers(self) -> None:
-        """Cut registers, and the output registers of memories, into pieces."""
+        """Cut the registers of the module, and the output registers of memories, into pieces."""
         for number, cell in enumerate(self.cells):
             if isinstance(cell, nir.FlipFlop):
                 found = cut_range(len(cell.data), self._origin_changes(cell.data), self._word)
@@ -293,9 +297,9 @@ class ElaboratedModule:
         return self._shown[port]
 
     def _piece_parts(self, nets: Nets) -> Iterator[tuple[int | None, int, int]]:
-        """Yield bits as parts of pieces; bits that no register drives become combinational pieces.
+        """Yield the bits of a value as parts of pieces, in the form of `output_parts`.
 
-        The parts have the form of `output_parts`.
+        Bits that no register drives become new combinational pieces.
         """
         at, nets = 0, self.resolve_assignments(nets)
         for run in adjacent_runs(nets):
@@ -312,7 +316,7 @@ class ElaboratedModule:
             at += run.width
 
     def split_run(self, run: BitRun) -> Iterator[tuple[int, int, int]]:
-        """Yield the pieces of a run of register bits: piece, lowest bit within it, and width."""
+        """Yield (piece number, lowest bit within the piece, width) for a run of register bits."""
         assert run.cell is not None
         for number in self.pieces_of[run.cell]:
             piece = self.pieces[number]
@@ -341,7 +345,7 @@ class ElaboratedModule:
         return tuple(found)
 
     def next_bits(self, piece: Piece) -> Nets:
-        """Return the bits that a piece of a register takes at the next clock edge."""
+        """Return the bits whose values a piece of a register takes at the next clock edge."""
         cell = self.cells[piece.cell]
         if not isinstance(cell, nir.FlipFlop):
             raise WorkFailed(f"Module {self.name} must hold piece {piece} in a register")
@@ -349,7 +353,7 @@ class ElaboratedModule:
 
 
 def _run_starts(nets: Nets) -> set[int]:
-    """Return the positions at which runs of bits begin."""
+    """Return the positions in `nets` at which runs of adjacent bits of one cell begin."""
     found, at = set(), 0
     for run in adjacent_runs(nets):
         found.add(at)

@@ -42,7 +42,7 @@ class NativeWord(NamedTuple):
 
 
 def mask(width: int) -> int:
-    """Return the number whose lowest `width` bits are 1, and no others."""
+    """Return the number whose lowest `width` bits are 1 and whose other bits are 0."""
     return (1 << width) - 1
 
 
@@ -72,7 +72,8 @@ class CppLines:
     lines : list of str
         Declarations of variables, in order.
     known : dict of object to Word
-        Computed words by their keys: an expression with its width, a run of bits, or a shift stage.
+        Words that have a line already, by a key: an expression with its width, a run of bits, or a
+        stage of a shift.
     """
 
     def __init__(self) -> None:
@@ -80,7 +81,7 @@ class CppLines:
         self.known: dict[object, Word] = {}
 
     def add_variable(self, text: str, width: int) -> str:
-        """Return the variable that holds an expression; adds a line for a new expression."""
+        """Return the C++ variable with the value of `text`; adds a line for a new expression."""
         key = text, width
         if key not in self.known:
             name = f"v{len(self.lines)}"
@@ -95,7 +96,7 @@ class CppLines:
         return name
 
     def concatenate(self, parts: Sequence[WordPart], width: int) -> Word:
-        """Return the word of `width` bits that parts form, which lie side by side."""
+        """Return the word of `width` bits that `parts`, which lie side by side, form together."""
         fixed = sum(word << at for at, _, word in parts if isinstance(word, int))
         others = [(at, word) for at, _, word in parts if not isinstance(word, int)]
         if not others:
@@ -130,7 +131,7 @@ class CppLines:
         return self.concatenate(found, width)
 
     def truncate(self, text: str, width: int) -> Word:
-        """Return a value reduced modulo 2^width."""
+        """Return the lowest `width` bits of the expression `text`."""
         if width == 8 * native_bytes(width):
             return self.add_variable(text, width)
         return self.add_variable(f"({text}) & {literal(mask(width), width)}", width)
@@ -145,7 +146,7 @@ class CppLines:
         return self.add_variable(f"{condition} ? {yes} : {no}", width)
 
     def apply_bitwise(self, name: str, a: Word, b: Word, width: int) -> Word:
-        """Return the result of the operator ``&``, ``|`` or ``^``, simplified for constants."""
+        """Return the result of operator `name`: ``&``, ``|`` or ``^``; simplified for constants."""
         ones = mask(width)
         if isinstance(a, int):
             a, b = b, a
@@ -169,7 +170,7 @@ class CppLines:
         return self.add_variable(" & ".join(f"(u32)({a} == {b})" for (a, _), (b, _) in words), 1)
 
     def reduce_bits(self, name: str, words: Sequence[NativeWord]) -> Word:
-        """Return one bit: the AND (``r&``), XOR (``r^``) or OR of all bits of a value.
+        """Return one bit: the AND (``r&``), XOR (``r^``) or OR of all bits in `words`.
 
         OR has two names in Amaranth's netlists: ``r|``, and ``b`` (conversion to a boolean).
         """

@@ -25,7 +25,7 @@ __all__ = ["WaveLine", "gtkwave_text", "wave_lines"]
 
 
 class WaveLine(NamedTuple):
-    """A signal in a waveform file.
+    """A signal in a waveform file, shown as one line by a viewer.
 
     Parameters
     ----------

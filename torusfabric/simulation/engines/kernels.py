@@ -4,7 +4,7 @@
 words. `loops` adds the loop and the declarations around these lines.
 
 A *read* (`LoopRead`) is a value that the lines take from outside: a piece, a part of an input, or a
-column of a memory.
+column of a memory. Names in the code call it a *leaf*.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,7 @@ class KernelText(CppLines):
     # Values of at most 64 bits.
 
     def value_of(self, nets: Nets) -> Word:
-        """Return the word that at most 64 bits form; adds the lines that compute it."""
+        """Return the word that some bits form, 64 at most; adds the lines that compute it."""
         assert len(nets) <= NATIVE_BITS
         at, parts = 0, []
         for run in adjacent_runs(nets):
@@ -72,7 +72,7 @@ class KernelText(CppLines):
         return self.concatenate(parts, len(nets))
 
     def add_read(self, leaf: LoopRead, width: int) -> str:
-        """Return the C++ variable of a read, and note that the lines need the read."""
+        """Return the C++ variable that holds the value of a read; adds the read to `leaves`."""
         self.leaves.setdefault(leaf, width)
         return f"{leaf.origin}_{leaf.number}_{leaf.part}"
 
@@ -131,7 +131,7 @@ class KernelText(CppLines):
     # Memories.
 
     def memory_word(self, store: ModuleMemory, low: int, width: int, address: Nets) -> Word:
-        """Return a word with `width` bits, from bit `low` on, of the memory word at an address.
+        """Return `width` bits, from bit `low` on, of the word at an address of a memory.
 
         The result is 0 for an address past the end of the memory.
         """
@@ -152,7 +152,7 @@ class KernelText(CppLines):
         return self.concatenate(words, width)
 
     def memory_cell(self, store: ModuleMemory, number: int, address: Word) -> str:
-        """Return the C++ expression of a memory cell: a column of the word at an address."""
+        """Return the C++ expression of column `number` of the word at an address of a memory."""
         leaf = LoopRead("memory", store.cell, number)
         self.leaves.setdefault(leaf, store.columns[number].width)
         name = f"memory_{store.cell}_{number}"
@@ -233,7 +233,10 @@ class KernelText(CppLines):
         return self.add_variable("(u32)(" + " | ".join(f"({text})" for text in found) + ")", 1)
 
     def _first_match(self, cell: nir.PriorityMatch) -> list[Word]:
-        """Return one bit for each input: 1 for the first input that is 1, if enabled."""
+        """Return one bit for each input of the cell: 1 for the first input that is 1.
+
+        All bits are 0 if the enable input of the cell is 0.
+        """
         left, found = self.value_of((cell.en,)), list[Word]()
         for net in cell.inputs:
             word = self.value_of((net,))
@@ -289,7 +292,7 @@ class KernelText(CppLines):
         return [NativeWord(self._native_value(part), len(part)) for part in parts]
 
     def _compare_words(self, name: str, one: Nets, other: Nets) -> Word:
-        """Return the result of ``<``, ``>``, ``<=`` or ``>=``.
+        """Return 1 if a comparison of two values holds: ``<``, ``>``, ``<=`` or ``>=``.
 
         In `name`, ``s`` stands before a signed operator and ``u`` before an unsigned one.
         """
@@ -339,7 +342,10 @@ class KernelText(CppLines):
     # Writes.
 
     def write_statements(self, store: ModuleMemory) -> list[str]:
-        """Return the C++ statements that write a memory; a write sets the variable ``any``."""
+        """Return the C++ statements that execute the write ports of a memory.
+
+        The statements set the variable ``any`` if they write a word.
+        """
         found = []
         for writer in store.writers:
             port = self._module.cells[writer]

@@ -8,6 +8,9 @@ instances, so that a loop over them reads adjacent words::
 
     piece 0   | class of nodes 0, 2, 4, 6 | class of nodes 1, 3 | node 5 | node 7 |   (slots 0..3)
     piece 1   | all nodes |                                                          (slot 0)
+
+The *arena* is the byte array that holds the words of all pieces. A *class* here is a set of
+instances of a piece that hold equal values in every cycle.
 """
 
 from collections import defaultdict
@@ -25,7 +28,7 @@ __all__ = ["ArenaLayout"]
 
 
 def _hash_values(values: np.ndarray) -> np.ndarray:
-    """Return a 64-bit hash of each value."""
+    """Return a 64-bit hash of each value; equal values have equal hashes."""
     values = values.astype(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         values = (values ^ values >> np.uint64(shift)) * np.uint64(factor)
@@ -93,7 +96,10 @@ class ArenaLayout:
         return classes
 
     def _initial_classes(self) -> list[np.ndarray]:
-        """Return the initial classes: instances whose initial values are equal, piece by piece."""
+        """Return the class of each instance before any split, for each piece.
+
+        Two instances are in one class if their initial values are equal.
+        """
         classes: list[np.ndarray] = []
         for number, (member, k) in enumerate(self.connections.pieces):
             module, total = member.module, member.count
@@ -115,8 +121,8 @@ class ArenaLayout:
     def reads_with_drivers(self, number: int) -> Iterable[tuple[set[int], LoopRead]]:
         """Yield the reads of a piece, each with the pieces on which its value depends.
 
-        Reads of memories are left out: a piece that reads a writable memory has a word for each
-        instance in any case.
+        Reads of memories are left out: a piece that reads a writable memory always has a word for
+        each instance.
 
         Yields
         ------
@@ -141,12 +147,16 @@ class ArenaLayout:
     def _classes_of_read(
         self, member: ModuleInstances, leaf: LoopRead, classes: list[np.ndarray]
     ) -> np.ndarray:
-        """Return a number for each instance, equal where the classes so far say equal values.
+        """Return a number for each instance of a module, by the value that it reads.
+
+        Instances have equal numbers if their values are equal according to `classes`.
 
         Parameters
         ----------
         member : ModuleInstances
             Module whose instances read the value.
+        leaf : LoopRead
+            The value that the instances read.
         classes : list of ndarray
             For each piece, the class of each instance so far.
         """
@@ -162,7 +172,13 @@ class ArenaLayout:
         return found
 
     def _assign_addresses(self, classes_of: list[np.ndarray]) -> None:
-        """Assign addresses: one word for each class of each piece."""
+        """Assign addresses in the arena, with one word for each class of each piece.
+
+        Parameters
+        ----------
+        classes_of : list of ndarray
+            For each piece, the class of each instance.
+        """
         for number, classes in enumerate(classes_of):
             _, first, found = np.unique(classes, return_index=True, return_inverse=True)
             order = np.argsort(first)
@@ -176,12 +192,15 @@ class ArenaLayout:
             self.end = -(-(self.end + size * len(order)) // 64) * 64
 
     def piece_words(self, arena: np.ndarray, number: int) -> np.ndarray:
-        """Return the words of a piece as an array that shares memory with the arena."""
+        """Return the words of piece `number`, one for each slot.
+
+        The array shares its memory with the arena.
+        """
         size, base = self.size[number], self.base[number]
         end = base + size * len(self.first[number])
         return arena[base:end].view(f"u{size}")
 
     def piece_addresses(self, number: int, instances: IntArray) -> IntArray:
-        """Return the byte offsets of a piece in some instances."""
+        """Return the byte offset in the arena of piece `number`, for each of some instances."""
         found: IntArray = self.base[number] + self.size[number] * self.slot[number][instances]
         return found

@@ -7,6 +7,9 @@ groups::
     loops[0 : combinational]            combinational pieces and gather loops, in dependency order
     loops[combinational : registered]   next values of registers
     loops[registered :]                 writes into memories
+
+The *arena* is the byte array of all simulated values (see `layout`). A *gather loop* copies
+scattered words of it side by side (see `reads`).
 """
 
 from collections import defaultdict
@@ -35,7 +38,8 @@ class Loops:
     loops : list of Loop
         All loops, in the three groups of the module docstring.
     combinational, registered : int
-        Index of the first register loop, and of the first loop that writes a memory.
+        Index in `loops` of the first loop that computes registers, and of the first loop that
+        writes a memory.
     functions : list of str
         Text of each different function.
 
@@ -88,9 +92,22 @@ class Loops:
         return arena
 
     def _loops_by_level(self, waiting: list[int]) -> Iterable[tuple[np.ndarray, list[int]]]:
-        """Yield instances and piece numbers of combinational loops, level by level.
+        """Yield the combinational loops in an order in which each can be computed.
 
-        A word has a level above the levels of all combinational words that it reads.
+        The order is by levels. The level of a word is above the levels of all combinational words
+        that it reads.
+
+        Parameters
+        ----------
+        waiting : list of int
+            Numbers of all combinational pieces.
+
+        Yields
+        ------
+        rows : ndarray of int
+            Instances for which the loop computes the pieces.
+        numbers : list of int
+            Numbers of the pieces.
         """
         levels = {number: np.zeros(len(self.layout.first[number]), int) for number in waiting}
         changed = True
@@ -128,7 +145,7 @@ class Loops:
         return found
 
     def _make_loop(self, numbers: list[int], rows: np.ndarray) -> Loop:
-        """Return the loop that computes pieces for the instances `rows`."""
+        """Return the loop that computes the pieces `numbers` for the instances in `rows`."""
         member = self._connections.pieces[numbers[0]][0]
         text, frame, ends = self._connections.make_kernel_text(member), LoopHead(), []
         for number in numbers:
@@ -147,7 +164,7 @@ class Loops:
         return Loop(function, len(rows), spans, reads, frame.data)
 
     def _start_offset(self, number: int, rows: np.ndarray) -> int:
-        """Return the byte offset of the first word of a piece that a loop over `rows` computes."""
+        """Return the byte offset of the first word that a loop over instances `rows` computes."""
         slots = self.layout.slot[number][rows]
         assert (np.diff(slots) == 1).all(), "slots must be adjacent"
         return self.layout.base[number] + self.layout.size[number] * int(slots[0])
@@ -155,9 +172,10 @@ class Loops:
     def _rom_row(
         self, member: ModuleInstances, k: int, rows: IntArray, text: KernelText, frame: LoopHead
     ) -> str:
-        """Return the C++ expression for the next value of piece k of a ROM: its addressed row.
+        """Return the C++ expression for the next value of piece k of a ROM: its addressed word.
 
-        The contents of the ROMs of all `rows` are declared in `frame`.
+        The contents of the ROMs of all instances in `rows` are declared in `frame`, the head of the
+        loop.
         """
         assert member.roms is not None
         piece = member.module.pieces[k]
@@ -176,7 +194,7 @@ class Loops:
         return f"rows{k}[start{k}[k] + {row}]"
 
     def _write_loop(self, member: ModuleInstances, store: ModuleMemory) -> Loop:
-        """Return the loop that executes the write ports of a memory, in all instances."""
+        """Return the loop that executes the write ports of memory `store`, in all instances."""
         text, frame, rows = (
             self._connections.make_kernel_text(member),
             LoopHead(),
@@ -193,7 +211,14 @@ class Loops:
     def _add_reads(
         self, member: ModuleInstances, text: KernelText, rows: IntArray, frame: LoopHead
     ) -> set[int]:
-        """Declare all reads of a text in the head of its loop.
+        """Write the declarations of all reads of a text into `frame`, the head of its loop.
+
+        Parameters
+        ----------
+        member : ModuleInstances
+            Module of the text.
+        rows : ndarray of int
+            Instances that the loop is over.
 
         Returns
         -------

@@ -1,8 +1,9 @@
 """Build of a compiled model: from a netlist to a layout, loops, and two shared libraries.
 
-One library executes tasks and is the same for all models. The other holds the loop functions of the
-netlist. Their text does not depend on the number of instances or on addresses, which are passed as
-data. A torus of another size with equal modules therefore reuses the library of an earlier build.
+One library executes *tasks*, which are requests to simulate clock edges; it is the same for all
+models. The other holds the loop functions of the netlist. Their text does not depend on the number
+of instances or on addresses, which are passed as data. A torus of another size with equal modules
+therefore reuses the library of an earlier build.
 """
 
 from functools import partial
@@ -56,8 +57,8 @@ def build_model(
     word : int
         Bits of a flit.
     node_cycles : float
-        Approximate nodes times cycles to simulate. A small number selects a lower optimization
-        level.
+        Approximate number of nodes times number of cycles to simulate. A small number selects a
+        lower optimization level of the C++ compiler.
     source : path
         C++ file of the task library. A replacement includes ``model.cc`` and adds functions.
 
@@ -92,7 +93,10 @@ def build_model(
 
 
 def _compile_library(name: str, sources: dict[str, str], flags: tuple[str, ...]) -> Path:
-    """Compile a shared library, or take it from the cache."""
+    """Compile a shared library from the texts `sources`, or take it from the cache.
+
+    `sources` has the text of each file by name, `flags` the options of the compiler.
+    """
     included = {"model.h", "crew.h", "model.cc"} - sources.keys()
     return cxx.compile_and_link(
         name,

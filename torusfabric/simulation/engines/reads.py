@@ -3,6 +3,9 @@
 A compiler vectorizes a loop over adjacent words. If the words that a loop reads are scattered, a
 gather loop first copies them side by side. Loops that read the same scattered words share one
 gather loop, which runs only if one of these words has changed.
+
+The *arena* is the byte array of all simulated values. A *piece* is a part of a register or of an
+output, with one word in the arena for each instance (see `elaborated`, `layout`).
 """
 
 import re
@@ -89,7 +92,7 @@ class LoopHead:
         self.data: list[Any] = []
 
     def declare(self, declaration: str, value: Any) -> None:
-        """Add a C++ declaration, in which ``$`` becomes the entry of ``T`` that holds `value`.
+        """Add a C++ declaration; ``$`` in it stands for the entry of ``T`` that holds `value`.
 
         ``T`` is the array `data` in C++.
         """
@@ -97,7 +100,7 @@ class LoopHead:
         self.data.append(value)
 
     def declare_pointer(self, kind: str, name: str, value: Any, base: str = "") -> None:
-        """Declare a pointer to data, or to the byte offset `value` from a base pointer."""
+        """Declare a C++ pointer to the data `value`, or to the byte offset `value` from `base`."""
         self.declare(f"{kind} *__restrict {name} = ({kind} *)({base}$);", value)
 
     def function_text(self, lines: list[str], outcome: str, count: int) -> str:
@@ -179,7 +182,7 @@ class ReadDeclarations:
         sub : InputPart
             Driver of the value in each instance of the loop.
         frame : LoopHead
-            Receives the declarations.
+            Head of the loop, to which the declarations are added.
 
         Returns
         -------

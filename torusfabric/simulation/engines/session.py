@@ -60,7 +60,7 @@ def _thread_count() -> int:
 
 
 class CDesign(ctypes.Structure):
-    """The struct `Design` of ``model.cc``."""
+    """The struct `Design` of ``model.cc``, which describes a model and its state."""
 
     _fields_ = uint64_fields(
         "now* next* loops* at_once registered loop_count spans* readers* inputs* input_count "
@@ -69,7 +69,10 @@ class CDesign(ctypes.Structure):
 
 
 class CTask(ctypes.Structure):
-    """The struct `Task` of ``model.cc``."""
+    """The struct `Task` of ``model.cc``: a request to simulate clock edges.
+
+    It has the input values of each edge, and space for the requested output values.
+    """
 
     _fields_ = uint64_fields("rows inputs* input_count given* outputs* output_count shown* busy*")
 
@@ -165,7 +168,13 @@ class Session:
         return np.ascontiguousarray(np.repeat(rows[:, None], count, axis=1))
 
     def _make_design(self, threads: int) -> CDesign:
-        """Return the description of the model for the C++ library, as tables of 64-bit numbers."""
+        """Return the description of the model for the C++ library, as tables of 64-bit numbers.
+
+        Parameters
+        ----------
+        threads : int
+            Number of threads that the library may use.
+        """
         layout, stepped = self.model.layout, self.model.stepped
         loops = stepped.loops
         readers: dict[int, list[int]] = defaultdict(list)
@@ -215,11 +224,14 @@ class Session:
         )
 
     def _keep_numbers(self, numbers: Sequence[Any]) -> int:
-        """Keep 64-bit numbers for the lifetime of the session; returns their address."""
+        """Keep 64-bit numbers in memory as long as the session exists; returns their address."""
         return self.keep_alive(np.array(numbers, np.uint64))
 
     def _loop_data(self, loop: Loop) -> int:
-        """Return the address of an array with `Loop.data`, in which arrays are their addresses."""
+        """Return the address of `Loop.data` as an array of 64-bit numbers for the C++ library.
+
+        An entry that is an array itself is replaced by the address of that array.
+        """
         found = []
         for each in loop.data:
             if isinstance(each, np.ndarray):
@@ -263,10 +275,9 @@ class Session:
         return -(-self._widths[net] // 32)
 
     def _add_taps(self, net: str) -> None:
-        """Prepare the array of a net for reading.
+        """Add the taps that copy the bits of a net from the arena into the array of the net.
 
-        A *tap* copies bits of the net from the arena, the one array of all simulated values, into
-        the array of the net. Constant bits need no tap, and are written here once.
+        Constant bits need no tap, and are written into the array here once.
         """
         layout, value = self.model.layout, self._values[net]
         for source, shift, bits, at, instance in self._net_parts(net):
@@ -280,13 +291,13 @@ class Session:
                                    value.ctypes.data, 0))  # fmt: skip
 
     def keep_alive(self, array: np.ndarray) -> int:
-        """Keep an array for the lifetime of the session; returns its address."""
+        """Keep an array in memory as long as the session exists; returns its address."""
         array = np.ascontiguousarray(array)
         self._kept.append(array)
         return int(array.ctypes.data)
 
     def _pass_taps(self) -> None:
-        """Pass the taps that were added since the last call to the library."""
+        """Pass to the library all taps that were added since the last call of this method."""
         self.library.model_watch(self.handle, self._keep_numbers(self._taps), len(self._taps))
         self._taps = []
 
@@ -302,6 +313,8 @@ class Session:
 
         Parameters
         ----------
+        edges : EdgeRequest
+            Number of edges, and the input values at each edge.
         name : str
             C function that simulates the edges. Adapters give one of their own library.
         *models

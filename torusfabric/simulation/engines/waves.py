@@ -157,7 +157,20 @@ class WaveRecorder:
         self._failure: BaseException | None = None
 
     def record_edge(self, clocks: int, high: int) -> int:
-        """Record the values before (`high` 0) or after (`high` 1) an edge; returns 1 on failure."""
+        """Record the values of all signals before or after a clock edge.
+
+        Parameters
+        ----------
+        clocks : int
+            Number of the edge.
+        high : int
+            0 for the values before the edge, 1 for those after it.
+
+        Returns
+        -------
+        int
+            0, or 1 if an error has ended the recording; see `flush_or_raise`.
+        """
         try:
             time = 10 * clocks + 5 * high
             self._writer.change(self._clock, time, high)

@@ -6,6 +6,9 @@ a form in which other designs can include the fabric.
 Constraints are in two files. One has the periods of clocks, for a fabric that is compiled by
 itself. The other has the clock crossings. Crossing constraints name registers and take periods from
 the clocks that arrive there, so that they stay valid wherever a design has the fabric.
+
+A *clock crossing* is a connection between registers of different clocks. There are some if nodes
+have clocks of their own.
 """
 
 from collections.abc import Mapping

@@ -159,7 +159,8 @@ def vivado_files(
     period : str
         Period, in nanoseconds, of all clocks of a fabric that is compiled by itself.
     crossings : iterable of str
-        Names of the clock-crossing modules; without any, no file of crossings is written.
+        Names of the modules that contain clock crossings. If there are none, the result has no file
+        with constraints for crossings.
     """
     ports, modules = manifest["ports"], " ".join(crossings)
     clocks = [name for name, port in ports.items() if port["role"] == "clock"]
@@ -202,7 +203,7 @@ def vivado_files(
 
 
 def _reset_of(clock: str, ports: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the reset port of a clock."""
+    """Return the name of the reset port that belongs to a clock port."""
     return next(n for n, p in ports.items() if p["role"] == "reset" and p["clock"] == clock)
 
 

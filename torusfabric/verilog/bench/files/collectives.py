@@ -42,7 +42,7 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
 
 
 def pack_beats(words: Words, manifest: dict[str, Any]) -> Words:
-    """Pack flits into the words of a port: `beat` flits each, the first one in the low bits.
+    """Pack flits into words of a port, a beat of flits in each, the first one in the low bits.
 
     Keys of the result are (part, beat) in place of (part, flit).
     """
