@@ -117,7 +117,7 @@ def command_line(arguments: argparse.Namespace, made: "BuiltFabric", **others: o
     made : BuiltFabric
         The fabric, with all choices.
     **others : object
-        Values that replace arguments, by their attributes.
+        Values that replace arguments, keyed by the names of the attributes of `arguments`.
     """
     known = {"command": arguments.command} | others
     decided = dict.fromkeys(OMITTED_ARGUMENTS) | made.decided_choices() | known

@@ -77,7 +77,7 @@ class _BoardBuild(NamedTuple):
     built : BuildResult
         The bitstream and its report.
     board : Board
-        The target of the bitstream.
+        The board for which the bitstream was built.
     flash : str
         The command ``torusfabric flash`` that loads the bitstream.
     connection : str
@@ -166,8 +166,9 @@ def _check_selection(spec: FabricSpec, board: "Board") -> None:
 
 
 def _announce_duration(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) -> Progress:
-    """Return a progress bar that calls `bar`, but first prints how long the build takes, and if it
-    has to wait.
+    """Return a progress function that calls `bar`, and first sends a notice to the user.
+
+    The notice says how long the build takes, or that it waits for another build.
     """
     from ..fpga.board import build_minutes
 
@@ -191,7 +192,7 @@ def _announce_duration(bar: Progress, board: "Board", fabric: "Fabric", folder: 
 
 
 def _build_facts(built: "BuildResult") -> dict[str, Any]:
-    """Return the facts of a build for people."""
+    """Return the names and values about a build that ``build`` prints for people."""
     report = built.report
     used = [f"{k} {n['used']} of {n['available']}" for k, n in report["resources"].items()]
     modes = [f"{mode['collective']} by {mode['algorithm']}" for mode in report["modes"]]
@@ -263,7 +264,7 @@ def run_boards(arguments: Namespace) -> None:
 
 
 def _board_facts(name: str, board: "Board") -> dict[str, Any]:
-    """Return the facts of a board, as in the JSON output."""
+    """Return the names and values about a board that ``boards --json`` prints."""
     from ..fpga.board import led_meanings
 
     return {

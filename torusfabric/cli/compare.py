@@ -75,7 +75,10 @@ ALGORITHM_HEAD, LENGTH_HEAD = "algorithm", "flits"
 
 
 class _TitledTable(NamedTuple):
-    """A table and the lines above it; `unit` is the unit of all columns but the first."""
+    """A table with its column heads, and the lines of text above it (`lines`).
+
+    `unit` is the unit of all columns except the first.
+    """
 
     lines: Sequence[str]
     columns: Sequence[str]
@@ -86,7 +89,7 @@ class _TitledTable(NamedTuple):
 class _Comparison(NamedTuple):
     """The result of a comparison: a JSON object, the SVG text of a picture, tables and notes.
 
-    `faults` is the table of the costs of faults, if the network has faults.
+    `faults` is a table of cycles and LUTs with each fault of the network; None without faults.
     """
 
     facts: Mapping[str, Any]
@@ -163,9 +166,9 @@ def _print_with_title(table: _TitledTable) -> None:
 def _comparison_hardware(
     arguments: Namespace, selections: Sequence[Selection]
 ) -> "HardwareSettings":
-    """Return the hardware that is built for each schedule.
+    """Return the parameters of the hardware that the comparison builds for each schedule.
 
-    Its operators are those of the first reduction.
+    The operators are those of the first collective in `selections` that reduces.
 
     Raises
     ------
@@ -238,7 +241,7 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
 def _fault_table(
     faults: Sequence[Mapping[str, Any]], flits: int, target: str | None
 ) -> _TitledTable:
-    """Return a table with the cost of each fault of the network."""
+    """Return a table with the cycles and LUTs without faults, with each fault, and with all."""
     luts = "LUTs a node" if target else "estimated LUTs a node"
     heads = ["faults", "algorithm", "steps or rounds", "message times", "cycles", luts]
     rows = []
@@ -334,7 +337,15 @@ def _compare_lengths(arguments: Namespace) -> _Comparison:
 
 
 def _selection_and_files(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
-    """Return the selection to compare for, and the schedules of files by the file names."""
+    """Return the selection to compare for, and the schedules in the files of ``--plan``.
+
+    Returns
+    -------
+    selection : Selection
+        Topology and collective of the user, or of the files.
+    files : dict of str to Schedule
+        The schedule in each file, by the path of the file; empty without ``--plan``.
+    """
     spec = FabricSpec.of(vars(arguments))
     plan = schedule_path(spec, several=True)
     if plan is None:
@@ -372,15 +383,17 @@ def _is_foreign(path: str) -> bool:
 def _bar_picture(
     title: str, names: Sequence[str], charts: Mapping[str, list[float | None]], *, marked: int = 0
 ) -> str:
-    """Return a picture with a bar chart for each quantity that any entry has."""
+    """Return a picture with a bar chart for each quantity in `charts` that has a known value."""
     known = {figure: values for figure, values in charts.items() if any(values)}
     return bar_charts(title, names, known, marked=marked)
 
 
 def _hardware_notes(names: Iterable[str], entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the reason of each algorithm without hardware, and the command for missing counts.
+    """Yield notes below a table of algorithms, as text.
 
-    Classes, ROMs and memories can be counted only if the extra ``hardware`` is installed.
+    For each entry without hardware, a note gives the reason; `names` has the names of the entries.
+    Classes, ROMs and memories can be counted only if the extra ``hardware`` is installed; without
+    it, a note gives the command that installs the extra.
     """
     for name, entry in zip(names, entries, strict=True):
         if entry["reason"]:
@@ -390,19 +403,19 @@ def _hardware_notes(names: Iterable[str], entries: Sequence[Mapping[str, Any]]) 
 
 
 def _column_heads(target: str | None, heads: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns of a table; columns of synthesis need a target."""
+    """Return the column heads in `heads`, without columns of synthesis if there is no target."""
     return {name: head for name, head in heads.items() if target or name not in SYNTHESIZED}
 
 
 def _row_cells(entry: Mapping[str, Any], names: Iterable[str]) -> list[object]:
-    """Return the cells of a row, with a dash for an unknown value."""
+    """Return the values in `entry` of the columns `names`, with a dash for an unknown value."""
     return ["-" if entry[name] is None else entry[name] for name in names]
 
 
 def _algorithm_table(
     entries: Sequence[Mapping[str, Any]], target: str | None
 ) -> tuple[list[str], list[list[object]]]:
-    """Return the heads and rows of a comparison of algorithms."""
+    """Return the column heads, and the cells of each row, of a comparison of algorithms."""
     heads, rows = _column_heads(target, COLUMNS), []
     if all(entry["stream"] is None for entry in entries):
         del heads["stream"]

@@ -216,7 +216,8 @@ def select_fabrics(arguments: Namespace, *, built: bool = False) -> "Fabric | Se
     Parameters
     ----------
     arguments : Namespace
-        Arguments of ``build`` or ``run``. Without a length, messages have up to `FLITS` flits.
+        Arguments of ``build`` or ``run``. If they have neither ``--flits`` nor ``--max-flits``,
+        messages have up to `FLITS` flits.
     built : bool
         True if the arguments come from the report of a build. Then a fabric that is one of several
         on several boards is run together with all others.

@@ -33,7 +33,7 @@ _SYSTEM_ERRORS = {
 
 
 class Failure(NamedTuple):
-    """An error for the user: message, exit status, and page of the documentation."""
+    """An error for the user: message, exit status, and the page of the documentation about it."""
 
     message: str
     status: int
@@ -220,7 +220,7 @@ def page_of(error: BaseException) -> str:
 
 
 def _error_section(error: BaseException) -> str:
-    """Return the section of the page about errors."""
+    """Return the section that explains an error, on the page of the documentation about errors."""
     if isinstance(error, Interrupted | KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, MissingTool):

@@ -280,7 +280,7 @@ def _print_mode_cost(found: dict[str, Any]) -> None:
 
 
 def _storage_facts(made: BuiltFabric) -> dict[str, Any]:
-    """Return the bits of memories and ROMs of a fabric, its algorithms and schedule forms."""
+    """Return the bits of memories and of ROMs, and the algorithm and the kind of each schedule."""
     from ..rtl.inventory import take_inventory
 
     schedules, inventory = (

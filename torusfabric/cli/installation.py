@@ -109,7 +109,10 @@ def find_packages() -> list[Dependency]:
 
 
 def _parse_requirements() -> Iterator[tuple[str, str]]:
-    """Yield the package and the extra of each requirement that applies to this Python."""
+    """Yield the package and the extra of each requirement of torusfabric on this platform.
+
+    The extra is empty for a package that torusfabric always requires.
+    """
     for line in importlib.metadata.requires("torusfabric") or ():
         match = _REQUIREMENT.fullmatch(line)
         marker = (match and match["marker"]) or ""

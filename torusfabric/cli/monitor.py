@@ -148,18 +148,18 @@ def _connect_board(arguments: Namespace) -> Any:
 
 
 def _find_number(what: str, text: str, names: Sequence[str], *others: Sequence[str]) -> int:
-    """Return the number of an entry that a user gives by number or by an unambiguous name.
+    """Return the index of an entry, such as a mode, that a user gives by index or by name.
 
     Parameters
     ----------
     what : str
-        The noun for error messages.
+        The noun for the entry, with which an error message begins.
     text : str
-        The number or a name.
+        The text of the user: an index, or a name that only one entry has.
     names : sequence of str
         The name of each entry.
     *others : sequence of str
-        Further names of each entry.
+        Further sequences of names, each with one name for each entry.
     """
     each = zip(map(str, range(len(names))), names, *others, strict=True)
     found = [int(known[0]) for known in each if text in known]
@@ -236,7 +236,7 @@ def run_monitor(arguments: Namespace) -> None:
 
 
 def _count_facts(report: Any) -> dict[str, Any]:
-    """Return the cycles and the word counts of a report."""
+    """Return the measured and predicted cycles, and the numbers of checked and of wrong words."""
     names = ("cycles", "predicted_cycles", "words_checked", "words_wrong")
     return {name: getattr(report, name) for name in names}
 
@@ -275,14 +275,14 @@ def run_run(arguments: Namespace) -> None:
 
 
 def _run_result_text(job: Any) -> str:
-    """Return the result of a run as text: its cycles, and its fault if it failed."""
+    """Return the result of a run as text: its cycles, and its error if it failed."""
     cycles = {*job.cycles} if isinstance(job.cycles, tuple) else {job.cycles}
     text = f"{'/'.join(map(str, sorted(cycles)))} cycles, predicted {job.predicted_cycles}"
     return f"{text}; failed: {fault}" if (fault := getattr(job, "fault", "")) else text
 
 
 def _with_spaces(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return facts with spaces in place of the underscores of their names."""
+    """Return `facts` for people: each name has spaces in place of underscores."""
     return {name.replace("_", " "): value for name, value in facts.items()}
 
 

@@ -82,7 +82,8 @@ def facts_on_standard_error(*, apart: bool) -> Iterator[None]:
 def _facts_stream() -> Iterator[TextIO]:
     """Yield the stream for facts; if standard output cannot be written, an `InputError` is raised.
 
-    Errors on standard error are ignored, because the result is then the file on standard output.
+    Facts may go to standard error, see the module. Errors of standard error are ignored, because
+    the main result is then the file on standard output.
     """
     if _facts_to_stderr.get():
         with contextlib.suppress(OSError, ValueError):
@@ -193,7 +194,7 @@ def print_rendered(renderable: "RenderableType") -> None:
     from rich.table import Table
 
     class _Console(Console):
-        """A console that leaves a closed standard output to `main`."""
+        """A console that raises the error of a closed standard output, for `main` to handle."""
 
         def on_broken_pipe(self) -> None:
             """Raise the error again; rich would exit."""

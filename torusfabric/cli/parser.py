@@ -72,7 +72,7 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help{topic})")
 
     def help_topic(self, option: str) -> str:
-        """Return the words behind ``--help`` for the help that shows an option; here none."""
+        """Return the word to append to ``--help`` so that the help shows an option; empty here."""
         return ""
 
     def _print_message(self, message: str, file: object = None) -> None:
@@ -157,7 +157,7 @@ class Parser(argparse.ArgumentParser):
         return super()._get_values(action, arg_strings)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Raise an error if a value is none of the choices of its argument."""
+        """Raise an error if a value is not one of the values that its argument allows."""
         if action.choices is not None and value not in action.choices:
             name = action.option_strings[-1] if action.option_strings else str(action.metavar)
             raise unknown_name_error(
@@ -166,7 +166,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def _may_be_repeated(action: argparse.Action) -> bool:
-    """Return True if an argument may be repeated: it collects its values, or has none."""
+    """Return True if an argument may be repeated.
+
+    This holds for an option without a value, and for an option that collects its values in a list.
+    """
     return action.nargs == 0 or isinstance(action, argparse._AppendAction)  # noqa: SLF001
 
 
@@ -242,9 +245,11 @@ class CommandParser(Parser):
         return formatter.format_help()
 
     def help_topic(self, option: str) -> str:
-        """Return the words behind ``--help`` for the help that shows an option.
+        """Return the word to append to ``--help`` so that the help shows an option.
 
-        Empty, a group such as `` ports``, or `` all`` for an option that this parser does not have.
+        The text begins with a space: a group of options such as `` ports``, or `` all`` for an
+        option that this parser does not have. It is empty if the help shows the option without a
+        word.
         """
         action, later = self._option_string_actions.get(option), self._hidden_options()
         if action is None:
@@ -252,7 +257,7 @@ class CommandParser(Parser):
         return f" {_group_word(action)}" if action in later else ""
 
     def _hidden_options(self) -> list[argparse.Action]:
-        """Return the options that only the help of their group shows."""
+        """Return the options that plain ``--help`` leaves out, and ``--help GROUP`` shows."""
         if len(self._actions) <= MOST_OPTIONS:
             return []
         options = (action for action in self._actions if action.option_strings)
@@ -344,8 +349,9 @@ def add_command(
 def add_adapter_options(parser: Parser, command: str) -> None:
     """Add the options that adapters declare for a command.
 
-    For an adapter without options for this command, the parser learns which commands have its
-    option, for the error message.
+    An adapter may have no options for this command, but for others. The parser then records the
+    names of these other commands in `elsewhere`, for the message to a user who gives its option
+    here.
     """
     from ..fabric.adapter_access import options_by_adapter
 

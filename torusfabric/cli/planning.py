@@ -86,7 +86,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run_algorithms(arguments: Namespace) -> None:
-    """Run ``algorithms``: print the catalogue."""
+    """Run ``algorithms``: print the list of all algorithms."""
     rows = [
         {
             "name": entry.name,
@@ -121,7 +121,7 @@ def run_plan(arguments: Namespace) -> None:
 
 
 def _choice_facts(arguments: Namespace, chosen: ModeChoice) -> dict[str, Any]:
-    """Check a chosen schedule, and return its facts."""
+    """Check the schedule of one mode; return the names and values about it that are printed."""
     return checked_facts(chosen.schedule, flits=arguments.flits, why=chosen.why)
 
 
@@ -142,7 +142,7 @@ def _output_files(arguments: Namespace) -> list[str]:
 
 
 def _elapsed_seconds(began: float) -> dict[str, float]:
-    """Return the seconds since the command began, as a fact."""
+    """Return the entry ``seconds`` of the output: the time since the command began."""
     return {"seconds": round(time.perf_counter() - began, 3)}
 
 
@@ -178,7 +178,7 @@ def run_draw(arguments: Namespace) -> None:
 
 
 def _framed_boards(arguments: Namespace, schedule: Schedule) -> "Boards | None":
-    """Return the boards that are framed in the picture; None without ``--boards``."""
+    """Return the boards that get frames in the picture; None without ``--boards``."""
     from ..topology.boards import Boards
 
     given = arguments.boards
@@ -216,7 +216,7 @@ def run_check(arguments: Namespace) -> None:
 
 
 def _take_broken_links(arguments: Namespace) -> list[str | Path]:
-    """Remove the broken links from the options and return them, if schedules come from files."""
+    """Remove broken links from the arguments and return them; nothing if there is no ``--plan``."""
     if arguments.plan is None:
         return []
     links = [*arguments.broken_link, *map(Path, filter(None, [arguments.broken_links]))]
@@ -225,7 +225,10 @@ def _take_broken_links(arguments: Namespace) -> list[str | Path]:
 
 
 def _without_links(schedule: Schedule, links: list[str | Path]) -> Rounds:
-    """Return a schedule on its network without some links; its check fails if it uses them."""
+    """Return a schedule with the same transfers, on its network without the links in `links`.
+
+    Its check fails if a transfer uses one of these links.
+    """
     head = schedule.head | {"topology": with_faults(schedule.topology, links)}
     return Rounds(**head, transfers=tuple(schedule.rounds()))
 
@@ -276,7 +279,15 @@ def run_animate(arguments: Namespace) -> None:
 def _word_stages(
     program: "Program", arguments: Namespace
 ) -> tuple[list["PathStage"], dict[str, str]]:
-    """Return the hardware stages of the followed flit, and the source code of each stage."""
+    """Return the data for a page that follows one flit through the hardware.
+
+    Returns
+    -------
+    stages : list of PathStage
+        The hardware stages that the flit passes.
+    code : dict of str to str
+        The source code of the stages, by ``file:line``.
+    """
     from ..program.follow import farthest_pair
     from ..rtl.word_path import stage_code, word_path  # here, since it imports all of the hardware
 

@@ -172,7 +172,7 @@ this installation
 
 
 def _parse_commands(text: str) -> Iterator[tuple[str, dict[str, CommandEntry]]]:
-    """Parse a text such as `COMMANDS`; yield each purpose with its commands."""
+    """Parse a text such as `COMMANDS`; yield each purpose with its commands, keyed by name."""
     for block in text.strip().split("\n\n"):
         purpose, *entries = re.split(r"\n    (?! )", block)
         commands = {}

@@ -15,15 +15,19 @@ MOST_ARCS = 2**24
 
 
 def topology_as_file(arguments: Namespace) -> None:
-    """Take a single argument, TOPOLOGY without COLLECTIVE, as the path of schedule files."""
+    """Move the value of TOPOLOGY to ``--plan`` if it is given without COLLECTIVE.
+
+    A command such as ``check`` can then take the path of a schedule file as its only argument.
+    """
     if arguments.plan is None and arguments.collective is None:
         arguments.plan, arguments.topology = arguments.topology, None
 
 
 def checked_facts(schedule: Schedule, *, flits: int | None = None, why: str = "") -> dict[str, Any]:
-    """Check a schedule, and return its facts, see `schedule_facts`.
+    """Check a schedule; return the names and values about it that commands print.
 
-    The facts include the use of links, unless the topology has more than `MOST_ARCS` arcs.
+    They are those of `schedule_facts`. They include the use of links, unless the topology has more
+    than `MOST_ARCS` arcs.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ def run_simulate(arguments: Namespace) -> None:
 
 
 def _run_system(system: System | None, arguments: Namespace) -> None:
-    """Simulate a fabric with an adapter."""
+    """Simulate a fabric with an adapter by the simulator of this adapter, and print the report."""
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
     require_result_memory("--jobs", count)
     assert system is not None
@@ -261,8 +261,9 @@ def _run_jobs(arguments: Namespace, fabric: Fabric) -> tuple[Any, Any, str]:
 def _choose_jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
     """Return the jobs to run.
 
-    These are the usual jobs of each mode, and random ones if a run can choose its length or its
-    operator. For an existing fabric (``--fabric``) with ``--flits``, one job for each mode.
+    These are the default jobs of each mode. Random jobs follow if a run can choose its length or
+    its operator, or with ``--jobs``. For an existing fabric (``--fabric``) with ``--flits``, there
+    is one job for each mode, with messages of this length.
     """
     from ..simulation.engines import longest_job
     from ..simulation.jobs import default_jobs, jobs_with_random
@@ -293,14 +294,14 @@ def _time_text(result: dict[str, Any]) -> str:
 
 
 def _length_text(jobs: list[dict[str, Any]]) -> str:
-    """Return the number of runs and the range of their lengths as text."""
+    """Return the number of runs and the range of their message lengths as text."""
     lengths = [job["length"] for job in jobs]
     between = f", of lengths from {min(lengths)} to {max(lengths)} flits" if lengths else ""
     return f"{len(lengths)}{between}"
 
 
 def _result_facts(result: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts of a simulation for people."""
+    """Return the names and values about a simulation that the command prints for people."""
     said, several = facts_text(result), "modes" in result
     said["engine"] = f"{result['engine']} ({result['engine_reason']})"
     said["jobs"] = _length_text(result["jobs"]) if result["jobs"] else None
@@ -330,7 +331,10 @@ def _result_facts(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mode_text(number: int, mode: dict[str, Any], jobs: list[dict[str, Any]]) -> str:
-    """Return the result of all runs of one mode as text."""
+    """Return the result of all runs of mode `number` as text.
+
+    The text names the schedule of the mode, the number of runs, and the number of wrong words.
+    """
     mine = [job for job in jobs if job["mode"] == number]
     wrong, checked = (sum(job[f"words_{what}"] for job in mine) for what in ("wrong", "checked"))
     forms = f", {forms_text(mode['forms'])}" if "forms" in mode else ""
@@ -341,7 +345,7 @@ def _mode_text(number: int, mode: dict[str, Any], jobs: list[dict[str, Any]]) ->
 
 
 def _rate_facts(rate: dict[str, Any]) -> dict[str, str]:
-    """Return the sustained rate of consecutive runs, and its bottleneck, for people."""
+    """Return names and values to print: words a cycle in consecutive runs, and the bottleneck."""
     return {
         "sustained rate": f"{rate['words_per_cycle']:.3g} words ({rate['bytes_per_cycle']:.3g} "
         f"bytes) a cycle, received by all nodes; {100 * rate['share']:.0f} % of "

@@ -37,7 +37,8 @@ def check_fabric_file(arguments: Namespace, *others: str) -> None:
 def fabric_with_image(arguments: Namespace) -> tuple[Fabric, System | None, dict[str, Any]]:
     """Return the fabric of ``--fabric`` with the image of ``--image``, and facts of this image.
 
-    Tables are empty at first, and the image is loaded over the load port, without a bus.
+    Tables are empty at first. The image is loaded over the *load port*, the signals by which a
+    fabric receives images, without a bus.
 
     Returns
     -------

@@ -10,9 +10,10 @@ The form of a schedule decides the kind of picture:
 
 The topology decides the positions of the nodes (`layout.py`, `graph_layout.py`). A torus has rows
 and columns, and a layer for each position on further axes. An arrowhead torus is drawn twice: as
-the arrowhead of the paper, and folded to a hexagon. The group of any other topology selects a
-circle, a grid, or the equilibrium of springs in place of the links. If the ends of a link are not
-drawn side by side, the link is drawn as a *stub*, a short line, at either end.
+the arrowhead of the paper, and folded to a hexagon. Any other topology is drawn as a circle, a
+grid, or the equilibrium of springs in place of the links, depending on the mathematical group by
+which it is defined. If the ends of a link are not drawn side by side, the link is drawn as a
+*stub*, a short line, at either end.
 
 A picture is made in four stages: `Sketch` (strokes and colours), `Panel` (a sketch with a layout),
 `Picture` (panels with titles and a legend), and SVG text (`paint`).
@@ -102,7 +103,7 @@ def make_picture(schedule: Schedule) -> Picture:
 
 
 def _repeat_in_groups(schedule: Lifted, part: Picture) -> Picture:
-    """Return the picture of one group's schedule, repeated in all groups of the topology."""
+    """Return a picture in which `part`, the picture of one group, is repeated in all groups."""
     groups, root = schedule.blocks.groups, schedule.collective.root
     sketches = [
         Sketch(
@@ -123,7 +124,7 @@ def _repeat_in_groups(schedule: Lifted, part: Picture) -> Picture:
 
 
 def _copies_in_groups(stroke: Stroke, groups: Groups) -> list[Stroke]:
-    """Return a copy of a stroke for each group."""
+    """Return a copy of a stroke, drawn in one group of nodes, for each group."""
     ports = groups.port_in_topology[list(stroke.ports)].tolist()
     starts = groups.members[:, stroke.node].tolist()
     return [replace(stroke, node=node, ports=ports) for node in starts]

@@ -143,7 +143,10 @@ def _page_data(program: Program, boards: Boards | None) -> dict[str, Any]:
 
 
 def _block_rows(program: Program) -> list[list[int]]:
-    """Return (origin, destination or -1, chunk) of each block, group by group."""
+    """Return a list [origin, destination, chunk] for each block, group by group.
+
+    The destination is -1 in collectives in which an origin has one message for all nodes.
+    """
     blocks = program.blocks
     ids, members = np.arange(blocks.n_blocks), blocks.groups.members
     origin = members[:, blocks.origin(ids)]
@@ -155,9 +158,14 @@ def _block_rows(program: Program) -> list[list[int]]:
 
 
 def _round_transfers(program: Program) -> tuple[list[list[Any]], list[int]]:
-    """Return the transfers of each round, and the cycle in which the last of them has arrived.
+    """Return the transfers of each round, and the cycle at which each round ends.
 
-    A transfer is (first node, out-ports, numbers of blocks).
+    Returns
+    -------
+    rounds : list of list
+        For each round its transfers, each as (first node, out-ports, numbers of blocks).
+    cycles : list of int
+        For each round the cycle in which its last flit has arrived.
     """
     moved, blocks = 0, program.blocks
     rounds: list[list[Any]] = [[] for _ in range(program.schedule.round_count)]

@@ -83,7 +83,7 @@ def _board_rectangles(points: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarr
 
 
 def _split_at_gaps(values: np.ndarray) -> list[np.ndarray]:
-    """Split ascending values wherever two neighbours are more than one hop apart."""
+    """Split ascending coordinates wherever consecutive ones are more than one hop apart."""
     return np.split(values, np.flatnonzero(np.diff(values) > 1.01) + 1)
 
 

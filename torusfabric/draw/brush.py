@@ -112,7 +112,7 @@ class PanelPainter:
             self._svg.add_areas(tips, fill=colour)
 
     def _paint_growing(self, stroke: Stroke, begin: float, end: float) -> None:
-        """Paint a stroke that grows from `begin` to `end`, in seconds; all its pieces at once."""
+        """Paint a stroke that grows from second `begin` to second `end` of the animation."""
         assert self._panel.film is not None
         moments = (0, begin, end, self._panel.film.seconds)
         style: Style = {"stroke": stroke.colour, "stroke_width": stroke.width}
@@ -123,9 +123,10 @@ class PanelPainter:
             )
 
     def _stroke_points(self, stroke: Stroke) -> list[list[np.ndarray]]:
-        """Return the points of a stroke, in one piece or several.
+        """Return the points of a stroke, as a list of lines, each a list of points (x, y) in hops.
 
-        A link that is drawn as two stubs ends a piece and begins another one.
+        A stroke has several lines if it crosses a link that is drawn as two *stubs*, short lines at
+        both ends of the link. The first stub ends a line, and the second one begins the next line.
         """
         node, offset, bent = stroke.node, stroke.offset, len(stroke.ports) > 1
         if not bent:
@@ -155,9 +156,10 @@ class PanelPainter:
     def _ghost_points(
         self, node: int, port: int, offset: float, *, arrow: bool
     ) -> list[np.ndarray]:
-        """Return the points of a hop to a ghost, a second picture of the neighbour.
+        """Return the points of a hop to a ghost: a second, pale disc for the neighbour.
 
-        The line is `offset` hops beside the centres; with `arrow`, it leaves room before the rim.
+        The line is `offset` hops to the right of the line between the centres. With `arrow`, it
+        ends a little earlier, before the rim of the ghost.
         """
         step = self._steps[node, port]
         ghost = self._topology.neighbours[node, port]
@@ -168,7 +170,7 @@ class PanelPainter:
         return [start, self._point_beside(node, port, offset, np.hypot(*step) - back)]
 
     def _point_beside(self, node: int, port: int, offset: float, ahead: float) -> np.ndarray:
-        """Return the point at a distance ahead and an offset beside a port's direction."""
+        """Return the point `ahead` hops from a node towards a port, `offset` hops to the right."""
         arc = node, port
         beside, ahead_by = offset * self._right[arc], ahead * self._along[arc]
         return np.asarray(self._positions[node] + beside + ahead_by)
@@ -198,10 +200,10 @@ class PanelPainter:
         ]
 
     def _start_point(self, node: int, port: int, offset: float, *, bent: bool) -> np.ndarray:
-        """Return the point near the rim of `node` at which a stroke to `port` begins.
+        """Return the point near the rim of `node` at which a stroke through `port` begins.
 
-        A straight stroke begins `offset` beside the line to the neighbour. A `bent` stroke ignores
-        `offset`, and begins 0.4 radii beside the line.
+        A `bent` stroke has several hops; it begins 0.4 radii to the right of the middle of the
+        link, whatever the `offset`. A stroke of one hop begins `offset` hops to the right.
         """
         if bent:
             return self._point_beside(node, port, 0.4 * RADIUS, 0.9 * RADIUS)
@@ -210,14 +212,22 @@ class PanelPainter:
     def _end_point(
         self, node: int, back: int, offset: float, *, bent: bool, arrow: bool
     ) -> np.ndarray:
-        """Return the point on the rim of the last node of a stroke, at the port that leads back."""
+        """Return the point at the rim of `node`, the last of a stroke, at which the stroke ends.
+
+        The stroke arrives through the port `back`. `offset` and `bent` are those of `_start_point`;
+        with `arrow`, the point is slightly outside the rim.
+        """
         rim = RADIUS + 0.03 * arrow
         if bent:
             return self._point_beside(node, back, -0.4 * rim, 0.9 * rim)
         return self._point_beside(node, back, -offset, math.sqrt(max(rim**2 - offset**2, 0)))
 
     def _arrow_tip(self, piece: list[np.ndarray], width: float) -> list[np.ndarray]:
-        """Return the corners of an arrow's tip, and shorten its line to end within the tip."""
+        """Return the three corners of an arrow's tip at the end of the line `piece`, in pixels.
+
+        The last point of `piece` is moved back, so that the line ends within the tip. A tip is
+        larger for a line of larger `width`.
+        """
         *_, before, end = piece
         ahead = (end - before) / max(np.hypot(*(end - before)), 1e-9)
         aside = np.array((-ahead[1], ahead[0]))
@@ -251,9 +261,10 @@ class PanelPainter:
     def _paint_disc(
         self, node: int, place: np.ndarray, radius: float, ink: str, style: Style, turns: str = ""
     ) -> None:
-        """Paint a node or a ghost with its number, of colour `ink`, around a place in hops.
+        """Paint the disc of a node or a ghost around a point in hops, with the number of the node.
 
-        `turns` is SVG inside the disc, such as an animation of its colour.
+        `ink` is the colour of the number, `style` has the SVG attributes of the disc, and `turns`
+        is an SVG element inside the disc, such as an animation of its colour.
         """
         (x, y), number = self._origin + HOP_PIXELS * place, str(node)
         title = f"node {number} {self._topology.node_name(node)}"

@@ -101,7 +101,10 @@ class _Axis:
         return self.start + share * (self.end - self.start)
 
     def tick_values(self, apart: float) -> list[int]:
-        """Return powers of 2 that are at least `apart` pixels apart, or the ends if under two."""
+        """Return the values at the ticks: powers of 2 that are at least `apart` pixels apart.
+
+        If fewer than two powers of 2 lie on the axis, the ticks are the ends of the axis.
+        """
         powers = range(ceil(self._low - 1e-9), floor(self._high + 1e-9) + 1)
         each = abs(self.end - self.start) / (self._high - self._low)
         found = [2**n for n in powers if n >= 0 and not n % ceil(apart / each)]
@@ -136,7 +139,10 @@ def _draw_axes(svg: Svg, x: _Axis, y: _Axis) -> None:
 def _curve_points(
     x: _Axis, y: _Axis, lengths: Sequence[int], values: Sequence[int | None]
 ) -> list[tuple[float, float]]:
-    """Return the points of a curve; None values have no point."""
+    """Return the points (x, y) of a curve in pixels, without points for values of None.
+
+    `x` and `y` are the axes of the chart, `lengths` and `values` the coordinates on them.
+    """
     pairs = zip(lengths, values, strict=True)
     return [(x.pixel_at(length), y.pixel_at(value)) for length, value in pairs if value is not None]
 
@@ -147,7 +153,10 @@ def _draw_curve(
     points: Sequence[tuple[float, float]],
     marked: Sequence[tuple[float, float]] | None = None,
 ) -> None:
-    """Draw a curve in the style of its number, with markers at its points or at `marked`."""
+    """Draw a curve through `points`, in pixels, with markers at `marked`, or at all points.
+
+    The colour and the marker are those of curve `number`.
+    """
     colour = COLOURS[number % len(COLOURS)]
     svg.add_lines([points], stroke=colour, stroke_width=1.8)
     shape, fill = MARKERS[number % len(MARKERS)], "none" if number % 2 else colour

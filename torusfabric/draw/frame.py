@@ -67,7 +67,7 @@ def rounds_text(schedule: Schedule) -> str:
 
 
 def group_roots(schedule: Schedule) -> list[int]:
-    """Return the root of each group, or its node at position 0 for a collective without a root."""
+    """Return the root of each group; without a root, the first node of each group."""
     found: list[int] = schedule.blocks.groups.members[:, schedule.collective.root or 0].tolist()
     return found
 
@@ -107,7 +107,7 @@ def picture_with_titles(
 
 
 def _round_length_text(schedule: Schedule) -> str:
-    """Return the length of a round as text; empty for a faulty schedule, which has none."""
+    """Return the length of a round as text; empty for an incorrect schedule, which has none."""
     try:
         return f" of {step_length(schedule)}"
     except ScheduleError:
@@ -150,7 +150,11 @@ def make_panels(
 
 
 def colour_bar(text: str, stops: Sequence[str], unit: str, last: int) -> LegendEntry:
-    """Return the legend of a colour range for steps or rounds 1 to `last`."""
+    """Return the legend entry of a colour scale for steps or rounds 1 to `last`.
+
+    `text` stands before the bar, `stops` are the colours of the scale at equal distances, and
+    `unit` is the word before the first and the last number, such as "round".
+    """
     if last == 1:
         return LegendEntry(f"{text} {unit} 1", [stops[0]])
     return LegendEntry(

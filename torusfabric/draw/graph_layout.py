@@ -1,6 +1,7 @@
 """Positions of the nodes of any topology: `layout_of`.
 
-A topology that is neither a torus nor an arrowhead is drawn by its group:
+Most topologies are defined by a mathematical group: nodes are elements, and each port adds a fixed
+element. The group of a topology that is neither a torus nor an arrowhead decides how it is drawn:
 
 - A cyclic group: a circle, with all links as chords.
 - A product of two or three cyclic groups: a grid. Short links are lines, all others are stubs.
@@ -71,7 +72,7 @@ def layout_of(
 def graph_layout(
     topology: Topology, *, centre: int | None = None, in_one_row: bool = False
 ) -> NodeLayout:
-    """Return the layout of a topology by its group: a circle, a grid or springs, see the module.
+    """Return the layout of a topology: a circle, a grid or springs, see the module docstring.
 
     Parameters
     ----------
@@ -112,12 +113,12 @@ def graph_layout(
 
 
 def _circle_positions(place: np.ndarray, count: int) -> np.ndarray:
-    """Return positions on a circle, shape (2, nodes), clockwise from the top.
+    """Return the positions of nodes on a circle, in hops, shape (2, nodes), clockwise from the top.
 
     Parameters
     ----------
     place : ndarray of int, shape (nodes,)
-        Number of each node on the circle.
+        Position of each node in the order on the circle, from 0 at the top.
     count : int
         Number of nodes.
     """
@@ -127,7 +128,10 @@ def _circle_positions(place: np.ndarray, count: int) -> np.ndarray:
 
 
 def _spring_positions(topology: Topology) -> np.ndarray:
-    """Return positions in the equilibrium of springs; equal calls return equal positions."""
+    """Return positions of nodes, in hops, at which springs in place of the links are in balance.
+
+    The result has the shape (2, nodes). Equal topologies get equal positions.
+    """
     import networkx as nx
 
     graph = nx.Graph()
@@ -145,9 +149,10 @@ def _spring_positions(topology: Topology) -> np.ndarray:
 
 
 def _first_link_mask(topology: Topology) -> BoolArray:
-    """Return, with shape (nodes, ports), True for arcs of the first link between their nodes.
+    """Return a mask of the arcs to draw as lines, shape (nodes, ports).
 
-    Two nodes may have several links between them; the others are drawn as stubs.
+    If two nodes have several links between them, only the arcs of the first link are True; the
+    other links are drawn as stubs.
     """
     nodes, ports = topology.nodes, topology.ports
     here = np.repeat(np.arange(nodes), ports)
@@ -200,7 +205,7 @@ def _port_directions(
 
 
 def _rotate_vectors(ahead: np.ndarray, angle: np.ndarray | float) -> np.ndarray:
-    """Return vectors, rotated by an angle in radians."""
+    """Return the vectors in `ahead`, rotated by `angle` in radians."""
     x, y = ahead
     cos, sin = np.cos(angle), np.sin(angle)
     return np.stack([x * cos - y * sin, x * sin + y * cos])

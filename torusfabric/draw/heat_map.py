@@ -1,6 +1,7 @@
 """The heat map of a schedule: idle and busy rounds of each arc.
 
-An arc, of a port and a node, has a row, a round has a column. A cell is busy (#) or idle (.)::
+Each arc, named by its port and its node, has a row of the map. Each round has a column. A cell is
+busy (#) or idle (.)::
 
     port +0   node 0   ####..####   bar: share of rounds in which the arc is busy
               node 1   ####....##   bar
@@ -165,7 +166,11 @@ class _HeatMapPage:
 
 
 def _idle_ranges(busy: BoolArray) -> Iterator[tuple[int, int, int]]:
-    """Yield (node, first round, end) for each maximal range of rounds in which an arc is idle."""
+    """Yield (node, first, end) for each longest range of rounds in which an arc is idle.
+
+    `busy` has the shape (nodes, rounds), for the arcs of one port. The arc is idle in the rounds
+    `first` to `end` - 1.
+    """
     padded = np.pad(~busy, ((0, 0), (1, 1))).astype(np.int8)
     change = np.diff(padded, axis=1)
     starts, ends = np.argwhere(change > 0), np.argwhere(change < 0)

@@ -1,11 +1,13 @@
 """Layouts: positions of nodes in the plane, and the direction of each port.
 
 This module has the layouts of a torus and an arrowhead torus, `graph_layout` those of all other
-topologies.
+topologies. In the pictogram of the paper, an arrowhead torus is a large triangle: a hexagon in the
+middle, cut into six triangular *sectors*, and at the corners three *heads*, T1 to T3.
 
-Coordinates are in hops, x to the right and y downwards. A *step* is the vector of one hop along a
-port. If a neighbour lies exactly one step away, the link is drawn as a line. Any other link, such
-as the wrap-around link of a torus, is drawn as a stub at either end.
+Coordinates are in hops, x to the right and y downwards. In this module, a *step* is the vector from
+a node to the end of one hop along a port. If a neighbour lies exactly one step away, the link is
+drawn as a line. Any other link, such as the wrap-around link of a torus, is drawn as a stub at
+either end.
 """
 
 import math
@@ -122,9 +124,10 @@ class NodeLayout:
 
     @cached_property
     def drawn_links(self) -> np.ndarray:
-        """Lines and stubs to draw: rows (node, port), one for a line, two for a pair of stubs.
+        """Lines and stubs to draw, an array of pairs (node, port).
 
-        If some link goes one way only, each arc has a row.
+        A link that is drawn as a line has one pair, a link that is drawn as two stubs has two. If
+        some link goes one way only, each arc has a pair.
         """
         if self.topology.backwards is not self.topology:
             return np.argwhere(self.topology.linked)
@@ -135,7 +138,10 @@ class NodeLayout:
 
     @cached_property
     def bounding_box(self) -> np.ndarray:
-        """Bounds of the picture, stubs included: an array of rows (x, y), low and high."""
+        """Bounds of the picture in hops, stubs included, as an array [[x, y], [x, y]].
+
+        The first row has the least coordinates, the second row the largest.
+        """
         margin = 1.2 if self.ghosts else 0.75
         boxes = [self.positions - margin, self.positions + margin]
         boxes += [region.corners for region in self.regions]
@@ -239,8 +245,16 @@ def _layer_captions(
 ) -> tuple[Caption, ...]:
     """Return a caption above each layer: the coordinates that its nodes share.
 
-    For each node, `layer` is the number of its layer, `corner` the place of the layer's corner, and
-    `lead` has all coordinates but the last two.
+    Parameters
+    ----------
+    layer : ndarray of int, shape (nodes,)
+        Number of each node's layer.
+    corner : ndarray of float, shape (2, nodes)
+        Position, in hops, of the upper left node of each node's layer.
+    lead : ndarray of int, shape (axes - 2, nodes)
+        Coordinates of each node on all axes except the last two.
+    columns : int
+        Number of nodes in a row of a layer.
     """
     captions = []
     for first in np.unique(layer, return_index=True)[1]:
@@ -340,7 +354,11 @@ def hexagon_layout(topology: Arrowhead, root: int = 0) -> NodeLayout:
 
 
 def _corner_captions(letter: str, triangles: Sequence[np.ndarray]) -> tuple[Caption, ...]:
-    """Return captions T1 to T3 outside the tips of heads, or U1 to U3 outside the sectors."""
+    """Return the captions of an arrowhead, each outside its triangle.
+
+    The triangles are the heads, with captions T1 to T3 (`letter` T), or the sectors of the hexagon
+    into which heads are moved, with captions U1 to U3.
+    """
     captions = []
     for k, triangle in enumerate(triangles, 1):
         far, beyond = (

@@ -69,7 +69,10 @@ def moving_picture(program: Program, node: int = 0) -> str:
 
 
 def _first_chunk(program: Program, move: MessageArrival, node: int) -> int:
-    """Return the first chunk of the node's message that a transfer carries; -1 if none."""
+    """Return the number of the first chunk of `node`'s message that a transfer carries.
+
+    `move` is the transfer. The result is -1 if it carries no block of this message.
+    """
     blocks, ids = program.blocks, np.asarray(move.blocks)
     members = blocks.groups.members[int(blocks.groups.group_of_node[move.path[0]])]
     mine = ids[members[blocks.origin(ids)] == node]

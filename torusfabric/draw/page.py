@@ -57,7 +57,7 @@ def _column_count(count: int, width: float, height: float, *, stacked: bool) -> 
 def _panel_middles(
     sizes: np.ndarray, columns: int, title: float, letters: float
 ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-    """Return the middle of each panel, and the right and lower end of all.
+    """Return the position of each panel on the page, and the extent of all panels.
 
     Parameters
     ----------
@@ -66,9 +66,16 @@ def _panel_middles(
     columns : int
         Number of panels in a row.
     title : float
-        Height of the title of a panel; the panel is below it.
+        Height of the title of a panel, in pixels; the panel is below it.
     letters : float
-        Size of letters.
+        Size of letters, in pixels.
+
+    Returns
+    -------
+    middles : list of (float, float)
+        Middle (x, y) of each panel, in pixels.
+    end : (float, float)
+        Right and lower end of all panels, in pixels.
     """
     widths = [sizes[k::columns, 0].max() for k in range(columns)]
     heights = [sizes[k : k + columns, 1].max() + title for k in range(0, len(sizes), columns)]
@@ -85,7 +92,11 @@ def _panel_middles(
 def _paint_legend(
     svg: Svg, keys: Sequence[LegendEntry], top: float, wide: float, letters: float
 ) -> float:
-    """Paint the legend in lines below `top`, and return the height of the page."""
+    """Paint the legend in one line or several, and return the height of the page, in pixels.
+
+    `top` is the y coordinate of the first line, `wide` the width of the page, and `letters` the
+    size of letters, all in pixels.
+    """
     x, y = MARGIN, top
     for key in keys:
         many = len(key.colours) > 1

@@ -1,6 +1,8 @@
 """The parts of a picture: strokes, sketches, panels and legend, independent of SVG.
 
-Modules such as `cycles` and `trees` make these values from a schedule; `page` paints them.
+A picture has one or several *panels*, each a drawing of the whole network. A *sketch* is the
+contents of a panel before the nodes have positions. Modules such as `cycles` and `trees` make these
+values from a schedule; `page` paints them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,7 +72,7 @@ class MotionTimes:
     seconds : float
         Duration of the animation before it repeats.
     reached : mapping of int to float
-        Second from which on a node is grey, by node.
+        Second of the animation from which on each node is grey, keyed by the node.
     """
 
     seconds: float

@@ -30,8 +30,9 @@ __all__ = ["draw_first_use", "draw_forests", "draw_rounds"]
 def draw_rounds(schedule: Schedule) -> Picture:
     """Return a picture with a panel for each round.
 
-    If there is one origin, a node has the colour of the round that reaches it, paler in later
-    rounds. Else the senders of a round are coloured.
+    If all blocks come from one origin, each node that has been reached has the colour of the round
+    that reached it, in full in that round and paler in later ones. In other collectives, the nodes
+    that send in the round are coloured.
     """
     topology, colours = schedule.topology, _round_colours(schedule)
     single = schedule.blocks.single_origin
@@ -110,7 +111,10 @@ def draw_first_use(schedule: Schedule) -> Picture:
 
 
 def _first_arrivals(schedule: Schedule) -> np.ndarray:
-    """Return the round in which each node first receives a block; 0 for none, and for roots."""
+    """Return the number of the round in which each node first receives a block, from 1.
+
+    The result has the shape (nodes,). It is 0 for a node that receives nothing, and for the roots.
+    """
     topology = schedule.topology
     arrival = np.zeros(topology.nodes, int)
     for number, transfers in enumerate(schedule.rounds(), 1):
@@ -122,7 +126,7 @@ def _first_arrivals(schedule: Schedule) -> np.ndarray:
 
 
 def _round_colours(schedule: Schedule) -> list[str]:
-    """Return a colour for each round: easy to distinguish if there are few, else on a scale."""
+    """Return a colour for each round: distinct colours for few rounds, else a colour scale."""
     count = schedule.round_count
     if count <= len(COLOURS):
         return list(COLOURS[:count])
@@ -136,7 +140,10 @@ def _transfer_paths(transfers: Transfers) -> Iterator[tuple[int, list[int]]]:
 
 
 def _round_keys(schedule: Schedule, colours: Sequence[str]) -> list[LegendEntry]:
-    """Return the legend: for each round the number of paths and the longest path."""
+    """Return the entries of the legend, one for each round.
+
+    An entry has the colour of the round, its number of paths, and the hops of its longest path.
+    """
     keys = []
     for number, transfers in enumerate(schedule.rounds(), 1):
         longest = int(transfers.lengths.max(initial=0))

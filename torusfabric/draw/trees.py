@@ -63,9 +63,11 @@ def draw_trees(schedule: Schedule) -> Picture:
 
 
 def _arc_uses(schedule: Schedule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all uses of arcs as three arrays: arc, step and chunk.
+    """Return uses of arcs as three arrays of int of equal length: arc, step and chunk.
 
-    A table translates the paths of node 0 to all nodes, so only the message of node 0 is followed.
+    Each use is an arc (node times the number of ports, plus the port), a step from 1, and the
+    number of the chunk that crosses the arc. In a table all nodes do the same, so the arrays have
+    only the uses by the message of node 0. Of any other schedule they have all uses.
     """
     topology, blocks = schedule.topology, schedule.blocks
     if isinstance(schedule, Table):
@@ -92,10 +94,11 @@ def _arc_uses(schedule: Schedule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _distinct_trees(schedule: Schedule) -> list[tuple[list[int], np.ndarray, np.ndarray]]:
-    """Return the different trees: (chunks, arcs, steps).
+    """Return the different trees, each as a tuple (chunks, arcs, steps).
 
-    The steps are those in which each arc is first used. Chunks share a tree if they use the same
-    arcs in the same steps, perhaps later by a constant.
+    `chunks` are the numbers of the chunks that share the tree, `arcs` the numbers of its arcs, and
+    `steps` the step in which the first of these chunks first uses each arc. Two chunks share a tree
+    if they use the same arcs in the same steps, or one of them later by a constant.
     """
     arc, step, chunk = _arc_uses(schedule)
     trees: dict[bytes, tuple[list[int], np.ndarray, np.ndarray]] = {}

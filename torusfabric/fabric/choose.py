@@ -71,7 +71,8 @@ class ModeChoice:
         Path of the schedule file, or name of the collective.
     selection : Selection, optional
         The resolved selection: algorithm and options are decided, so planning it again gives the
-        same schedule. Where there are several forms, the selection of the user. None for a file.
+        same schedule. If the mode has several forms, this is the selection of the user. None for a
+        file.
     asked : Selection, optional
         The selection of the user, in which algorithm and options may be open. None for a file.
     root : {"any"} or None
@@ -93,7 +94,7 @@ class ModeChoice:
 
     @property
     def latency_steps(self) -> int | None:
-        """Steps from the arrival of a block to its departure; None where a file does not say."""
+        """Least steps from the arrival of a block at a node to its departure; None for a file."""
         return None if self.selection is None else self.selection.options.latency
 
     @property
@@ -117,7 +118,8 @@ class PlanPurpose(NamedTuple):
     any_root : bool
         True if the root may be left open; the schedule is then for node 0.
     room : Room, optional
-        Limits of the existing fabric into which the schedules are to be loaded.
+        Sizes of the loadable tables of the existing fabric into which the schedules are to be
+        loaded.
     planner : function of Selection -> Schedule, optional
         Planner to use in place of `torusfabric.planning.selection_schedule.plan_with_algorithm`.
     before : function of (Topology, Collective), optional
@@ -247,7 +249,10 @@ def _mode_names(spec: FabricSpec) -> Iterator[str]:
 
 
 def _mode_number(mode: str | None, names: list[list[str]]) -> int:
-    """Return the number of the mode that a user calls `mode`, a number or one of its `names`."""
+    """Return the number of a mode that the user gives by number or by name, as `mode`.
+
+    `names` has the names of each mode, by the number of the mode.
+    """
     if mode is not None and re.fullmatch(r"[0-9]{1,9}", mode) and int(mode) < len(names):
         return int(mode)
     # The selecting word takes precedence. The name of a collective serves if only one mode has it.
@@ -306,7 +311,9 @@ def _choose_forms(
 ) -> ModeChoice:
     """Choose the forms of a mode for messages of 1 to `flits` flits.
 
-    With ``--tables ram`` only algorithms are considered whose schedules fit loadable tables.
+    `root` is "any" if each run chooses the root. With ``--tables ram`` only schedules that fit
+    loadable tables are considered; `room` has the sizes of these tables if the fabric exists
+    already.
     """
     choice = FormChoice(spec.forms)
     if spec.tables == "ram":
@@ -420,7 +427,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
 
 
 def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
-    """Return the number of flits in a port word for which to plan a mode."""
+    """Return the beat for which to plan a mode: the flits that a port moves in a cycle."""
     most = spec.max_flits or spec.flits
     if most is None or spec.width % 8:
         return 1

@@ -1,9 +1,10 @@
 # amaranth: UnusedElaboratable=no
 """`Fabric`, the class by which users build hardware: a program, and the choices of its ports.
 
-This module only dispatches. It selects the front for `top`, `bus` and `tables`, which builds the
-ports around the core; see `torusfabric.rtl.front`. The base class `torusfabric.rtl.fabric.Fabric`
-holds the netlist and all that engines, Verilog and proofs read.
+The *front* of a fabric is the object that builds the ports around the core; see
+`torusfabric.rtl.front`. This module only selects the front for `top`, `bus` and `tables`. The base
+class `torusfabric.rtl.fabric.Fabric` holds the netlist and all that engines, Verilog and proofs
+read.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ MOST_TIMEOUT = 2**32 - 1
 
 
 class Top(Choice):
-    """The interface between a fabric and its user."""
+    """The signals between a fabric and its user: a host port, ports at each node, or streams."""
 
     #: One memory-mapped port serves all nodes.
     HOST = "host"
@@ -92,9 +93,9 @@ class Fabric(rtl.Fabric):
     Attributes
     ----------
     interface : Interface
-        Declarations of the ports, by the adapter in front of the core.
+        Declarations of the ports, made by the front.
     answer : int
-        Cycles from a read address at the inputs of a node to the word.
+        Cycles from a read address at the inputs of a node until its word can be read.
     core : Core
         The nodes and the sequencer, without the ports of the adapter.
     hold : int
@@ -183,7 +184,7 @@ class Fabric(rtl.Fabric):
             self.node = self._node_ports()
 
     def _build_front(self) -> Front:
-        """Build the front that the choices select, and with it the core."""
+        """Build the front that `top`, `bus` and `tables` select, and with it the core."""
         given, program = self._given, self._given_program
         top, tables = Top(given["top"]), given["tables"]
         width = require_width(given["width"], program.operators)
@@ -263,7 +264,7 @@ class Fabric(rtl.Fabric):
         return type(self)(program, **self._given | {"beat": self.beat, "tables": "rom"})
 
     def _node_ports(self) -> tuple[SimpleNamespace, ...]:
-        """Return the ports of each node of a core, named without the number of the node."""
+        """Return the ports of each node of a core: an object with an attribute for each port."""
         found: list[dict[str, Any]] = [{} for _ in range(self.nodes)]
         for port in (*self.netlist.inputs, *self.netlist.outputs):
             name, _, node = port.rpartition("_")
@@ -273,7 +274,7 @@ class Fabric(rtl.Fabric):
 
 
 def _check_top(program: Program, top: Top, *, bus: bool, clocks: Clocks, timeout: int) -> None:
-    """Check that a top serves a program, and the other choices of the user.
+    """Check that `top` can be combined with a program and with the other choices of the user.
 
     Raises
     ------

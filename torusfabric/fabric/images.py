@@ -1,9 +1,10 @@
 """Images for fabrics with loadable tables, and repair of such a fabric after a link fault.
 
-An *image* is the contents of the tables: the programs of all modes. `image` makes one for given
-collectives. `repair` makes one that avoids broken links, and tests it in simulation. The commands
-``image`` and ``repair`` and the library call these functions; `torusfabric.adapters.loading` holds
-the format of images and the hardware that loads them.
+An *image* is the contents of the tables: the programs of all modes. `image` makes an image for
+given collectives. `repair` makes an image that avoids broken links, and tests it in simulation. The
+*room* of a fabric is the sizes of its tables, which limit images. The commands ``image`` and
+``repair`` and the library call these functions; `torusfabric.adapters.loading` holds the format of
+images and the hardware that loads them.
 """
 
 from __future__ import annotations
@@ -131,9 +132,11 @@ def image(
 def _plan_mode(
     room: Room, one: str | Schedule | ModeRequest, root: int | str | None = None, **options: Any
 ) -> ModeRequest:
-    """Return (schedules, any_root) of a mode.
+    """Return the pair (schedules, any_root) for one mode of an image.
 
-    A name is planned with the quickest algorithms whose schedules fit the tables.
+    `schedules` are the forms of the mode; `any_root` is True if each run chooses the root. `one` is
+    the collective of the mode. A schedule becomes such a pair, and a pair is returned unchanged. A
+    name is planned, with the quickest algorithms whose schedules fit the tables (`room`).
     """
     if not isinstance(one, str):
         return ((one,), False) if isinstance(one, Schedule) else one
@@ -162,7 +165,11 @@ def _fabric_facts(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> Loaded
 
 
 def image_around_faults(there: LoadedFabric, broken_links: Sequence[str] = ()) -> Image:
-    """Make an image with the modes that a fabric was built with, planned around broken links."""
+    """Make an image with the modes that a fabric was built with, planned around broken links.
+
+    `there` has the facts of the fabric: sizes of its tables, width, and built-in modes. Links are
+    written as for `repair`.
+    """
     around = {"broken_links": [*broken_links]}
     return image(
         there, [_plan_mode(there.room, name, root, **around) for name, root in there.modes]
@@ -202,8 +209,8 @@ def repair(
 ) -> RepairResult:
     """Make an image that executes the built-in modes of a fabric around broken links, and test it.
 
-    For the test, a simulation of the fabric with the broken links cut loads the image through its
-    load port, and runs every mode once.
+    For the test, a fabric with these links cut is simulated. The simulation loads the image through
+    the load port, the signals by which a fabric receives images, and runs every mode once.
 
     Parameters
     ----------
@@ -245,7 +252,11 @@ def repair(
 def self_check(
     made: Image, engine: str = "auto", broken_links: Sequence[str] = ()
 ) -> SimulationReport:
-    """Load an image into a simulation of its fabric with links cut, and run every mode once."""
+    """Simulate the fabric of the image `made`: load the image, then run every mode once.
+
+    In the simulation the links in `broken_links` are cut. Each run has messages of the largest
+    length. The report of the runs is returned.
+    """
     fabric = without_links(Fabric.holding(made, empty=True), broken_links)
     jobs = [longest_job(fabric, mode) for mode in range(len(fabric.program.modes))]
     report: SimulationReport = simulate(fabric, jobs=jobs, engine=engine)

@@ -95,8 +95,8 @@ class BuiltFabric(NamedTuple):
 def _mode_word(one: ModeChoice, network: Topology) -> str:
     """Return the word that selects a mode: collective, algorithm if decided, broken links.
 
-    The algorithm stays open if it was chosen together with options, because options on a command
-    line hold for all modes.
+    The broken links are those that `network` does not have. The algorithm stays open if it was
+    chosen together with options. Why: options on a command line hold for all modes.
     """
     again, asked = one.selection, one.asked
     assert again is not None
@@ -131,7 +131,7 @@ def make_with_adapter(spec: FabricSpec, adapter: Adapter) -> BuiltFabric:
     made: list[BuiltFabric] = []
 
     def make_with(**changes: object) -> Any:
-        """Make and record a fabric in which `changes` replace choices."""
+        """Make a fabric in which `changes` replace choices of the user, and append it to `made`."""
         made.append(make_fabric(spec.replace(**changes)))
         return made[-1].fabric
 
@@ -207,7 +207,10 @@ def _check_tables(spec: FabricSpec) -> None:
 
 
 def _form_facts(mode: Mode) -> dict[str, Any]:
-    """Return the facts about the forms of a mode, each with its least length; {} for one form."""
+    """Return the facts about the forms of a mode; {} for a mode with one form.
+
+    Each form has its least message length (``from``), algorithm, chunks and rounds.
+    """
     if not mode.has_several_ranges:
         return {}
     schedules = {number: mode.form_at(number).schedule for number in mode.first_starts}
@@ -246,7 +249,7 @@ def _compile_fabric(
 
 
 def _image_limits(spec: FabricSpec, program: Program) -> Room:
-    """Return the limits of images for a fabric that is built with a program.
+    """Return the sizes of the tables of a fabric that is built with a program; they limit images.
 
     The limits admit the program itself. With ``--inputs all`` out-ports can select every input,
     with ``--inputs COLLECTIVE,..`` also those inputs that programs of these collectives need.

@@ -292,7 +292,10 @@ def add_prefix_option(group: Any) -> None:
 
 
 def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, otherwise: str) -> None:
-    """Add ``--ram``, the style of node memories; `otherwise` describes `default` in the help."""
+    """Add ``--ram``, the rule that selects the kind of memory for each memory of a node.
+
+    `default` is the value without the option; `otherwise` describes this value in the help.
+    """
     text = f"""
         --ram RULE: Style of the memories of nodes, STYLE[:DEPTH[xWIDTH]],..: registers,
             distributed, block, ultra or auto. A memory takes the first style whose DEPTH and

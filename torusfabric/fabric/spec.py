@@ -180,8 +180,8 @@ class FabricSpec:
         Returns
         -------
         BuiltFabric
-            The fabric in ``fabric``, facts of its schedules in ``facts``, and the system of the
-            adapter, or None, in ``system``.
+            The fabric in ``fabric``, and facts of its schedules in ``facts``. ``system`` is the
+            fabric, completed by an adapter; None without an adapter.
 
         Raises
         ------

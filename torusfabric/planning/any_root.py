@@ -93,8 +93,9 @@ def plan_any_root(
 def selection_for_every_root(selection: Selection) -> Selection | None:
     """Return the selection of the collective that serves every root at once.
 
-    None if there is no such collective. Without an algorithm in `selection`, the result has the
-    algorithm `TABLE_ALGORITHM`.
+    An all-to-all, for example, serves every root of a scatter. The result is None if there is no
+    such collective. Without an algorithm in `selection`, the result has the algorithm
+    `TABLE_ALGORITHM`.
     """
     kind = KINDS_FOR_EVERY_ROOT.get(selection.collective.kind)
     if kind is None:
@@ -105,7 +106,7 @@ def selection_for_every_root(selection: Selection) -> Selection | None:
 
 
 def mask_to_root(schedule: Schedule, collective: Collective) -> Schedule | None:
-    """Return a schedule in which only the blocks of one root count.
+    """Return a masked schedule: a schedule in which only the blocks of one root count.
 
     Parameters
     ----------
@@ -117,7 +118,8 @@ def mask_to_root(schedule: Schedule, collective: Collective) -> Schedule | None:
     Returns
     -------
     Schedule or None
-        None if `schedule` is neither a pattern nor a table: then nodes may differ.
+        None if `schedule` is neither a pattern nor a table. In schedules of other forms, nodes may
+        do different things, so the hardware would depend on the root.
     """
     part = schedule.part if isinstance(schedule, Lifted) else schedule
     if not isinstance(part, Pattern | Table):
@@ -131,7 +133,11 @@ def mask_to_root(schedule: Schedule, collective: Collective) -> Schedule | None:
 
 
 def _masked_plan(selection: Selection, length: dict[str, Any]) -> tuple[Selection, Schedule] | None:
-    """Return a selection with its algorithm, and its masked schedule; None if there is none."""
+    """Return a selection with its algorithm, and its masked schedule.
+
+    `length` has the arguments of `resolve` for the message length. The result is None if no
+    collective serves every root, if no algorithm is suitable, or if the schedule cannot be masked.
+    """
     every = selection_for_every_root(selection)
     if every is None:
         return None

@@ -1,7 +1,8 @@
 """Choice of an algorithm where the user names none, and comparison of all algorithms.
 
-A *variant* of an algorithm is a set of options that the algorithm proposes for a selection, such as
-``trees=1``. A *candidate* is a selection with an algorithm and one of its variants.
+The *catalogue* is the ordered list of all algorithms. A *variant* of an algorithm is a set of
+options that the algorithm proposes for a selection, such as ``trees=1``. A *candidate* is a
+selection with an algorithm and one of its variants.
 
 With a length of L flits, candidates are planned and compiled, and their cycles are compared
 (`choose_by_cycles`). A schedule is *near* if it takes at most 3 % more cycles than the quickest
@@ -16,7 +17,9 @@ exceed the lower bound of all schedules by at most a limit: 10 % on tori, and fo
 exchange on networks whose nodes differ; 3 % otherwise. If no algorithm is within the limit, the
 choice is the one with the fewest message times.
 
-With costs of the papers' model, the time in the model decides (`choose_by_model`).
+The *cost model* of the papers gives each step or round a start-up time, each hop a delay, and each
+unit of data a time on a link. If the user gives the constants of the model (``costs``), the choice
+is the candidate with the least time in the model (`choose_by_model`).
 """
 
 from __future__ import annotations
@@ -98,8 +101,8 @@ class Candidate(NamedTuple):
 class _CompiledCandidate(NamedTuple):
     """A candidate with its program and its cycles.
 
-    `cycles` are those of a run, or those in which the stream port of a node moves the messages of a
-    run if the port is slower.
+    `cycles` is the larger of two numbers: the cycles of a run, and the cycles in which the stream
+    of a node moves its messages of one run.
     """
 
     selection: Selection
@@ -113,7 +116,7 @@ def _candidate_name(selection: Selection) -> str:
 
 
 def _variant_options(selection: Selection) -> tuple[str, ...]:
-    """Return the options of a candidate in which variants of its algorithm differ, as text."""
+    """Return the options of a candidate that variants of its algorithm set, such as ``trees=1``."""
     options = selection.options
     short = 2  # flits of a message that may have a chunk for each flit
     names = {
@@ -144,10 +147,11 @@ def _option_variants(
 
 
 def _packet_variants(selection: Selection) -> Iterator[Mapping[str, Any]]:
-    """Yield the variant that cuts messages into the best number of packets for the costs, if any.
+    """Yield the best number of packets for the user's costs, as a variant; nothing without one.
 
-    Nothing is yielded unless the start-up time of a step is positive and the algorithm has the
-    option ``times``.
+    A packet is one of the equal parts of a message that follow each other along a path. The variant
+    sets the option ``times``, from which the algorithm computes the number. Nothing is yielded
+    unless the start-up time of a step is positive and the algorithm has this option.
     """
     costs = selection.costs or {}
     beta, tau, length = costs.get("beta", 0), costs.get("tau", 0), costs.get("length", 1)
@@ -193,7 +197,7 @@ def suitable_selections(
 
 
 def choose_by_times(selection: Selection, *, root: str | None = None) -> Selection:
-    """Choose the algorithm for long messages; see the module for the rule.
+    """Choose the algorithm for long messages, by the rule for no length in the module docstring.
 
     Parameters
     ----------
@@ -276,9 +280,10 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
 
 
 def _time_tolerance(selection: Selection) -> Fraction:
-    """Return the share by which message times may exceed the lower bound.
+    """Return the tolerance of `choose_by_times`, 1/10 or 3/100; see the module.
 
-    The share is larger on tori, where it admits algorithms with smaller hardware.
+    An algorithm is accepted if its message times exceed the lower bound by at most this part of the
+    bound. The larger tolerance admits algorithms with smaller hardware.
     """
     torus = isinstance(selection.topology, Torus) or selection.collective.axes is not None
     exchange = selection.collective.from_each and selection.collective.personal
@@ -289,8 +294,8 @@ def _time_tolerance(selection: Selection) -> Fraction:
 def _long_message_candidates(selection: Selection) -> Iterator[Selection]:
     """Yield the candidates for long messages.
 
-    First come all algorithms as they are. On networks that are no tori, the variants follow that
-    choose the number of chunks.
+    First come all suitable algorithms with the options of the user. If the topology is no torus,
+    the variants that choose the number of chunks follow.
     """
     variants = []
     for one in suitable_selections(selection):
@@ -305,7 +310,7 @@ def _long_message_candidates(selection: Selection) -> Iterator[Selection]:
 def choose_by_cycles(
     selection: Selection, flits: int, *, any_length: bool = False, root: str | None = None
 ) -> Selection:
-    """Choose the algorithm with the fewest cycles; see the module for the rule.
+    """Choose the algorithm with the fewest cycles, by the rule for L flits in the module docstring.
 
     Parameters
     ----------
@@ -346,15 +351,16 @@ def choose_by_cycles(
 def _fewest_luts(
     tried: Sequence[_CompiledCandidate], flits: int | None, root: str | None
 ) -> _CompiledCandidate:
-    """Return the near schedule with the fewest LUTs by estimate.
+    """Return the near schedule with the fewest LUTs by estimate; see the module for "near".
 
     Parameters
     ----------
     tried : sequence of _CompiledCandidate
         All candidates.
     flits : int or None
-        Flits of a message: schedules that are slower than another near one for `flits` + 1 flits
-        are left out. None if each run chooses its message length.
+        Flits L of a message. A near schedule is left out if another one takes fewer cycles even for
+        L + 1 flits than this one takes for L flits. None if each run chooses its message length;
+        then no schedule is left out.
     root : {"any"} or None
         ``"any"`` if each run chooses its root.
     """
@@ -378,7 +384,11 @@ def _fewest_luts(
 
 
 def _cycles_at_length(tried: _CompiledCandidate, flits: int, root: str | None) -> int:
-    """Return the cycles of a candidate's schedule for messages of `flits` flits."""
+    """Return the cycles of the schedule of a candidate for messages of `flits` flits.
+
+    The schedule is compiled again, unless messages of this length have blocks of the same length as
+    those for which the candidate was compiled.
+    """
     from ..program import compile
     from ..program.mode import block_flits
 
@@ -399,9 +409,9 @@ def _compile_candidates(
 ) -> Iterator[_CompiledCandidate]:
     """Yield each candidate with its program and cycles.
 
-    With `prune`, a candidate is skipped as soon as a bound, known before planning or before
-    compiling, shows that it takes too many cycles. In return, short messages are also tried with
-    padding to more chunks, see `suitable_selections`.
+    With `prune`, a candidate is skipped if a lower bound on its cycles exceeds the fewest cycles so
+    far by too much. The bound is known before the candidate is planned or compiled. With `prune`,
+    short messages are also tried with padding to more chunks, see `suitable_selections`.
     """
     from ..program import compile
     from ..program.serving import TIE_SHARE
@@ -433,10 +443,11 @@ def _compile_candidates(
 
 
 def _port_cycles(program: Program, beat: int) -> int:
-    """Return the cycles in which a node's stream port moves the messages of a run.
+    """Return the cycles in which the stream of a node moves its messages of one run.
 
-    0 for messages of any length, and for ports of one flit. A word of the port holds flits of one
-    block only: `beat` flits, or the largest smaller power of two that divides the block length.
+    The stream moves up to `beat` flits in a cycle, all of one block: `beat`, or the largest smaller
+    power of two that divides the number of flits of a block. The result is 0, so that it never
+    counts, if runs choose the message length or if `beat` is 1.
     """
     if program.any_length or beat == 1:
         return 0
@@ -448,9 +459,10 @@ def _port_cycles(program: Program, beat: int) -> int:
 
 
 def _least_padded_cycles(candidate: Selection, flits: int) -> Fraction:
-    """Return a lower bound on the cycles of a candidate with more chunks than flits, else 0.
+    """Return a lower bound on the cycles of a candidate with more chunks than `flits`, else 0.
 
-    Each chunk is padded to a flit, so the padded message has as many flits as chunks.
+    Each chunk is padded to a whole flit. The padded message therefore has as many flits as chunks,
+    and takes at least that many times the least message time of any schedule.
     """
     chunks = candidate.options.chunks or 0
     if chunks <= flits:
@@ -459,10 +471,11 @@ def _least_padded_cycles(candidate: Selection, flits: int) -> Fraction:
 
 
 def _least_chunks(candidate: Selection, asked: Options) -> int:
-    """Return a lower bound on the chunks of a candidate's schedule; 0 if the user gave chunks.
+    """Return a lower bound on the number of chunks of the schedule of a candidate.
 
-    `asked` are the options of the user. On networks whose nodes differ, an algorithm without a
-    variant chooses at least as many chunks as any of its variants has.
+    `asked` are the options of the user; if they have ``chunks``, the result is 0. On networks whose
+    nodes differ, an algorithm that plans without a variant chooses at least as many chunks as each
+    of its variants.
     """
     if asked.chunks is not None:
         return 0
@@ -548,7 +561,11 @@ def compare(
 
 
 def _compare_at_length(selection: Selection, flits: int) -> list[Candidate]:
-    """Return the rows of `compare` for one length; with costs, with a time and sorted by it."""
+    """Return the candidates of `compare` for one length, the fewest cycles first.
+
+    If the selection has costs, each candidate also has its time in the cost model, and the least
+    time comes first.
+    """
     rows, model = rank_candidates(selection, flits), selection.costs
     if model is None:
         return rows
@@ -557,7 +574,7 @@ def _compare_at_length(selection: Selection, flits: int) -> list[Candidate]:
 
 
 def rank_candidates(selection: Selection, flits: int) -> list[Candidate]:
-    """Return the schedules of all suitable algorithms for one length, the fewest cycles first.
+    """Return a `Candidate` for each suitable algorithm at one length, the fewest cycles first.
 
     Parameters
     ----------
@@ -580,7 +597,7 @@ def rank_candidates(selection: Selection, flits: int) -> list[Candidate]:
 
 
 def _comparison_row(tried: _CompiledCandidate, flits: int) -> Candidate:
-    """Return the row of `compare` for a candidate."""
+    """Return the `Candidate` that `compare` lists for a compiled candidate."""
     selection, schedule = tried.selection, tried.program.schedule
     return Candidate(
         algorithm=selection.resolve_algorithm().name,

@@ -60,7 +60,8 @@ def import_schedule(
     placement : {"identity", "gray", "auto"}, or path
         The node of each rank, see `place_ranks`, or a file with a node number a line.
     switching : Switching
-        With ``circuit``, ranks that send to each other need not be neighbours: paths are held.
+        With ``circuit``, ranks that send to each other need not be neighbours: the path between
+        them is connected for a whole round.
     root : int, optional
         The rank that is the root, if the file does not name it.
     seconds : float
@@ -168,7 +169,10 @@ def best_own_schedule(schedule: Schedule) -> Schedule | None:
 
 
 def _read_placement(path: str | os.PathLike[str], topology: Topology, ranks: int) -> IntArray:
-    """Read a placement from a file with one node number a line; ``#`` starts a comment."""
+    """Return the node of each rank, read from a file with one node number a line.
+
+    The file must list each node of the topology once, for `ranks` ranks. ``#`` starts a comment.
+    """
     if not os.path.exists(path):
         raise unknown_name_error(
             "Map", os.fspath(path), PLACEMENTS, more=", or a file with a node a line"

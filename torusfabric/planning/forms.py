@@ -53,7 +53,11 @@ MOST_MISSED_FORMS, LEAST_MISSED_GAIN = 2, 0.01
 
 
 class _FormVersion(NamedTuple):
-    """A version of a schedule: its selection, program, and cycles at each compared length."""
+    """A version of a schedule.
+
+    It has the selection of the schedule, the program, and the cycles of the program at each of the
+    message lengths at which forms are compared.
+    """
 
     selection: Selection
     program: Program
@@ -90,9 +94,9 @@ def plan_forms(
     forms : {"auto", "all", "short", "long"}
         The rule for the number of forms: ``"auto"`` weighs cycles against LUTs, as above.
         ``"short"`` and ``"long"`` take only the form for the shortest or the longest messages.
-        ``"all"`` sets a target for each length: the cycles of the form with the fewest LUTs among
-        those within 3 % and 6 cycles of the quickest. The result is the smallest set of forms that
-        takes at most 3 cycles more than the target at every length.
+        ``"all"`` first finds, for each length, the form with the fewest LUTs among those within 3 %
+        and 6 cycles of the quickest. The result is the smallest set of forms that, at every length,
+        takes at most 3 cycles more than the form that was found.
 
     Returns
     -------
@@ -197,16 +201,17 @@ class ExchangeRate(NamedTuple):
     Parameters
     ----------
     rate : float
-        Percent of a node's LUTs that one percent of the cycles is worth.
+        Number of percents of a node's LUTs that may be added to save one percent of the cycles.
     beside : int
-        LUTs of a node outside its forms. Percents of LUTs refer to these and the forms together.
+        LUTs of a node that do not belong to a form. Percents of LUTs refer to the sum of these and
+        the LUTs of the forms.
     """
 
     rate: float
     beside: int = 0
 
     def price(self, cycles: float, luts: int) -> float:
-        """Return the price of some forms, which a choice minimizes.
+        """Return the price of a set of forms; the choice is the set with the least price.
 
         It is ``rate ln(cycles) + ln(beside + luts)``.
 
@@ -215,7 +220,7 @@ class ExchangeRate(NamedTuple):
         Parameters
         ----------
         cycles : float
-            Mean cycles relative to the fewest.
+            Cycles relative to the fewest cycles of any form, in the mean over all lengths.
         luts : int
             LUTs of a node with these forms.
         """
@@ -239,7 +244,8 @@ def choose_forms_greedily(
     Parameters
     ----------
     mean_cycles : function of (sequence of int) -> float
-        Mean cycles of a set of forms over all lengths, relative to the fewest.
+        Cycles of a set of forms relative to the fewest cycles of any form, in the mean over all
+        lengths.
     luts : function of (sequence of int) -> int
         LUTs of a node with a set of forms.
     count : int
@@ -311,9 +317,10 @@ class _FormChooser:
         self._fewest = np.min(alone, axis=0)
 
     def _needed_versions(self, numbers: list[int], tried: list[_FormVersion]) -> list[int]:
-        """Return the versions of a schedule without those that hardly save any cycles.
+        """Return the versions of one schedule, without those that hardly save any cycles.
 
-        Versions with many LUTs are left out first. `numbers` are positions in `tried`.
+        `numbers` are the indices in `tried` of the versions of the schedule; the result is a part
+        of them. Versions with many LUTs are the first to be left out.
         """
         from ..program.counts import estimate_joint_luts
         from ..program.serving import dispensable_versions
@@ -325,22 +332,26 @@ class _FormChooser:
         return [number for k, number in enumerate(dearest) if k not in without]
 
     def _fewest_cycles(self, forms: Sequence[int]) -> IntArray:
-        """Return the cycles of the quickest of some forms, at each compared length."""
+        """Return, for each compared length, the cycles of the quickest of the forms in `forms`."""
         times: IntArray = np.min([self._cycles[form] for form in forms], axis=0)
         return times
 
     def _mean_cycles(self, forms: Sequence[int]) -> float:
-        """Return the mean cycles of some forms over all lengths, relative to the fewest."""
+        """Return the mean cycles of the forms in `forms` over all lengths.
+
+        At each length, the cycles of the quickest of these forms are divided by the fewest cycles
+        of any form.
+        """
         return float((self._fewest_cycles(forms) / self._fewest) @ self._weights)
 
     def _estimated_luts(self, forms: Sequence[int]) -> int:
-        """Return the estimated LUTs of a node with some forms."""
+        """Return the estimated LUTs of a node with the forms in `forms`."""
         from ..program.counts import estimate_joint_luts
 
         return estimate_joint_luts([self._parts[k] for form in forms for k in self._versions[form]])
 
     def choose(self) -> tuple[Selection, ...]:
-        """Return the forms that are worth their LUTs, each with the reason of the choice."""
+        """Return a selection for each form that is worth its LUTs, with the reason (`why`)."""
         one = self._most < LEAST_FLITS_FOR_SEVERAL
         count, exchange = len(self._versions), ONE_FORM if one else SEVERAL_FORMS
         forms = choose_forms_greedily(
@@ -369,7 +380,11 @@ class _FormChooser:
         return "; ".join(words + ["--forms all builds more"] * bool(missed))
 
     def _missed_forms(self, forms: list[int]) -> list[int]:
-        """Return the omitted forms that would save the most cycles, at most `MOST_MISSED_FORMS`."""
+        """Return the forms, not among `forms`, that would save the most cycles beside them.
+
+        At most `MOST_MISSED_FORMS` are returned, and only forms that save at least the share
+        `LEAST_MISSED_GAIN` of the mean cycles.
+        """
         mean = self._mean_cycles(forms)
         gains = {
             form: 1 - self._mean_cycles([*forms, form]) / mean
@@ -387,16 +402,20 @@ class _FormChooser:
         return f"{selection.resolve_algorithm().name} in {chunks} chunk{'s' * (chunks != 1)}"
 
     def _saving_text(self, forms: Sequence[int], form: int) -> str:
-        """Return, as text, the cycles that `form` saves beside `forms`, and the LUTs it adds."""
+        """Return a text such as "3.0% of the cycles for 20% more LUTs".
+
+        It compares the forms in `forms` together with `form` to the forms in `forms` alone.
+        """
         before, after = self._mean_cycles(forms), self._mean_cycles([*forms, form])
         more = self._estimated_luts([*forms, form]) / self._estimated_luts(forms) - 1
         return f"{1 - after / before:.1%} of the cycles for {more:.0%} more LUTs"
 
 
 def _form_versions(selection: Selection, most: int, root: str | None) -> Iterator[_FormVersion]:
-    """Yield the versions of all schedules that can be a form.
+    """Yield the versions of all schedules that can be a form, for messages of up to `most` flits.
 
-    A schedule is skipped if a lower bound on its cycles exceeds the best known at every length.
+    A schedule is skipped if, at every compared length, a lower bound on its cycles exceeds the
+    fewest cycles of the versions so far. `root` is "any" if each run chooses its root.
     """
     from ..program.compile import compile_versions
     from ..program.operator_demands import meet_operator_demands
@@ -443,7 +462,7 @@ def _planned_selections(selection: Selection, root: str | None) -> Iterator[Sele
 
 
 def _plan_all_latencies(selection: Selection) -> Iterator[Selection]:
-    """Yield all candidates with their schedules, once for each latency if that is open."""
+    """Yield all candidates with their schedules; one for each latency if the user left it open."""
     for candidate in suitable_selections(selection):
         with suppress(InputError):
             yield from plan_each_latency(candidate)

@@ -68,8 +68,8 @@ def plan(
         of links: broken_links (``"0:+0"``, a pair of a node and a port, or several of these),
         broken_nodes, and link_latency (in cycles, see `Torus`). The objective of the choice:
         ``objective="time"`` selects the algorithm with the least time in the papers' cost model.
-        Its constants are ``costs``, a mapping, see `time`; the default of its length is `flits`.
-        Numbers may be given as text.
+        ``costs`` is a mapping with the constants of the model, see `time`; if it has no ``length``,
+        the length is `flits`. Numbers may be given as text.
 
     Returns
     -------
@@ -90,7 +90,8 @@ def plan(
     >>> schedule.steps, schedule.form
     (4, 'table')
 
-    A start-up that costs a hundred units makes a few rounds of circuits quicker than streams:
+    In the cost model, ``alpha`` is the time to start a round of circuits, ``beta`` the time to
+    start a step, and ``tau`` the time of a flit on a link. Long start-up times favour few rounds:
 
     >>> costs = {"alpha": 100, "beta": 100, "tau": 1}
     >>> tf.plan("8x8", "broadcast", flits=64, objective="time", costs=costs).algorithm
@@ -187,9 +188,10 @@ def resolve(
 
 
 def is_full_search(selection: Selection) -> bool:
-    """Return True if a choice of the algorithm tries all of the catalogue.
+    """Return True if the choice of an algorithm tries each algorithm of the catalogue.
 
-    False on large topologies, and if the user gives a seed.
+    The catalogue is the list of all algorithms. The result is False if the topology has more than
+    `MOST_ARCS` arcs, or if the user gives a seed; then only the first suitable algorithm is tried.
     """
     topology, options = selection.topology, selection.options
     return topology.nodes * topology.ports <= MOST_ARCS and "seed" not in options.given()
@@ -198,7 +200,10 @@ def is_full_search(selection: Selection) -> bool:
 def _choose_algorithm(
     selection: Selection, flits: int | None, *, any_length: bool, root: str | None
 ) -> Selection:
-    """Choose the algorithm and the latency of a selection without an algorithm."""
+    """Return the selection with an algorithm and a latency; it has no algorithm before.
+
+    Without `flits`, long messages decide; the other parameters are those of `resolve`.
+    """
     # A seed is meant for the catalogue's first suitable algorithm, so no other one is tried.
     first = replace(selection, algorithm=selection.resolve_algorithm())
     if not is_full_search(selection):

@@ -83,8 +83,8 @@ class PlanOptions(TypedDict, total=False):
     - For the topology: ``broken_links``, ``broken_nodes`` and ``link_latency``. A broken link is
       ``"0:+0"``, a pair of a node and a port, or a `Path` of a file with one link a line. For the
       link latency, in cycles, see `Torus`.
-    - ``beat``: flits that a stream moves in one cycle. Messages of any length are distributed over
-      their chunks in groups of ``beat`` flits.
+    - ``beat``: flits that a stream moves in one cycle. If each run chooses the message length,
+      parts of ``beat`` flits of a message go to its chunks in turn.
     - ``objective``: ``"cycles"`` selects the algorithm with the fewest cycles, ``"time"`` the one
       with the least time in the cost model, with the constants ``costs``.
     - ``operators``: the operators of a reduction. An operator that is not associative excludes
@@ -120,13 +120,14 @@ class Selection:
     options : Options
         Options of the algorithm.
     any_latency : bool
-        True for the option ``latency="auto"``: `resolve` chooses the latency of sums.
+        True for the option ``latency="auto"``: `resolve` chooses the latency, the least number of
+        steps from the arrival of a word at a node to the departure of its sum.
     costs : Costs, optional
         Constants of the cost model. If given, the time in the model decides among algorithms,
         instead of the cycles of the hardware.
     beat : int
-        Flits that a stream moves in one cycle. Messages of any length are distributed over their
-        chunks in groups of `beat` flits.
+        Flits that a stream moves in one cycle. If each run chooses the message length, parts of
+        `beat` flits of a message go to its chunks in turn.
     operators : tuple of Operator
         Operators that a reduction must support. If empty, any algorithm may be chosen.
     planned : Schedule, optional
@@ -254,7 +255,8 @@ def make_selection(
 def _parse_network(topology: Topology | str, faults: str, asked: dict[str, Any]) -> Topology:
     """Return the topology with its faults and link latencies.
 
-    The options of both are removed from `asked`; the options of the algorithm remain.
+    `faults` is the part of the user's text behind ``!``. The options for faults and latencies are
+    removed from `asked`; the options of the algorithm remain.
     """
     latency = asked.pop("link_latency", None)
     broken = (asked.pop(name, ()) for name in ("broken_links", "broken_nodes"))
@@ -264,7 +266,7 @@ def _parse_network(topology: Topology | str, faults: str, asked: dict[str, Any])
 
 
 def _check_options(asked: dict[str, Any], topology: Topology, collective: Collective) -> Options:
-    """Check the options of the algorithm, and return them."""
+    """Check the options of the algorithm in `asked`, and return them as `Options`."""
     for name in asked:
         if name not in (known := [option.name for option in fields(Options)]):
             raise unknown_name_error("Option", name, known)

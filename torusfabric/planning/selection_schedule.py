@@ -106,7 +106,7 @@ def choose_latency(selection: Selection, flits: int | None, *, any_length: bool)
 
 
 def plan_each_latency(selection: Selection) -> Iterator[Selection]:
-    """Yield a selection with its schedule, once for each latency in `LATENCIES` if that is open.
+    """Yield a selection with its schedule, for each of `LATENCIES` if the latency is open.
 
     The first latency that does not change the schedule ends the sequence.
 

@@ -1,7 +1,8 @@
 """Comparison of all suitable algorithms for a collective, or for several in one fabric.
 
 An *entry* of a comparison is a dictionary: facts of a schedule (`FACTS`), cycles from start to
-done, and costs of the hardware (`COSTS`). The command ``compare`` prints entries.
+done, and costs of the hardware (`COSTS`). The command ``compare`` prints entries. The *catalogue*
+is the ordered list of all algorithms.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -111,7 +112,12 @@ class HardwareSettings:
         }
 
     def build_and_measure(self, schedules: Schedule | Sequence[Schedule]) -> dict[str, Any]:
-        """Return the cycles of each mode, the crossbar inputs of all routers, and the costs."""
+        """Compile schedules and measure their hardware; return a part of an entry.
+
+        Its keys are ``cycles`` (a number for each mode), ``inputs`` (inputs of all crossbars
+        together), and those of `COSTS`. If the schedules cannot be compiled or built, ``cycles``
+        and ``inputs`` are None and ``reason`` is the error.
+        """
         costs = dict.fromkeys(COSTS)
         try:
             program = self.compile_program(schedules)
@@ -123,7 +129,7 @@ class HardwareSettings:
 
 
 def _synthesis_costs(fabric: "Fabric", target: str) -> dict[str, Any]:
-    """Return the costs of a fabric on a device, by synthesis."""
+    """Synthesize a fabric for the device `target`; return LUTs, flip-flops and block RAMs."""
     from ..fpga.synthesis.synthesize import synthesize
 
     report = synthesize(fabric, target).to_json()
@@ -287,7 +293,11 @@ def compare_fabrics(
 
 
 def _schedule_choices(plans: list[list[Schedule]]) -> Iterator[list[Schedule]]:
-    """Yield the first schedule of each mode, then all choices that differ from it in one mode."""
+    """Yield lists of schedules, one schedule for each mode, of the fabrics to compare.
+
+    `plans` has, for each mode, its schedules, the preferred one first. The first list has the
+    preferred schedules; in each further list one mode has another schedule.
+    """
     best = [group[0] for group in plans]
     yield best
     for place, group in enumerate(plans):

@@ -98,10 +98,10 @@ def run_on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None,
 
 
 def _batch_points(points: Iterable[Point]) -> Iterator[list[Point]]:
-    """Yield lists of points for one process: points that share a schedule, else a single point.
+    """Yield lists of points, each to be computed by one process in turn.
 
-    Points of the step ``cycles`` that differ only in width or length share a schedule, which the
-    process caches.
+    Points of the step ``cycles`` that differ only in width or length are in one list, because they
+    share a schedule, which the process caches. Any other list has a single point.
     """
 
     def schedule_key(point: Point) -> str:
@@ -115,7 +115,10 @@ def _batch_points(points: Iterable[Point]) -> Iterator[list[Point]]:
 
 
 def _compute_batch(points: list[Point], plans: Sequence[bytes] | None) -> list[Row]:
-    """Compute the rows of some points, one after another."""
+    """Compute the rows of the points in a list of `_batch_points`, one after another.
+
+    `plans` are the contents of their schedule files; without `plans`, the files are read.
+    """
     return [compute_row(point, plans) for point in points]
 
 

@@ -43,9 +43,10 @@ def fault_costs(
     -------
     list of dict
         One entry for each network; empty for a network without faults. ``faults`` is the user's
-        text for the faults, ``""`` for none. ``algorithm``, ``rounds``, ``unit`` and ``tau``
-        describe the schedule, see `schedule_facts`. ``cycles`` counts from start to done.
-        ``node_luts`` are the mean LUTs of a node, synthesized for the target or else estimated.
+        text for the faults, ``""`` for none. ``algorithm``, ``rounds``, ``unit``, ``message_times``
+        and ``tau`` describe the schedule, see `schedule_facts`. ``cycles`` counts from start to
+        done. ``node_luts`` are the mean LUTs of a node, synthesized for the target or else
+        estimated.
 
     Examples
     --------
@@ -66,7 +67,10 @@ def fault_costs(
 
 
 def _fault_networks(faulty: Faulty) -> Iterator[Topology]:
-    """Yield the network without faults, with each of several faults alone, and with all."""
+    """Yield the networks to compare: without faults, with each fault alone, and with all.
+
+    With a single fault, the network with this fault is yielded once.
+    """
     whole = faulty.whole
     yield whole
     alone = [Faulty(whole, [link], []) for link in faulty.broken_links]
@@ -79,7 +83,10 @@ def _fault_networks(faulty: Faulty) -> Iterator[Topology]:
 def _network_cost(
     selection: Selection, network: Topology, hardware: HardwareSettings
 ) -> dict[str, Any]:
-    """Return the entry of `fault_costs` for one network."""
+    """Plan the collective on a network and compile it; return the entry of `fault_costs`.
+
+    The algorithm of `selection` is used if it is suitable for this network.
+    """
     collective = _collective_on_network(selection, network)
     asked = replace(selection, topology=network, collective=collective)
     algorithm = selection.algorithm

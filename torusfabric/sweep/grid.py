@@ -13,7 +13,7 @@ widths.
 - Cycles: the step ``cycles`` takes them from the compiled program. A simulation counts the same
   cycles, so `SimulationChoice` replaces simulations by this step.
 
-The file of results has a line of JSON, a *row*, for each point:
+The file of results has a line of JSON, a *row* (not a row of a program), for each point:
 
 - Its ``status`` is ``done``, or ``misfit`` with a ``reason`` if no algorithm or length fits.
 - A row is written as a whole, and forced to the disk, as soon as it is known.
@@ -207,7 +207,10 @@ def _check_integers(value: Any, name: str = "") -> None:
 
 
 def _parse_grid(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the steps and the values of all axes; an axis that matters to no step may be empty."""
+    """Return the grid that a description gives: the list ``steps``, and a list for each axis.
+
+    The list of an axis that matters to none of the steps may be empty.
+    """
     grid: dict[str, Any] = {"steps": _parse_list(given, "steps", str, ["plan"])}
     for step in grid["steps"]:
         if step not in STEPS:
@@ -228,7 +231,11 @@ def _parse_grid(given: dict[str, Any]) -> dict[str, Any]:
 def _parse_list(
     given: dict[str, Any], name: str, entry: type, default: list[Any] | None
 ) -> list[Any]:
-    """Return a list of the description without repetitions; check the type of its values."""
+    """Return the list under the key `name` of a sweep's description, without repetitions.
+
+    `given` has all keys of the description. Values that are not of the type `entry` are refused. If
+    the key is missing, the result is `default`; if that is None, the key is required.
+    """
     values: Any = given.get(name, default)
     if values is None:
         raise InputError(f"The sweep lacks the key {name}; add it, as a list")
@@ -312,7 +319,11 @@ def grid_points(
 
 @cache
 def _random_fault_part(topology: str, faults: int, seed: int) -> Point:
-    """Return the part of a point with random faults: the name of the network, and the seed."""
+    """Return the part of a point with random faults.
+
+    It has the text of the topology with `faults` random broken links, and the seed of the random
+    choice.
+    """
     return {
         "topology": str(break_random_links(parse_topology(topology), faults, seed)),
         "seed": seed,
@@ -322,7 +333,8 @@ def _random_fault_part(topology: str, faults: int, seed: int) -> Point:
 def _sample_simulations(points: dict[str, Point], simulated: SimulationChoice) -> dict[str, Point]:
     """Return the points by their keys, with the step ``cycles`` for simulations outside the sample.
 
-    The key of a point decides if the point is in the sample. Why: a grid that grows keeps it.
+    The key of a point decides if the point is in the sample. Why: if the user adds values to the
+    grid, the sample keeps its points.
     """
     if simulated is SimulationChoice.ALL:
         return points
@@ -362,7 +374,10 @@ def _axis_combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
 
 
 def _length_choices(grid: dict[str, Any]) -> list[Point]:
-    """Return the lengths of messages, each as part of a point; one empty part without any."""
+    """Return each message length of the grid as a part of a point, such as ``{"flits": 4}``.
+
+    If the grid has no lengths, the result is a list with one empty dictionary.
+    """
     given = [{AXES[name].name: value} for name in LENGTH_AXES for value in grid[name] if value]
     return given or [{}]
 
@@ -370,8 +385,9 @@ def _length_choices(grid: dict[str, Any]) -> list[Point]:
 def _expand_point(point: Point) -> list[Point]:
     """Return the points that an entry of the grid stands for.
 
-    The algorithm ``all`` stands for each algorithm of the collective. A point with schedule files
-    gets the digest of their content.
+    The algorithm ``all`` stands for each algorithm of the collective. A point whose collective
+    names an algorithm, or several collectives, gets the algorithm ``best``, so that the list of
+    algorithms does not apply. A point with schedule files gets the digest of their content.
     """
     if "plan" in point:
         return [point | {"plan_digest": _contents_digest(_read_plan_files(point["plan"]))}]
@@ -403,7 +419,7 @@ def plan_contents(point: Point) -> list[bytes]:
 
 
 def _read_plan_files(plan: str) -> list[bytes]:
-    """Return the bytes of each file of a plan; a compressed file stays compressed."""
+    """Return the bytes of each schedule file in `plan`, paths joined by commas; not unpacked."""
     try:
         return [Path(name).read_bytes() for name in split_file_names(plan)]
     except OSError as error:

@@ -149,9 +149,10 @@ def _open_results(path: AnyPath) -> Iterator[BinaryIO]:
 
 
 def _is_row_beginning(line: bytes, *, first: bool) -> bool:
-    """Return True if a line is the beginning of a row.
+    """Return True if a line is a row of this package, or the beginning of such a row.
 
-    The first line of a file must have the key and the step, because the file may be of others.
+    The first line of a file must have the key and the step of a row. Why: the file may belong to
+    another program. A later line may have been cut by a crash.
     """
     if first:
         return bool(_ROW_BEGINNING.match(line))

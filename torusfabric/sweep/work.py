@@ -62,8 +62,9 @@ def compute_rows(
     Returns
     -------
     dict
-        Counts: ``rows`` in all, ``kept`` rows from before, ``done`` rows of now, and ``misfits``
-        among all. ``failed`` is a list of texts "point: reason".
+        ``rows``: number of all points. ``kept``: points that had a row before. ``done``: points
+        whose rows were added now. ``misfits``: rows with the status ``misfit``, among ``kept`` and
+        ``done``. ``failed``: a text "point: reason" for each failed point.
 
     Raises
     ------
@@ -122,7 +123,11 @@ def compute_row(point: Point, plans: Sequence[bytes] | None = None) -> Row:
 
 
 def _point_outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
-    """Return the status of a point, with its result or with the reason of a misfit."""
+    """Return the part of a row that the work on a point decides.
+
+    It has the ``status`` ``done`` and the ``result``, or the ``status`` ``misfit`` and the
+    ``reason``.
+    """
     if plans is None and "plan" in point:
         plans = plan_contents(point)
     make, measure = _STEPS[point["step"]]
@@ -139,7 +144,10 @@ def _point_outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any
 
 
 def _make_schedules(point: Point, plans: Sequence[bytes]) -> list[PlannedSchedule]:
-    """Return the schedule, or the forms, for each collective of a point: planned or from files."""
+    """Return the schedules of a point, planned or from files, one entry for each collective.
+
+    An entry is one schedule, or a tuple of the forms. `plans` are the contents of the files.
+    """
     from ..fabric.choose import PlanPurpose, choose_schedules
     from ..fabric.spec import FabricSpec
 
@@ -168,7 +176,10 @@ def _cached_schedule(selection: Selection) -> Schedule:
 
 
 def _load_schedules(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
-    """Return the schedules of files, given their contents; the files may be on another machine."""
+    """Return the schedules in files with the contents `contents`.
+
+    `plan` has the paths for messages; the files themselves may be on another machine.
+    """
     from ..schedule.file import load
 
     names = [plan] if len(contents) == 1 else plan.split(",")
@@ -219,7 +230,11 @@ def _make_fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
 
 
 def _predict_cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
-    """Return the predictions of the program for the runs of a simulation."""
+    """Return the result of the step ``cycles``: a simulation report without the simulation.
+
+    It has the cycles that the program predicts, and the description of the fabric; see
+    `predicted_entries`.
+    """
     from ..program.program import require_width
 
     others = {name: value for name, value in point.items() if name != "width"}
@@ -231,7 +246,7 @@ def _predict_cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
 def _cached_predictions(
     point: str, plans: tuple[bytes, ...]
 ) -> tuple[tuple[Operator, ...], dict[str, Any]]:
-    """Return the operators and predictions of a program, cached for all widths.
+    """Return the operators of a point's program, and its predictions, cached for all widths.
 
     Parameters
     ----------
@@ -239,6 +254,13 @@ def _cached_predictions(
         The point without its width, as JSON.
     plans : tuple of bytes
         Contents of the schedule files.
+
+    Returns
+    -------
+    operators : tuple of Operator
+        Operators of the program, which limit the width.
+    entries : dict
+        The entries of a row of the step ``cycles``, without the width.
     """
     from ..simulation.simulate import predicted_entries
 
@@ -247,7 +269,7 @@ def _cached_predictions(
 
 
 def _simulate_fabric(point: Point, fabric: Fabric) -> dict[str, Any]:
-    """Simulate the usual runs of a fabric, and return the report; a wrong word is an error."""
+    """Simulate the default jobs of a fabric, and return its report; a wrong word is an error."""
     from ..simulation.simulate import simulate
 
     report = simulate(fabric)

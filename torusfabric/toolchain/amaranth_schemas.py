@@ -32,7 +32,10 @@ class _ValidResult(NamedTuple):
 
 
 class _AssumedSchema:
-    """A substitute for jschon's schema: valid by assumption, evaluated by the real library."""
+    """A substitute for jschon's schema: always valid, and evaluated by the real library.
+
+    Evaluation is the comparison of metadata with the schema.
+    """
 
     def __init__(self, schema: Any, **_: Any) -> None:
         self._schema = schema

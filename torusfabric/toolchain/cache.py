@@ -100,7 +100,7 @@ def digest(*parts: Any) -> str:
 
 @functools.cache
 def source_digest(*rooms: str) -> str:
-    """Return a digest of the source code of subpackages, such as ``"rtl"``.
+    """Return a digest of the source code of the subpackages `rooms`, such as ``"rtl"``.
 
     It is a part of keys whose values depend on the code.
     """

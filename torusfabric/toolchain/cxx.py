@@ -44,7 +44,10 @@ def compiler_command() -> list[str]:
 
 
 def _parse_command(text: str) -> list[str]:
-    """Return the command in a text: a program, perhaps followed by arguments."""
+    """Return the compiler command in a text, the value of the environment variable `CXX`.
+
+    The text is the path of a program, or a program followed by arguments.
+    """
     if path := shutil.which(text):
         return [path]
     try:
@@ -136,8 +139,8 @@ def compile_and_link(
 def _build_folder() -> "tempfile.TemporaryDirectory[str]":
     """Make a folder for the built files of this process, which is removed when the process ends.
 
-    Why in the cache, where possible: some machines forbid executing files in the folder for
-    temporary files.
+    The folder lies in the cache, where possible. Why: some machines forbid executing files in the
+    folder for temporary files.
     """
     return tempfile.TemporaryDirectory(prefix="torusfabric-", dir=Cache().make_private_folder())
 

@@ -129,7 +129,10 @@ def require_uncompressed(what: str, path: AnyPath) -> None:
 
 
 def _link_chain(path: Path) -> list[Path]:
-    """Return a path and its chain of symbolic links, at most 40 because of cycles."""
+    """Return a path, followed by the paths to which it leads by symbolic links, one by one.
+
+    At most 40 paths are returned, because links may form a cycle.
+    """
     found = [path]
     while path.is_symlink() and len(found) < 40:
         path = path.parent / os.readlink(path)

@@ -1,8 +1,9 @@
 """Atomic writing: a file is replaced as a whole, or stays unchanged.
 
-The content is written to a new file in a hidden folder beside the target. The new file takes the
-target's name when it is complete. The new file gets the mode of the old one. A symbolic link keeps
-pointing to its target, which is replaced. A process that is killed may leave the hidden folder.
+The *target* is the path that the user gave. The content is written to a new file in a hidden folder
+beside the target. The new file takes the target's name when it is complete. The new file gets the
+mode of the old one. If the target is a symbolic link, the link stays, and the file to which it
+points is replaced. A process that is killed may leave the hidden folder.
 
 Two destinations are written directly: standard output, named ``-`` or ``/dev/stdout``, and special
 files (see `torusfabric.toolchain.destinations`).

@@ -38,7 +38,7 @@ RECORD = ".torusfabric-{}.json"
 
 
 def owned_files(folder: Path, maker: str) -> set[str]:
-    """Return the names of the files in a folder that a maker wrote and nobody has changed since."""
+    """Return names of the files in a folder that the command `maker` wrote and nobody changed."""
     known = _read_record(folder, maker)
     return {name for name, digests in known.items() if _has_recorded_digest(folder, name, digests)}
 
@@ -225,7 +225,7 @@ def _foreign_file_error(path: Path) -> InputError:
 
 
 def _read_record(folder: Path, maker: str) -> dict[str, list[str]]:
-    """Return the digests in a maker's record of a folder, by file name."""
+    """Return the digests in the record that the command `maker` wrote, by file name."""
     try:
         record = json.loads((folder / RECORD.format(maker)).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

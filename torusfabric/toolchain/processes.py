@@ -118,7 +118,11 @@ class _SignalHandler:
 
     @contextlib.contextmanager
     def defer_signals(self) -> Iterator[None]:
-        """Defer signals during the body; only the main thread gets signals."""
+        """Defer signals during the body: the last one that arrives raises `Interrupted` at its end.
+
+        In other threads than the main thread nothing happens, because Python handles signals in the
+        main thread only.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -179,7 +183,11 @@ def _watch_signals() -> Iterator[None]:
 
 
 def _watch_reaction(receiver: socket.socket) -> None:
-    """Read the numbers of arriving signals; end the process if no reaction follows in time."""
+    """Read the numbers of arriving signals from `receiver`, in a thread of its own.
+
+    If the main thread does not react to an ending signal within `REACTION_SECONDS` seconds, end the
+    process.
+    """
     with receiver:
         while number := receiver.recv(1):
             _signals.noticed.wait(REACTION_SECONDS)
@@ -310,7 +318,7 @@ def run_in_background(function: Callable[[], R]) -> Iterator[Callable[[], R]]:
 
 @contextlib.contextmanager
 def _thread_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Provide a pool of threads; an exception in the body ends all programs of the threads."""
+    """Yield a pool of threads; an exception in the body ends all programs that the threads run."""
     failed = threading.Event()
     join = lambda: setattr(_thread_failure, "failed", failed)
     pool = ThreadPoolExecutor(threads, initializer=join)

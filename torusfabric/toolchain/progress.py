@@ -107,7 +107,7 @@ def progress_lines(what: str) -> Iterator[Progress]:
 
 
 def _progress_line(what: str, done: float, total: float, seconds: float) -> str:
-    """Return a line about the progress after some seconds, with an estimate of the rest.
+    """Return a line about the progress after `seconds` seconds: `done` of `total` units of work.
 
     Examples
     --------

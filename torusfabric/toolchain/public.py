@@ -145,7 +145,10 @@ def _argument_error(
 def _annotated_arguments(
     bound: inspect.BoundArguments, hints: Mapping[str, Any]
 ) -> collections.abc.Iterator[tuple[str, Any, Any]]:
-    """Yield the name, the value and the annotation of each argument."""
+    """Yield the name, the value and the annotation of each argument of a call.
+
+    `bound` has the arguments of the call, and `hints` the annotations of the function.
+    """
     for name, value in bound.arguments.items():
         hint = hints.get(name, Any)
         kind = bound.signature.parameters[name].kind
@@ -176,7 +179,11 @@ def require_fields(value: Any) -> None:
 
 @cache
 def _evaluate_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the evaluated annotations of a function, also of names only type checkers import."""
+    """Return the evaluated annotations of a function, by parameter name.
+
+    An annotation may use names that its module imports only for type checkers. If the class cannot
+    be imported, the annotation is `Any`.
+    """
     names = _names_for_hints(function.__module__)
     hints = {}
     for name, hint in function.__annotations__.items():
@@ -189,7 +196,10 @@ def _evaluate_hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 @cache
 def _names_for_hints(module: str) -> dict[str, Any]:
-    """Return the names of a module, with those that it imports under ``if TYPE_CHECKING:``."""
+    """Return the values of all names that annotations in a module may use, by name.
+
+    These are the names of the module, and those that it imports under ``if TYPE_CHECKING:``.
+    """
     home = sys.modules[module]
     names = dict(vars(home))
     with suppress(OSError, TypeError):  # a module without a source file, such as an interpreter's
@@ -252,7 +262,7 @@ def _matches_generic(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
 
 
 def _matches_array(value: Any, inner: tuple[Any, ...]) -> bool:
-    """True if the element type of an array matches the parameters of its annotation."""
+    """True if the type of an array's elements matches `inner`, the brackets of its annotation."""
     (kind,) = get_args(inner[-1]) or (Any,)
     kind = get_origin(kind) or kind
     return not isinstance(kind, type) or issubclass(value.dtype.type, kind)

@@ -155,7 +155,22 @@ def read_array(path: str | os.PathLike[str], what: str) -> NDArray[Any]:
 
 
 def _unpacked_limit(packed: int, most: int) -> tuple[int, str]:
-    """Return the size to which `packed` bytes may unpack, as a number and in words."""
+    """Return the size to which a compressed file may unpack.
+
+    Parameters
+    ----------
+    packed : int
+        Bytes of the compressed file.
+    most : int
+        Largest size in bytes that the caller allows.
+
+    Returns
+    -------
+    limit : int
+        The limit in bytes.
+    text : str
+        The limit in words, for an error message.
+    """
     limit = max(SMALL, MOST_RATIO * packed)
     if limit < most:
         return limit, f"{MOST_RATIO} times its size or {_size_text(SMALL)}"

@@ -257,7 +257,7 @@ def version(name: str) -> str:
 
 @functools.cache
 def _package_version(name: str, path: str) -> str | None:
-    """Return name and version of the PyPI package that installed a program, or None."""
+    """Return "NAME VERSION" of the PyPI package that installed a program; None without one."""
     tool = TOOLS.get(name)
     if not (tool and tool.package and tool.package_script):
         return None
@@ -371,7 +371,7 @@ def run_command(
 
 
 def origin_text(name: str, path: str) -> str:
-    """Return the path of a tool and the variable that named it, in brackets for a message."""
+    """Return text in brackets for a message: a tool's path, and the variable that set the path."""
     variable = env_var(name)
     return f"({path}, set by {variable})" if os.environ.get(variable) else f"({path})"
 

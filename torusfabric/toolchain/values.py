@@ -129,7 +129,7 @@ def require_bool(what: str, value: object) -> bool:
 
 
 def is_iterable(value: object) -> TypeGuard[Iterable[Any]]:
-    """Return True if a value can be iterated; an array without axes cannot, though it seems so.
+    """Return True if a value can be iterated; False for a numpy array without axes.
 
     Examples
     --------

@@ -89,7 +89,12 @@ def _check_board(board: Board) -> Board:
 
 
 def _require_parts(use: str, resource: Resource, used: Sequence[str]) -> None:
-    """Refuse a resource without the subsignals in `used`, or one that needs a subsignal."""
+    """Refuse a resource of which a board's description selects the wrong subsignals.
+
+    `used` are the names of the selected subsignals. The resource must have them. If a resource has
+    subsignals, at least one must be selected. `use` is the purpose of the resource, for the
+    message.
+    """
     parts = [each.name for each in resource.ios if isinstance(each, Subsignal)]
     if not set(used) <= set(parts) or (parts and not used):
         known, given = " or ".join(parts), " and ".join(used)
@@ -139,7 +144,10 @@ def _unreadable_error(path: Path, line: int, reason: str) -> InputError:
 
 
 def _board_error(path: Path, name: object, message: str) -> InputError:
-    """Return an error about a board, with the first line that has its name."""
+    """Return an error with a message about the board `name` in the file `path`.
+
+    The error gives the number of the first line that has the name as a key.
+    """
     quoted = re.compile(rf"""["']?{re.escape(str(name))}["']? *:""")
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     line = next((number for number, text in enumerate(lines, 1) if quoted.search(text)), 1)

@@ -100,7 +100,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
     command : str, optional
         Command line that repeats the build, for the report.
     cache : Cache, optional
-        Cache of builds; with a `RenewingCache` the tools run in any case.
+        Cache of builds; with a `RenewingCache` the tools run even if the bitstream is cached.
     progress : function of (int, int, str), optional
         Called while the tools run, with the number of stages done, of all stages, and the name of
         the present stage.
@@ -111,7 +111,8 @@ def build(  # noqa: PLR0913 (one choice of a user each)
     Raises
     ------
     InputError
-        If the folder cannot be written, or has such files and `force` is false.
+        If the folder cannot be written. If it has files that no build wrote, or that were changed
+        since, and `force` is False.
     Misfit
         If the bitstream does not fit (sometimes known before any tool runs), misses the clock of
         the board, or takes longer than the board's minutes.
@@ -181,7 +182,10 @@ def _build_report(
     baud: int,
     versions: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the report of a build; equal builds have equal reports."""
+    """Return the contents of ``report.json``; equal builds have equal reports.
+
+    `work` is the folder in which the tools ran, and `versions` has the version of each tool.
+    """
     placed = json.loads((work / REPORT).read_text(encoding="utf-8"))
     rates = [clock["achieved"] for clock in placed["fmax"].values()]
     # The script names the placer and the router that succeeded, if the board has a choice.
@@ -204,7 +208,11 @@ def _build_report(
 
 
 def fabric_facts(fabric: "Fabric") -> dict[str, Any]:
-    """Return the part of a report about the fabric: its program, its digest, and its bus."""
+    """Return the entries of ``report.json`` about the fabric, by their keys.
+
+    These are its topology, collectives, algorithms, digest and predicted cycles, and entries of its
+    manifest, such as those about the bus.
+    """
     facts = manifest(with_wishbone(fabric), command="", files=[])
     program = fabric.program
     return {

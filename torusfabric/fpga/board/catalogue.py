@@ -31,7 +31,7 @@ ECP5_ROUTERS = ("router2", "router1")
 
 
 class Misfit(WorkFailed):
-    """Error of a bitstream that has no room on the device, or misses the board's clock."""
+    """Error for a bitstream that does not fit into the device, or misses the board's clock."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Limit:
         )
 
     def describe(self, board: str) -> str:
-        """Return a clause for an error about a board: the largest fabric that fits, and the proof.
+        """Return a clause for a message: the largest fabric that fits, and how this is known.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class Limit:
         return f"place and route{device} fits up to {self.fabric_text}"
 
     def source_text(self) -> str:
-        """Return the limit as the text of a board's file; default values are left out."""
+        """Return the limit as Python code for a board's file; default values are left out."""
         changed = [f for f in fields(self) if getattr(self, f.name) != f.default]
         values = [f"{f.name}={json.dumps(getattr(self, f.name))}" for f in changed]
         return f"Limit({', '.join(values)})"
@@ -136,9 +136,9 @@ class Board:
     uart : tuple of (str, int)
         Resource of the serial line: name and number.
     pins : str
-        Pins of the serial line if it takes an adapter, for users.
+        Text for users: the pins of the serial line, if they need an adapter to connect a computer.
     port : str
-        Device file of the serial line under Linux, if no other is attached.
+        Device file of the serial line under Linux, if no other serial device is attached.
     lamps : dict of str to tuple
         LEDs. ``running`` lights during a run, ``done`` after a run. Each is a resource, (name,
         number) or (name, number, subsignal).

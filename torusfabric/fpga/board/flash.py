@@ -81,7 +81,7 @@ class Step(NamedTuple):
 
 
 def led_meanings(board: Board) -> list[str]:
-    """Return the meaning of each LED of a board, with its name in the platform."""
+    """Return a text for each LED of a board: its name in the platform, and its meaning."""
     meanings: dict[str, list[str]] = {}
     for lamp, (name, number, *part) in board.lamps.items():
         colour = _COLOURS.get(part[0] if part else name.rpartition("_")[2], "")

@@ -26,7 +26,7 @@ MOST_SIDE = 32
 
 @dataclass(frozen=True)
 class Attempt:
-    """The outcome of a build of one size.
+    """The outcome of the build of one square torus for a board.
 
     Parameters
     ----------
@@ -50,9 +50,10 @@ def find_limit(
     most: int = MOST_SIDE,
     progress: Callable[[Attempt], None] | None = None,
 ) -> tuple[int | None, list[Attempt]]:
-    """Return the largest side that fits: first by growing steps, then by bisection.
+    """Return the largest side of a square torus that fits, found by builds of several sides.
 
-    If a side fits, all smaller ones are taken to fit.
+    The side grows by 1, 2, 4, .. until a torus does not fit; then bisection finds the largest side.
+    If a torus fits, all smaller ones are taken to fit.
 
     Parameters
     ----------

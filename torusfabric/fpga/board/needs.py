@@ -183,7 +183,10 @@ def check_fabric(board: Board, fabric: "Fabric") -> None:
 
 
 def _check_needs(needs: ResourceNeeds, board: Board, topology: Topology) -> None:
-    """Refuse needs that exceed the device of a board, if the device is known."""
+    """Raise a `Misfit` if the resources in `needs` exceed the device of a board.
+
+    The topology is for the advice in the message. An unknown device is not checked.
+    """
     target = target_of(board.make_platform())
     if target is None:
         return
@@ -210,7 +213,7 @@ def build_minutes(board: Board, fabric: "Fabric") -> int:
 
 
 def smaller_fabric_hint(topology: Topology, share: float | Fraction, board: Board) -> str:
-    """Return a clause about a smaller fabric that may fit.
+    """Return a clause for an error message: a smaller torus that may fit, and the board's limit.
 
     Parameters
     ----------

@@ -66,11 +66,11 @@ _MISFIT = re.compile(
 
 
 class TooLarge(Misfit):
-    """Error of a bitstream with more cells than the device has locations; no placer can help."""
+    """Error for a bitstream with more cells than the device has; no placer can help."""
 
 
 class BuildJob(NamedTuple):
-    """The data of a build that all of its attempts share, whatever the placer and the router.
+    """Data of a build that stay the same when its tools run with another placer or router.
 
     Parameters
     ----------
@@ -108,9 +108,10 @@ class TimeLimit(NamedTuple):
 def run_plans(
     fabric: "Fabric", board: Board, work: Path, *, baud: int, progress: Progress | None = None
 ) -> None:
-    """Run the tools with one placer and router of the board after another, until one succeeds.
+    """Build a bitstream with one placer and router of the board after another, until one succeeds.
 
-    Success means that the bitstream is placed, routed and reaches the clock.
+    Success means that the bitstream is placed, routed and reaches the clock. The tools run in the
+    folder `work`.
 
     Raises
     ------
@@ -142,13 +143,15 @@ def run_plans(
 
 
 def run_plan(plan: BuildPlan, build: BuildJob, patience: TimeLimit) -> None:
-    """Run the tools once, with the placer and the router of a plan.
+    """Run the tools once, with the placer and the router in the script of `plan`.
 
     Parameters
     ----------
     plan : BuildPlan
         Files and script, as `plan_build` returns them. They are written into the folder of the
         build, which is emptied first.
+    build : BuildJob
+        Folder, board and progress function of the build.
     patience : TimeLimit
         Time limit of this run.
 
@@ -196,7 +199,7 @@ def run_plan(plan: BuildPlan, build: BuildJob, patience: TimeLimit) -> None:
 
 
 def _timeout_error(build: BuildJob, doing: str) -> Misfit:
-    """Return the error of a build that is out of time, with its stage and advice."""
+    """Return the error, with advice, of a build that was out of time in the stage `doing`."""
     board, log = build.board, build.work / ROUTING_LOG
     share, used = _scarcest_resource(read_log(log), SCARCE)
     state = f"{doing}; it takes {used}, {100 * share:.0f} %" if used else doing
@@ -208,10 +211,10 @@ def _timeout_error(build: BuildJob, doing: str) -> Misfit:
 
 
 def _missing_result_error(build: BuildJob) -> WorkFailed | None:
-    """Return the error for a tool that wrote neither its result nor an error into its log.
+    """Return the error for the first tool whose result file is missing without a reason in its log.
 
-    The result is None if all results are there, or if the log of the first tool without its result
-    has an error, which `_failure_error` reports.
+    None is returned if all result files exist. None is also returned if the log of that tool
+    contains an error, because `_failure_error` reports such errors.
     """
     board, work = build.board, build.work
     results = (
@@ -283,9 +286,10 @@ def build_stage(folder: Path, name: str, product: str) -> tuple[int, str]:
 
 
 def over_capacity_message(log: str, topology: Topology, board: Board) -> str | None:
-    """Return a message if a log of place and route shows that the design is too large.
+    """Return an error message if a log of place and route shows that the design is too large.
 
-    The result is None if the failure has another cause.
+    The message advises a smaller torus for the board. The result is None if the failure has another
+    cause.
     """
     share, scarcest = _scarcest_resource(log)
     if share <= 1 and not (share > _CROWDED_SHARE and PLACEMENT_FAILURE.search(log)):
@@ -296,14 +300,21 @@ def over_capacity_message(log: str, topology: Topology, board: Board) -> str | N
 
 
 def _scarcest_resource(log: str, names: Sequence[str] = ()) -> tuple[float, str]:
-    """Return the share in use of the scarcest resource, and a text: "812 of 1280 ICESTORM_LC".
+    """Return the resource of which the bitstream uses the largest share of the device.
 
     Parameters
     ----------
     log : str
-        Log of place and route. Without figures in it, the share is 0 and the text empty.
+        Log of place and route.
     names : sequence of str
         Resources to look at; all by default.
+
+    Returns
+    -------
+    share : float
+        Share of the device in use, above 1 if it is exceeded; 0 if the log has no figures.
+    text : str
+        Text such as "812 of 1280 ICESTORM_LC"; empty if the log has no figures.
     """
     rows = [row for row in utilisation(log) if row[2] and (not names or row[0] in names)]
     share = lambda row: row[1] / row[2]

@@ -97,7 +97,9 @@ class BoardEngine(Engine):
     def _run_job(self, messages: NDArray[Any], job: Job) -> EngineRun:
         """Execute one job: write the words to send, run, and read the received words.
 
-        The board has no second count of cycles, so `EngineRun.edges` repeats the fabric's own.
+        `messages` are the words to send, shape (nodes, words). `EngineRun.edges` is the engine's
+        own count of cycles. A board has no such count, so `edges` repeats the number that the
+        fabric reports.
         """
         self.write_messages(messages, job)
         began = time.perf_counter()

@@ -34,11 +34,11 @@ ADVICE = "is the bitstream on it, and are port and baud rate right?"
 
 
 class NoAnswer(WorkFailed):
-    """Error of a board that does not answer."""
+    """Error that is raised if a board does not answer a command."""
 
 
 class BytePort(Protocol):
-    """The methods of a `serial.Serial` that the bridge needs."""
+    """A port that carries bytes: the methods of `serial.Serial` that `BusAccess` needs."""
 
     name: str
 

@@ -66,7 +66,7 @@ class SimulatedBytePort:
             self._answered.append(ctx.get(answer.payload))
 
     def read(self, size: int) -> bytes:
-        """Read `size` bytes, or fewer if none come for `QUIET_CYCLES` steps."""
+        """Read `size` bytes, or fewer if no byte comes for `QUIET_CYCLES` simulated steps."""
         quiet = 0
         while len(self._answered) < size and quiet < QUIET_CYCLES:
             before = len(self._sent), len(self._answered)
@@ -82,7 +82,7 @@ class SimulatedBytePort:
 
 
 class SimulatedPort(SimulatedBytePort):
-    """The port of a simulated bridge in front of a fabric.
+    """A simulated port, with a simulation of the bridge and the fabric behind it.
 
     Parameters
     ----------

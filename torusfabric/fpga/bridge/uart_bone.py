@@ -23,7 +23,7 @@ __all__ = ["BYTES", "Command", "UartBone"]
 
 
 class Command(enum.IntEnum):
-    """The first byte of a command."""
+    """The first byte of a command: write or read, at rising addresses or at a fixed one."""
 
     WRITE = 1
     READ = 2
@@ -44,7 +44,7 @@ class UartBone(wiring.Component):
     address_bits : int
         Bits of a word address; higher bits in a command have no effect.
     timeout : int
-        Cycles without a byte after which a command is dropped, at least.
+        Least number of cycles without a byte after which a command is dropped.
 
     Members
     -------
@@ -138,8 +138,21 @@ class UartBone(wiring.Component):
     ) -> None:
         """Make the hardware of the state that accesses the bus for one word.
 
-        After the acknowledgement, a read goes on to the state that sends the word. A write goes on
-        to the next word of the command, or to the next command.
+        At the acknowledgement, a read goes on to the state that sends the word. A write goes on to
+        the next word of the command, or to the next command.
+
+        Parameters
+        ----------
+        m : Module
+            The module to which the statements are added, inside the state.
+        left : Signal
+            Number of further words of the command.
+        data : Signal
+            The word to write, and the word that was read.
+        writing : Value
+            High if the command writes.
+        fixed : Value
+            High if all words have the same address.
         """
         m.d.comb += self.wb_cyc.eq(1)
         with m.If(self.wb_ack | self.wb_err):

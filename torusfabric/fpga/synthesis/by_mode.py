@@ -158,8 +158,8 @@ def cost_of_forms(
     -------
     list of dict
         ``mode``: number of the mode. ``luts``: LUTs of a fabric for the mode alone. ``longest``:
-        LUTs with the form for the longest messages alone. ``share``: share of the other forms in
-        the LUTs.
+        LUTs with the form for the longest messages alone. ``share``: part of ``luts``, from 0 to 1,
+        that is saved without the other forms.
     """
     found = []
     for number, mode in enumerate(fabric.program.modes):

@@ -92,7 +92,7 @@ class Family:
         Placers of `pnr`, in order of preference, if it has several. The next one runs if one fails
         or gets stuck.
     defines : tuple of str
-        Macros that select the form of the Verilog that suits the cells.
+        Macros that select the variant of the Verilog that suits the cells.
     pads : str
         Yosys command that adds pads to a module; the name of the module follows.
     inputs : int
@@ -142,7 +142,7 @@ class Family:
         return f"{command}\n" + (f"{self.pads} {top}\n" if pads and self.pads else "")
 
     def cell_cost(self, kind: str) -> Cost | None:
-        """Return the cost of a cell type; None for an unknown type."""
+        """Return the cost of a cell of the type `kind`; None for an unknown type."""
         for price, patterns in self.cells.items():
             if any(fnmatchcase(kind, pattern) for pattern in patterns.split()):
                 return price

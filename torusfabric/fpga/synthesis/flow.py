@@ -1,7 +1,8 @@
 """`Flow`: runs of yosys and nextpnr on one module at a time, with cached results.
 
-The user is `synthesize`. A cache key covers the Verilog, the options and the versions of the tools,
-so that a module that did not change is not mapped again.
+The user is `synthesize`, which also defines the words map, children and contents. A cache key
+covers the Verilog, the options and the versions of the tools, so that a module that did not change
+is not mapped again.
 """
 
 import json
@@ -120,7 +121,7 @@ class Flow:
         return [known[name] for name in names]
 
     def map_in_harness(self, name: str, ports: Ports, seeds: Iterable[int]) -> dict[str, Any]:
-        """Map a module and all its children, flat and in a harness, ready for `place_and_route`.
+        """Map a module with all its children in a harness, as one netlist for `place_and_route`.
 
         Nothing runs if the results of all seeds are cached.
 
@@ -181,7 +182,11 @@ class Flow:
         return self.cache.put(key, result)
 
     def _run_pnr(self, name: str, seed: int, netlist: str, report: str, log: str) -> None:
-        """Place and route a netlist with the first placer that succeeds."""
+        """Place and route the module `name`, with the first placer of the family that succeeds.
+
+        `netlist`, `report` and `log` are the names of files in the folder: the input of the tool,
+        its report and its log.
+        """
         args = (
             *self.device.device,
             *self.family.pnr_args,
@@ -239,9 +244,9 @@ class Flow:
         return f"{place}-" + re.sub(r"\W", "_", name)
 
     def _module_of(self, name: str) -> str:
-        """Return the module that an entry of `Design.instances` is an instance of.
+        """Return the name of the module whose Verilog has to be mapped for `name`.
 
-        It is the entry itself, or the ROM module if the entry is the name of ROM contents.
+        It is `name` itself for a module, and the ROM module for the name of ROM contents.
         """
         return self.design.rom_module if name in self.design.contents else name
 
@@ -306,7 +311,10 @@ def _escape_name(name: str) -> str:
 
 
 def load_json(path: Path, tool: str, what: str) -> dict[str, Any]:
-    """Return the JSON value in a file that a tool wrote."""
+    """Return the JSON value in the file `path`, which a tool wrote.
+
+    `tool` and `what`, the input of the tool, are named in the error message.
+    """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

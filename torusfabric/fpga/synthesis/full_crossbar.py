@@ -1,8 +1,9 @@
 """`full_crossbar`: a router that can send any input to any out-port, for comparison.
 
-The user is `synthesize`. A full crossbar has the in-ports, words of the node, width and number of
-settings of the router that it is compared with. The saving against it is due to the schedule alone,
-because the rest is as good as we know to make it:
+The user is `synthesize`. A *setting* of a router is one choice of an input for each out-port. A
+full crossbar has the in-ports, words of the node, width and number of settings of the router that
+it is compared with. The saving against it is due to the schedule alone, because the rest is as good
+as we know to make it:
 
 - It has the same cascades as the router (see `torusfabric.rtl.multiplexer`), the cheapest form.
 - Between two stages of a cascade stands a module, so that synthesis keeps the cascade instead of
@@ -74,14 +75,16 @@ def _module_text(name: str, module: Module, ports: Sequence[Signal]) -> ModuleTe
 
 
 def _settings_rom(shape: RouterShape, setting: Signal, select: Signal) -> Module:
-    """Return the hardware that registers the select bits of a random setting.
+    """Return a module with a ROM of random select bits, and a register behind it.
 
     Parameters
     ----------
+    shape : RouterShape
+        Numbers of ports, words of the node, and settings.
     setting : Signal
-        Row of the ROM.
+        Address of the ROM: the number of the setting.
     select : Signal
-        Select bits of all out-ports, one cycle later.
+        Select bits of all out-ports for this setting, one cycle later.
     """
     m, chance, inputs = Module(), random.Random(0), shape.ports + shape.own_words
     bits = len(select) // shape.ports

@@ -112,9 +112,9 @@ def fewest_luts(sources: int, inputs: int = 4) -> int:
 def _netlist_graph(module: dict[str, Any]) -> "nx.DiGraph[Any]":
     """Return the graph of a module: edges lead from inputs to cells, and from cells to outputs.
 
-    Nodes are cells, by name, and bits, by number. A cell has the attributes ``kind``, its type, and
-    ``joined``, the bits at the data inputs if it is a wide multiplexer. Registers have an edge from
-    their data input only, because clock enables and resets carry no data.
+    The vertices are cells, by name, and bits, by number. A cell has the attributes ``kind``, its
+    type, and ``joined``, the bits at the data inputs if it is a wide multiplexer. Registers have an
+    edge from their data input only, because clock enables and resets carry no data.
     """
     import networkx as nx  # here: its import takes long, and cached results need no graph
 
@@ -146,9 +146,10 @@ def _is_register(graph: "nx.DiGraph[Any]", name: Any) -> bool:
 def _count_driving_cells(
     graph: "nx.DiGraph[Any]", bits: Sequence[Any]
 ) -> tuple[dict[str, int], list[Any]]:
-    """Count the registers that drive some bits, and the LUTs that drive these registers or bits.
+    """Count the registers that drive the out-port bits in `bits`, and the LUTs in front of them.
 
-    Behind a wide multiplexer, the LUTs at its data inputs count.
+    A LUT counts if it drives one of these registers, or one of the bits directly. If a wide
+    multiplexer drives a register or bit, the LUTs at the data inputs of the multiplexer count.
 
     Returns
     -------
@@ -176,7 +177,7 @@ def _count_driving_cells(
 
 
 def _dependent_bits(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
-    """Return all bits that depend on some bits, also through data inputs of registers."""
+    """Return all bits that depend on one of `bits`, also through data inputs of registers."""
     data, front = set(bits), list(bits)
     while front:
         for name in graph.successors(front.pop()):
@@ -187,7 +188,7 @@ def _dependent_bits(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
 
 
 def _source_bits(graph: "nx.DiGraph[Any]", bit: Any) -> set[Any]:
-    """Return the bits without a driver in the graph that a bit depends on."""
+    """Return the bits on which `bit` depends, as far as no cell of the graph drives them."""
     found, front = {bit}, [bit]
     while front:
         new = set(graph.predecessors(front.pop())) - found

@@ -82,7 +82,7 @@ def fitting_memory_rule(fabric: Fabric, device: Target) -> str:
 
 
 def block_ram_fill(fabric: Fabric, device: Target, rule: str, blocks: int) -> float | None:
-    """Return the share of the block RAMs' bits that memories fill, of all block RAMs in use.
+    """Return the share of the bits of all block RAMs in use that memories of the fabric fill.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def block_ram_fill(fabric: Fabric, device: Target, rule: str, blocks: int) -> fl
 
 
 def _memory_luts(width: int, depth: int) -> int:
-    """Return the LUTs that hold the bits of a memory; those that select a row come on top."""
+    """Return the LUTs that hold the bits of a memory, without the LUTs that select a word."""
     return TILE_LUTS * -(-depth // TILE_WORDS) * -(-width // TILE_BITS)
 
 

@@ -52,7 +52,7 @@ _PREFIX = "dut."
 
 
 class StuckPlacer(WorkFailed):
-    """Error of a placer that does not come to an end."""
+    """Error for a placer that is stuck, by the rule in the module docstring."""
 
 
 def utilisation(log: str) -> list[tuple[str, int, int]]:
@@ -130,7 +130,10 @@ def logic_mhz(report: Mapping[str, Any]) -> float | None:
 
 
 def _register_paths(report: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
-    """Return the steps of the slowest path from register to register, for each clock."""
+    """Return the slowest path from register to register for each clock.
+
+    A path is the list of its parts, cells and wires, as in the report of nextpnr.
+    """
     return [
         path["path"]
         for path in report.get("critical_paths", ())
@@ -164,7 +167,10 @@ def describe_path(path: Mapping[str, Any], instances: Mapping[str, str]) -> dict
 
 
 def _path_end(cell: str, instances: Mapping[str, str]) -> str:
-    """Return the signal and the part of the fabric that a cell belongs to."""
+    """Return the text for the end of a path, such as "word of the endpoint of node 2".
+
+    `cell` is the name of the register in the report. `instances` is that of `describe_path`.
+    """
     name, inside = cell.removeprefix(_PREFIX), cell.startswith(_PREFIX)
     part, signal = None, name
     for dot in reversed([*re.finditer(r"\.|$", name)] if inside else []):

@@ -1,4 +1,8 @@
-"""`SynthesisReport`: the result of a synthesis, as JSON for programs and as tables for people."""
+"""`SynthesisReport`: the result of a synthesis, as JSON for programs and as tables for people.
+
+A *row* is a dictionary about one router class, module, ROM or run of a tool. The words map,
+children and contents are defined in `torusfabric.fpga.synthesis.synthesize`.
+"""
 
 import io
 import math
@@ -197,7 +201,7 @@ def _empty_table(title: str, *heads: str) -> Table:
 
 
 def _number_cells(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
-    """Return the numbers of a row as text; unknown ones are blank."""
+    """Return the numbers of a row as text, for the cells of a table; unknown ones are blank."""
     text = lambda name, form: "" if row.get(name) is None else format(row[name], form)
     spread = f"{text('fmax_min_mhz', '.0f')}-{text('fmax_max_mhz', '.0f')}".strip("-")
     return (
@@ -212,7 +216,7 @@ def cost_per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
     """Return the cost of a router, with its children, for each bit of its out-ports.
 
     A router that only forwards needs one LUT (forward or inject) and one flip-flop a bit. If a
-    router needs noticeably more, the entry ``why`` splits the number.
+    router needs noticeably more, the entry ``why`` says for which purposes.
 
     Parameters
     ----------
@@ -248,6 +252,10 @@ def class_row(
 
     Parameters
     ----------
+    name : str
+        Name of the class.
+    router : RouterClass
+        Number of its nodes, shape and out-ports.
     ports : dict
         Result of `lut_purposes.count_luts_by_purpose` for the router.
     cost : Cost
@@ -255,9 +263,9 @@ def class_row(
     roms : list of str
         Names of the contents of these ROMs, those of the highest cost.
     clock : dict
-        Clock-rate keys of the row.
+        Keys and values about the clock rate, which become a part of the row.
     full : int, optional
-        LUTs of a full crossbar of the same shape.
+        LUTs of a full crossbar with as many inputs, out-ports, bits and settings.
     """
     row: dict[str, Any] = {"name": name, "nodes": router.nodes, **vars(cost)}
     reasons = [clock["why"]]
@@ -276,7 +284,7 @@ def class_row(
 
 
 def crossbar_savings(luts: int, full: int) -> dict[str, Any]:
-    """Return the report entries about LUTs saved: of full crossbars, difference, and share.
+    """Return the report entries that compare routers with full crossbars.
 
     Parameters
     ----------
@@ -355,7 +363,7 @@ def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str
 
 
 def _instance_counts(design: Design) -> dict[str, int]:
-    """Return the number of instances of each module and of each ROM contents."""
+    """Return how many instances of each module, and of each ROM contents, the fabric has."""
     times = {design.top: 1}
     for name in reversed(design.modules):  # parents come before their children
         for child, count in design.instances.get(name, {}).items():

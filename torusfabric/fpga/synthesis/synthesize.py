@@ -1,12 +1,16 @@
 """`synthesize`: the cost and the clock rate of a whole fabric, from its modules.
 
-Each module is mapped once, out of context, with its children as black boxes. The cost of the fabric
-is the sum over all instances, so that the effort does not grow with the number of nodes. Nothing is
-optimised across modules, so that the sum is an upper bound of a build of the whole.
+To *map* a module is to translate its Verilog into cells of the device (LUTs, flip-flops, ..). The
+*children* of a module are the modules of its instances. Each module is mapped once, alone, with its
+children as black boxes. The cost of the fabric is the sum over all instances, so that the effort
+does not grow with the number of nodes. Nothing is optimised across modules, so that the sum is an
+upper bound of a build of the whole.
 
-ROMs are mapped by their contents, many in one run of yosys. A router class includes the ROMs that
-drive its routers. Its figures are those with the contents of the highest cost. Every router is
-compared with a full crossbar of the same in-ports, words of the node, width and number of settings.
+All ROMs are instances of one module; the *contents* of a ROM are the words in it. Each different
+contents is mapped once, with many others in one run of yosys. A router class includes the ROMs that
+drive its routers. Its figures are those with the contents of the highest cost. A *setting* of a
+router is one choice of an input for each out-port. Every router is compared with a full crossbar of
+the same in-ports, words of the node, width and number of settings.
 
 With place and route, each router class alone, and the whole fabric if it fits, are placed and
 routed in a harness. The harness keeps pins from limiting the clock.
@@ -203,12 +207,16 @@ class _StepRunner:
         return results
 
     def record_time(self, tool: str, what: str, seconds: float, **more: int) -> None:
-        """Record the time of a run of a tool, for the report."""
+        """Append a row about a run of `tool` to the rows of the report.
+
+        The row has the input of the tool (`what`), the entries of `more`, and the seconds of the
+        run.
+        """
         self.runs.append({"tool": tool, "what": what, **more, "seconds": seconds})
 
 
 def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> SynthesisReport:
-    """Run all steps and return the report."""
+    """Run all steps of a synthesis, and place and route for each of `seeds`; return the report."""
     design, device = flow.design, flow.device
     yardsticks = _crossbar_flows(flow)
     designs = [design, *(each.design for each in yardsticks.values())]
@@ -268,9 +276,9 @@ def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> Synthesi
 
 
 def _crossbar_flows(flow: Flow) -> dict[RouterShape, Flow]:
-    """Return the flow for the full crossbar of each router shape, in the compact mapping.
+    """Return, for each different shape of a router, the `Flow` that maps its full crossbar.
 
-    Why compact: the router is compared with the crossbar of the fewest LUTs.
+    The mapping is compact. Why: the router is compared with the crossbar of the fewest LUTs.
     """
     flows: dict[RouterShape, Flow] = {}
     for shape in dict.fromkeys(router.shape for router in flow.design.classes.values()):
@@ -285,13 +293,20 @@ def _crossbar_flows(flow: Flow) -> dict[RouterShape, Flow]:
 
 
 def _rom_batches(design: Design) -> list[list[str]]:
-    """Return the names of ROM contents, in batches for one run of yosys each."""
+    """Return the names of all ROM contents, in lists of at most `ROM_BATCH` names.
+
+    The ROMs of a list are mapped in one run of yosys.
+    """
     names = list(design.contents)
     return [names[k : k + ROM_BATCH] for k in range(0, len(names), ROM_BATCH)]
 
 
 def _map_modules(flow: Flow, steps: _StepRunner) -> Mapped:
-    """Map all modules of a design, and the contents of its ROMs."""
+    """Map all modules of a design, and the contents of its ROMs.
+
+    The result has, by name of the module or contents, the dictionary that `Flow.map_module` or
+    `Flow.map_roms` returns.
+    """
     names, batches = flow.design.counted_modules, _rom_batches(flow.design)
     results = steps.run(flow.map_module, names, lambda name: f"synthesized {name}")
     roms = steps.run(flow.map_roms, batches, lambda batch: f"synthesized {len(batch)} ROMs")
@@ -302,7 +317,10 @@ def _map_modules(flow: Flow, steps: _StepRunner) -> Mapped:
 
 
 def _total_costs(design: Design, mapped: Mapped) -> dict[str, Cost]:
-    """Return the cost of each module with all its children, and of each ROM contents."""
+    """Return the cost of each module with all its children, and of each ROM contents, by name.
+
+    `mapped` is the result of `_map_modules`.
+    """
     totals = {name: Cost(**mapped[name]["cost"]) for name in design.contents}
     for name in design.counted_modules:  # children come before their parents
         total = Cost(**mapped[name]["cost"])
@@ -362,7 +380,11 @@ def _measure_clocks(
 
 
 def _clock_facts(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, Any]:
-    """Return the clock-rate keys of one module, from the results of all seeds."""
+    """Return the keys of a row of the report about the clock rate of one module.
+
+    `results` has the result of `Flow.place_and_route` for each seed. `parts` translates the
+    instances in names of cells to parts of the fabric, as for `describe_path`.
+    """
     rates = [result["mhz"] for result in results]
     known = [(result["mhz"], result["path"]) for result in results if result.get("path")]
     known.sort(key=lambda run: run[0])

@@ -78,7 +78,10 @@ class Target:
         return cost.plus(Cost(cells=tools.logic_cells(module))) if tools.logic_cells else cost
 
     def misfit_reason(self, cost: Cost) -> str | None:
-        """Return the reason why a design does not fit, or None: all scarce resources."""
+        """Return the reason why a design with this cost does not fit; None if it fits.
+
+        The reason lists all resources of which the device has too few.
+        """
         more = [
             f"{getattr(cost, name)} {_WORDS[name]} of {most}"
             for name, most in self.capacity.items()

@@ -78,7 +78,7 @@ def harness_text(name: str, ports: Ports) -> str:
 
 
 def roms_text(roms: Mapping[str, RomContents], module: str) -> str:
-    """Return a module for each ROM contents, by its name, and a top with one instance of each.
+    """Return Verilog: a module for each ROM contents in `roms`, and a top with an instance of each.
 
     Parameters
     ----------
@@ -107,14 +107,26 @@ def roms_text(roms: Mapping[str, RomContents], module: str) -> str:
 def router_with_roms(
     name: str, ports: Ports, roms: Mapping[str, RomContents], module: str
 ) -> tuple[str, Ports]:
-    """Return a module with a router and the ROMs that drive its inputs, and its ports.
+    """Return the Verilog of a module with a router and the ROMs that drive its inputs.
 
     Parameters
     ----------
+    name : str
+        Name of the router's module.
+    ports : dict of str to (str, int)
+        Direction and width of each port of the router.
     roms : dict of str to RomContents
         Input of the router -> contents of the ROM that drives it.
     module : str
         Name of the ROM module.
+
+    Returns
+    -------
+    text : str
+        The Verilog.
+    ports : dict of str to (str, int)
+        Direction and width of each port of the new module. It has an address in place of each
+        input that a ROM drives.
     """
     outer: dict[str, Sequence[Any]] = {port: p for port, p in ports.items() if port not in roms}
     outer |= {f"{port}_address": ("input", rom.address_bits) for port, rom in roms.items()}
@@ -129,6 +141,10 @@ def router_with_roms(
 
 
 def _rom_instance(contents: RomContents, module: str, name: str, address: str, data: str) -> str:
-    """Return the Verilog of an instance of the ROM module, with nets `address` and `data`."""
+    """Return the Verilog of an instance of the ROM module, with certain contents.
+
+    `module` is the name of the ROM module and `name` that of the instance; `address` and `data` are
+    the nets at its ports.
+    """
     pins = f".clk(clk), .address({address}), .data({data})"
     return f"{module} #(\n    {contents.instance_parameters()}\n  ) {name} ({pins});\n"
