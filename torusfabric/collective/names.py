@@ -101,7 +101,10 @@ def _extract_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tupl
 
 
 def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
-    """Return the kind of a collective and its axes, given in the name or separately."""
+    """Return the kind of a collective and its axes.
+
+    The axes stand behind ``@`` in `name`, or are passed as `axes`.
+    """
     base, at, text = name.partition("@")
     key = base.strip().lower().replace(" ", "-").replace("_", "-")
     key = "exchange" if key == "shift" else key
@@ -141,7 +144,7 @@ def _parse_root(root: int | str | None, collective: Collective, topology: Topolo
 
 
 def _parse_axes(axes: Axes, topology: Topology | None) -> tuple[int, ...] | None:
-    """Return the axes that span groups, ascending."""
+    """Return the axes that span the groups, ascending; None for one group of all nodes."""
     if axes is None:
         return None
     numbers = entries_of(axes)
