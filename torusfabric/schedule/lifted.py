@@ -146,7 +146,7 @@ class Masked(Schedule):
 
     @classmethod
     def for_root(cls, whole: Pattern | Table, collective: Collective) -> Self:
-        """Return a schedule for one root, given the schedule for all roots.
+        """Return the schedule of a collective with a root, given that for all roots, `whole`.
 
         Parameters
         ----------
@@ -175,7 +175,10 @@ class Masked(Schedule):
         return map(self._select_root, self.whole.rounds())
 
     def _select_root(self, transfers: Transfers) -> Transfers:
-        """Return the transfers with blocks of the root, renumbered for the scatter."""
+        """Return the transfers with blocks of the root, with block numbers of the scatter.
+
+        `transfers` are those of a round of the all-to-all.
+        """
         origin = self.whole.blocks.origin(transfers.listed.ids)
         mine = transfers.of(origin == self.collective.root)
         return replace(mine, payload=Listed.single(mine.listed.ids % self.blocks.n_blocks))

@@ -77,15 +77,18 @@ class Listed(ArrayFields):
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Payload of transfers that carry the blocks of one group that their sender held before the
+    """Payload of transfers that carry all blocks of one set that their sender held before the
     round.
+
+    All blocks of the collective are divided into numbered sets. These are sets of blocks, not the
+    groups of nodes of a collective.
 
     Parameters
     ----------
     group : ndarray of int, shape (blocks,)
-        The group of each block.
+        The number of the set to which each block belongs.
     wanted : ndarray of int, shape (transfers,)
-        The group that each transfer carries.
+        The number of the set that each transfer carries.
     """
 
     group: IntArray
@@ -100,9 +103,9 @@ class Grouped:
 class KeptSums(ArrayFields):
     """Payload of a reduction in which nodes keep their sums: one word for each transfer.
 
-    A node adds all words that arrive to its sum. It sends a copy of its sum as before the round, or
-    it forwards a word: the unchanged word of the same chunk that arrived last by an in-port, in any
-    earlier round.
+    A node has a sum for each chunk, and adds all words that arrive to it. It sends a copy of the
+    sum that it had before the round, or it forwards a word. The forwarded word is the one of the
+    same chunk that arrived last at an in-port, in any earlier round; it is not changed.
 
     Parameters
     ----------
@@ -192,7 +195,10 @@ class Transfers(ArrayFields):
         return type(self)(self.source[chosen], self.hops[chosen], self.payload.of(chosen))
 
     def moved(self, source: IntArray, port: IntArray) -> Self:
-        """Return the same transfers from other senders, with port p replaced by ``port[p]``."""
+        """Return the same transfers from the senders `source`, by other ports.
+
+        ``port[p]`` replaces port p.
+        """
         port, payload = np.append(port, -1).astype(np.int16), self.payload
         if isinstance(payload, KeptSums):
             payload = KeptSums(payload.chunk, port[payload.passed])

@@ -66,7 +66,7 @@ class Buffers:
         return (1 << self.ranks) - 1 if self.collective.reducing else 0
 
     def message_count(self, buffer: str) -> int:
-        """Return the number of messages in an input or output buffer."""
+        """Return the number of messages in an input (``"i"``) or output (``"o"``) buffer."""
         several = self.collective.personal if buffer == "i" else self.collective.from_each
         return self.ranks if several else 1
 
@@ -215,7 +215,10 @@ class GpuSimulator:
             self._write_values(index, step, values)
 
     def _step_locations(self, index: int, start: Location, name: str) -> Iterator[Location]:
-        """Yield the adjacent locations that a step names."""
+        """Yield the locations that step `index` uses from `start` on, one for each of its chunks.
+
+        `name` is the attribute of the file that gives the offset of `start`, for messages.
+        """
         block, step = self.graph.steps[index]
         buffer, offset = start
         size = self.scratch[block.gpu] if buffer == "s" else self.buffers.chunk_count(buffer)
@@ -264,7 +267,7 @@ class GpuSimulator:
     def _add_values(
         self, index: int, came: tuple[Value, ...], mine: tuple[Value, ...]
     ) -> tuple[Value, ...]:
-        """Return the sums of pairs of values, one of each tuple.
+        """Return the sums of the values `came` and `mine`, pair by pair, for step `index`.
 
         Both values must belong to the same sum, and have no contribution in common.
         """
