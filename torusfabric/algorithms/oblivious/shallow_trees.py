@@ -1,6 +1,6 @@
 """Shallower spanning trees that share no arc, or no link, from deep ones, on any graph.
 
-All trees are made anew, together, as often as that is worth it. Every node gets a *level* in each
+All trees are made anew, together, until the search ends. Every node gets a *level* in each
 tree, at random one of two: the level of its parent plus 1, or the highest level that leaves room
 for its subtree. A node may have any neighbour of a lower level as its parent. So every choice of
 parents is a tree, no deeper than the levels. The choice must not take an arc or link twice. So it
@@ -147,7 +147,7 @@ def make_shallower(topology: Topology, trees: Trees, *, links: bool, least: int)
 
 
 class _RatedTrees(NamedTuple):
-    """The trees that a search finds, and their cost."""
+    """The trees that a search finds, and their `cycle_cost`."""
 
     cost: tuple[int, int]
     trees: Trees

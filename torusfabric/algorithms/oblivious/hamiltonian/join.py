@@ -116,7 +116,7 @@ class ColourCycles:
                 )
 
     def enter_cycle(self, colour: int, nodes: np.ndarray) -> None:
-        """Enter a cycle, given by its nodes in order."""
+        """Record a cycle of a colour, given by its nodes in order, in the tables of this object."""
         self.cycle[colour, nodes] = nodes[0]
         self.position[colour, nodes] = np.arange(len(nodes))
         self.length[colour, nodes] = len(nodes)
@@ -130,7 +130,10 @@ class ColourCycles:
         return Square(corner, beside, above, opposite, upper, right)
 
     def switchable_squares(self, plane: Plane) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corners of squares that may be switched, and the gain in cycles of each."""
+        """Return the squares of a plane that may be switched, as two arrays.
+
+        They are the corner of each square, and the change of the number of cycles by its switch.
+        """
         a, b = plane[:2]
         colours = self.colours
         square = self.squares_at(np.arange(len(colours)), plane)
@@ -181,7 +184,10 @@ class ColourCycles:
             self.count += 1
 
     def open_cycle(self, colour: int, first: int, last: int) -> np.ndarray:
-        """Return the nodes of a cycle from a node to its neighbour on the cycle, the long way."""
+        """Return all nodes of a cycle of a colour in order, from `first` to `last`.
+
+        The two are neighbours on the cycle, and the order leads the long way round.
+        """
         nodes = np.nonzero(self.cycle[colour] == self.cycle[colour, first])[0]
         order = np.empty_like(nodes)
         order[self.position[colour, nodes]] = nodes

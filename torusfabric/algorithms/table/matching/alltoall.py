@@ -27,7 +27,7 @@ LARGE_HOPS = 10_000
 
 
 def alltoall_bound(routes: np.ndarray, latency: int = 1) -> int:
-    """Return a lower bound of the steps of blocks with given routes.
+    """Return a lower bound on the steps in which blocks with given routes reach their ends.
 
     Parameters
     ----------
@@ -94,7 +94,10 @@ def balanced_routes(
 
 
 def _load_increase(hops: Sequence[int], load: Sequence[int]) -> int:
-    """Return the increase of the sum of the squared loads by some hops."""
+    """Return the increase of the sum of squared port loads if a block with `hops` is added.
+
+    `hops` and `load` have one entry for each port.
+    """
     return sum(more * (2 * carried + more) for more, carried in zip(hops, load, strict=True))
 
 
@@ -159,7 +162,10 @@ def plan_alltoall(
 
 
 def _nodes_reached(topology: CayleyGraph, block: np.ndarray) -> np.ndarray:
-    """Return the node that each block reaches in each step, -1 for an idle port."""
+    """Return the node that is reached by each port in each step, -1 for an idle port.
+
+    `block` has the block that each port takes in each step, shape (steps, ports).
+    """
     node: dict[int, int] = {}
     reached = np.full(block.shape, -1)
     neighbours = topology.neighbours.tolist()

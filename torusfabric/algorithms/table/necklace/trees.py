@@ -125,7 +125,7 @@ class Necklaces:
         return np.array(nodes), np.array(ports)
 
     def chunk_shares(self, node: int, chunks: int) -> tuple[int, np.ndarray]:
-        """Return the share of each of the G trees in the chunks for a node (section 5.3).
+        """Return the chunks for a node that each of the G trees carries (section 5.3).
 
         Returns
         -------
@@ -171,7 +171,9 @@ class Necklaces:
 
     @cached_property
     def spanning_tree(self) -> tuple[np.ndarray, np.ndarray]:
-        """The parent of each node in the spanning tree, and its port that leads to the node.
+        """The parent of each node in the spanning tree, and the parent's port towards the node.
+
+        The result is two arrays of shape (nodes,).
 
         Subtree i hangs at port i of the root, and has the nodes with displacement i (see the module
         docstring). Subtree 0 is the part of `tree_parents` at the generators of necklaces. Subtree
