@@ -247,7 +247,7 @@ def forms_text(forms: Sequence[Mapping[str, Any]]) -> str:
 
 
 def steps_text(facts: Mapping[str, Any]) -> str:
-    """Return the number of steps or rounds and their length as text, from the facts of a schedule.
+    """Return text about the number and the length of steps, from the result of `schedule_facts`.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def steps_text(facts: Mapping[str, Any]) -> str:
 
 
 def bound_text(facts: Mapping[str, Any]) -> str:
-    """Return the bound with its restriction as text, from the facts of a schedule.
+    """Return text about the bound and its restriction, from the result of `schedule_facts`.
 
     Examples
     --------

@@ -130,7 +130,7 @@ def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
 
 
 def _parse_root(root: int | str | None, collective: Collective, topology: Topology | None) -> int:
-    """Return the checked root of a rooted collective, 0 by default."""
+    """Return the root of a collective that has one, after checking it; 0 if the user gives none."""
     root = int(root) if isinstance(root, str) and re.fullmatch(r"[0-9]{1,4000}", root) else root
     root = 0 if root is None else root
     where = "a node" if collective.axes is None else "a position in a group"

@@ -273,7 +273,10 @@ def _check_fields(operator: Operator) -> None:
 
 
 def _test_words(width: int) -> Words:
-    """Return the test words of a width: corner cases and random words."""
+    """Return words of a width on which the claims of operators are tested.
+
+    They are corner cases, such as 0 and the largest word, and random words.
+    """
     top = (1 << width) - 1
     corners = sorted({0, 1 & top, top >> 1, top ^ top >> 1, top})
     random = np.random.default_rng(width).integers(0, top, N_RANDOM_WORDS, np.uint64, endpoint=True)

@@ -63,10 +63,10 @@ class Lifted(Schedule):
     def for_network(cls, schedule: Schedule, network: Topology) -> Schedule:
         """Return the same schedule on `network`, which has more nodes than the schedule's topology.
 
-        Used where the modes of one fabric lack different nodes: each schedule was planned around
-        its own broken nodes, and all run on the network that they share. The result leaves the
-        additional nodes out of its collective. A schedule without broken nodes is returned
-        unchanged.
+        The function is needed for a fabric whose modes have different broken nodes. Each schedule
+        was planned without its own broken nodes, and all of them run on one network. In the result,
+        the additional nodes take no part in the collective. A schedule without broken nodes is
+        returned unchanged.
 
         Examples
         --------
@@ -110,7 +110,7 @@ class Lifted(Schedule):
 
 
 def _lift_transfers(transfers: Transfers, groups: Groups) -> Transfers:
-    """Return the transfers of all groups, given the transfers of one group."""
+    """Return the transfers of one round in all groups of nodes, given those in one group."""
     source = groups.members[:, transfers.source].ravel()
     each = np.tile(np.arange(len(transfers)), groups.n_groups)
     return transfers.of(each).moved(source, groups.port_in_topology)

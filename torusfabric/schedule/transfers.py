@@ -63,7 +63,7 @@ class Listed(ArrayFields):
 
     @property
     def lists(self) -> list[IntArray]:
-        """The blocks of each transfer."""
+        """The block numbers that each transfer carries, as a list of arrays."""
         ids = np.asarray(self.ids)
         return [ids[low:high] for low, high in pairwise(np.asarray(self.indptr).tolist())]
 

@@ -241,7 +241,7 @@ class Boards:
 
 
 class _LoopedBackBoards(Boards):
-    """Boards of which each is linked only to itself."""
+    """Boards without cables between them, see `Boards.looped_back`."""
 
     @cached_property
     def far_ends(self) -> tuple[tuple[LinkEnd, ...], ...]:

@@ -48,7 +48,7 @@ class CayleyGraph(Topology):
     @property
     @abstractmethod
     def moduli(self) -> tuple[int, ...]:
-        """The orders of the cyclic groups whose product is the group."""
+        """The orders (numbers of elements) of the cyclic groups whose product is the group."""
 
     @abstractmethod
     def coordinates(self, nodes: IntLike) -> IntArray:

@@ -86,7 +86,7 @@ def _parse_text(text: str) -> int | dict[int, int]:
 def _check_cycles(cycles: object, whole: Latency) -> int:
     """Return `cycles` if it is a valid latency of one link, else raise an `InputError`.
 
-    `whole` is the whole latency that the user gave, for the message.
+    `whole` is the latency that the user gave for all links, which the message quotes.
     """
     if isinstance(cycles, bool) or not isinstance(cycles, int | np.integer):
         raise _latency_error(whole)

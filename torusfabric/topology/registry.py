@@ -120,9 +120,9 @@ def parse_topology(text: Topology | str) -> Topology:
 def _read_with_class(
     family: type[Topology], read: Callable[[Any], Topology | None], given: object
 ) -> Topology | None:
-    """Return the topology that `read`, a method of a class, makes of text or of an entry.
+    """Return the topology that a class makes of `given`: text of a user, or a schedule-file entry.
 
-    Any error of the class becomes an `InputError`.
+    `read` is the method of the class that does this. Any error of it becomes an `InputError`.
     """
     try:
         return read(given)

@@ -141,9 +141,9 @@ class TwistedTorus(EntryTopology, CayleyGraph):
         return self._node_at_steps((axes * np.tile([1, -1], len(self.sides))[:, None]).T)
 
     def _node_at_steps(self, steps: IntArray) -> IntArray:
-        """Return the nodes that are reached from node 0.
+        """Return nodes, given by the steps along each axis that lead to them from node 0.
 
-        Each column of `steps` has the steps along all axes to one node.
+        Each column of `steps` is for one node, and has one number for each axis.
         """
         steps, count = steps.copy(), len(self.sides)
         # Begin behind an axis without twist, so that no wrap changes an axis already reduced.

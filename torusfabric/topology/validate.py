@@ -195,7 +195,10 @@ def _check_group(topology: CayleyGraph) -> None:
 
 
 def _check_generators(topology: CayleyGraph) -> IntArray:
-    """Return the neighbours of node 0, after checking that the opposite of each port leads back."""
+    """Return the neighbour of node 0 at each port, after checking ports and their opposites.
+
+    The opposite port must lead back.
+    """
     ports = topology.ports
     must = (ports,), topology.nodes
     generators = _read_table(topology, "Generators", lambda: topology.generators, *must)

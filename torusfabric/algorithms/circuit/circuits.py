@@ -81,11 +81,11 @@ class LevelGrid:
 
     @property
     def level_counts(self) -> list[int]:
-        """The number of levels of each axis."""
+        """The number of levels of the grid on each axis."""
         return [len(axis) for axis in self.levels]
 
     def with_levels(self, axis: int, levels: Sequence[int] | np.ndarray) -> "LevelGrid":
-        """Return a grid with other levels on one axis."""
+        """Return a grid with the given levels on `axis`, and the same levels on other axes."""
         changed = [levels if a == axis else own for a, own in enumerate(self.levels)]
         return LevelGrid(self.sides, changed, self.without)
 

@@ -42,7 +42,10 @@ __all__ = [
 
 
 class FlowNetwork:
-    """The arcs between different nodes, as capacities between pairs of nodes."""
+    """The arcs of a topology that lead to another node, for the computation of flows.
+
+    To the nodes a source and a sink are added, see `capacity_matrix`.
+    """
 
     def __init__(self, topology: Topology) -> None:
         self.topology, self.nodes = topology, topology.nodes

@@ -157,7 +157,7 @@ class Forest(ArcLoads):
         return found
 
     def _is_below(self, tree: int, arc: int, node: int) -> bool:
-        """Return True if the tail of an arc is a node, or lies below that node."""
+        """Return True if, in a tree, the tail of `arc` is `node` or lies below `node`."""
         by, here = self._by[tree], self.tail[arc]
         while here != node:
             onward = by.get(here)

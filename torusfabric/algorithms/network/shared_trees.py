@@ -87,7 +87,7 @@ class _TreeCandidate(NamedTuple):
     soon : bool
         True if the last hop comes so soon that no better trees are looked for.
     trees : SharedTrees
-        The trees.
+        The result of the search.
     """
 
     steps: Fraction

@@ -315,7 +315,10 @@ class _PathRelief(ArcLoads):
         self._looks = min(MOST_LOOKS, LOOKS_PER_PAIR * len(paths) * arcs.nodes)
 
     def relieve_arcs(self, aim: int) -> None:
-        """Change paths until no arc carries more than `aim` messages, or the work limit is met."""
+        """Change paths until no arc carries more than `aim` messages.
+
+        The search also ends when it has done as much work as is allowed.
+        """
         while full := self.lengthen_full_links(aim):
             for arc in self._random.permutation(full).tolist():
                 over = self._random.permutation(sorted(self.over[arc])).tolist()

@@ -233,8 +233,9 @@ class GpuSimulator:
             yield self.buffers.canonical_location(block.gpu, (buffer, place))
 
     def _read_values(self, index: int, start: Location, name: str) -> tuple[Value, ...]:
-        """Return the values that a step reads from `start` on, and let the step wait for the steps
-        that wrote them.
+        """Return the values that step `index` reads from location `start` on.
+
+        In the graph, this step then waits for the steps that wrote these values.
 
         `name` is the attribute of the file that gives the offset of `start`, for messages.
         """
@@ -254,7 +255,7 @@ class GpuSimulator:
         return tuple(values)
 
     def _write_values(self, index: int, step: MscclStep, values: tuple[Value, ...]) -> None:
-        """Store values at the target of a step."""
+        """Store values at the target of step `index`, in the buffers of its GPU."""
         gpu = self.graph.steps[index][0].gpu
         for location, value in zip(
             self._step_locations(index, step.target, "dstoff"), values, strict=True

@@ -104,7 +104,7 @@ def without_unused_feeds(pattern: Pattern) -> Pattern:
 
 
 def sum_pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> SumPattern:
-    """Return the steps as a pattern of sums, or raise `Irregular`."""
+    """Return the schedule as a `SumPattern`, or raise `Irregular`; `steps` are its steps."""
     if not (schedule.collective.reducing and schedule.round_count):
         raise Irregular
     each = iter(steps)
@@ -241,7 +241,8 @@ def _has_replaced_sums(table: SumTable) -> bool:
 
     See `kept_sums` for the rule.
 
-    Nodes of a table only add, so such a schedule stays in rounds. A word that does not fit is left
+    In a table, nodes only add words to sums, so a schedule for which the result is True cannot
+    become a table. A word that does not fit is left
     to the checker, which accepts it for idempotent operators. Only the sums of node 0 are followed,
     since all nodes do the same.
     """

@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
 
 def steps_of(schedule: Schedule) -> Iterator[Step]:
-    """Yield the steps of a schedule in which every path is one hop."""
+    """Yield the rounds of a schedule as `Step` values; every path must be one hop."""
     rounds, held_blocks = list(schedule.rounds()), None
     if any(len(t) and not isinstance(t.payload, Listed) for t in rounds):
         try:

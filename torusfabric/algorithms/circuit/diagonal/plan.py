@@ -101,7 +101,10 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
 
 
 def diagonal_rounds(sides: Sequence[int], ports: int) -> int:
-    """Return the rounds on a torus; in four or more dimensions the plan may take 1 or 2 more."""
+    """Return the number of rounds of `diagonal_broadcast` on a torus with these sides.
+
+    In four or more dimensions the plan may take 1 or 2 rounds more.
+    """
     return min(count for count, _ in candidate_builds(sides, ports))
 
 

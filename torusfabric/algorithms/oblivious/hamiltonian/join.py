@@ -122,7 +122,7 @@ class ColourCycles:
         self.length[colour, nodes] = len(nodes)
 
     def squares_at(self, corner: np.ndarray, plane: Plane) -> Square:
-        """Return the squares at some corners in a plane."""
+        """Return the squares of a plane whose first node is in `corner`."""
         a, b, twin_a, twin_b = plane
         beside, above = self.forward[a, corner], self.forward[b, corner]
         opposite = self.forward[b, beside]
@@ -229,7 +229,7 @@ def join_cycles(sides: Sequence[int], colours: np.ndarray) -> None:
 
 
 def choose_square(factors: ColourCycles, planes: list[Plane], draw: Random) -> tuple[Plane, int]:
-    """Return a square to switch: its plane and corner."""
+    """Return the plane and the corner of the square to switch next, see `join_cycles`."""
     detours: tuple[list[tuple[Plane, int]], list[tuple[Plane, int]]] = [], []
     for index, plane in enumerate(planes):
         corners, gains = factors.switchable_squares(plane)

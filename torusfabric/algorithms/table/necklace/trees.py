@@ -71,7 +71,7 @@ class Necklaces:
 
     @cached_property
     def _periods_and_displacements(self) -> tuple[np.ndarray, np.ndarray]:
-        """The period of each node's necklace, and the rotations from its generator to the node."""
+        """Two arrays of shape (nodes,): the period of a node's necklace, and its displacement."""
         nodes = np.arange(self.topology.nodes)
         period = np.zeros(len(nodes), dtype=np.int16)
         best, ahead = self._node_rank.copy(), np.zeros(len(nodes), dtype=np.int16)
@@ -90,7 +90,7 @@ class Necklaces:
 
     @property
     def displacement(self) -> np.ndarray:
-        """The number of rotations from its generator to each node, an array."""
+        """For each node, the number of rotations that lead to it from its generator, an array."""
         return self._periods_and_displacements[1]
 
     @cached_property
