@@ -174,7 +174,10 @@ OTHERS = "; torusfabric compare lists the algorithms that fit"
 
 
 class AlgorithmFailed(InputError):
-    """The error of an algorithm of another package that neither plans nor refuses."""
+    """The error of an algorithm of another package, one of whose functions fails unexpectedly.
+
+    Such an algorithm neither returns a plan nor names a misfit.
+    """
 
     def warn_once(self) -> None:
         """Warn once that the algorithm is left out, where other algorithms may serve."""
@@ -270,7 +273,10 @@ class Algorithm:
     def find_variants(
         self, topology: Topology, collective: Collective
     ) -> Sequence[Mapping[str, Any]]:
-        """Return the variants for a selection; none where the function of another package fails."""
+        """Return the result of the field `variants` for a selection.
+
+        It is empty if the function is of another package and fails.
+        """
         return self._call_or_default((), "variants", topology, collective)  # type: ignore[no-any-return]
 
     def most_flit_chunks(self, topology: Topology, collective: Collective) -> int:

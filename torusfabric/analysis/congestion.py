@@ -77,7 +77,10 @@ class WeightedArcs:
 
     @property
     def relative_forwarding_time(self) -> np.ndarray:
-        """For each arc the cycles until a block is forwarded, relative to the fastest arc."""
+        """For each arc the cycles until a block that it carries is forwarded.
+
+        They are divided by the cycles of the fastest arc.
+        """
         cycles = MEMORY_CYCLES + self._cycles
         hops: np.ndarray = cycles / cycles.min()
         return hops

@@ -497,7 +497,7 @@ class MemoryLayout:
 
     @property
     def part_chunks(self) -> int:
-        """Number of chunks, and so of blocks, of a part: C, or C / N in shares."""
+        """Number of chunks of a part: C, or C / N if parts are shares. Each is one block."""
         return self.blocks.chunks // (self.blocks.group_size if self.in_shares else 1)
 
     @property

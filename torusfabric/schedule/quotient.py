@@ -48,7 +48,7 @@ class Send:
         return np.repeat(np.array(ports, np.int8), counts)
 
     def displacement(self, topology: Torus) -> IntArray:
-        """Return the change of coordinates along the path, an int array of shape (axes,)."""
+        """Return the offset from sender to receiver, an int array of shape (axes,)."""
         step = np.zeros(len(topology.sides), int)
         for port, count in self.runs:
             step[port // 2] += count if port % 2 == 0 else -count

@@ -235,7 +235,7 @@ class SumTable(Schedule):
     @property
     @override
     def in_shares(self) -> bool:
-        """False: every node completes all chunks."""
+        """False, because every node completes the sums of all chunks, not only of one share."""
         return False
 
     @override

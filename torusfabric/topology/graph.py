@@ -167,7 +167,10 @@ class Graph(Topology):
             )
 
     def _unreachable_nodes(self) -> IntArray:
-        """Return the nodes outside the largest strongly connected component."""
+        """Return the nodes outside the largest strongly connected component.
+
+        In a strongly connected component, every node reaches every other one along arcs.
+        """
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -297,7 +300,7 @@ def _check_name_texts(what: str, names: Iterable[str]) -> None:
 
 
 def _names_and_arcs(graph: Any) -> tuple[list[str], list[Arc]]:
-    """Return the names of nodes and the arcs of any accepted form of a graph."""
+    """Return the names of nodes and the arcs of a graph in any form that `Graph` accepts."""
     if isinstance(graph, _ArcList):
         return graph.names, [_parse_arc(arc, len(graph.names)) for arc in graph.arcs]
     if hasattr(graph, "is_directed") and hasattr(graph, "edges"):

@@ -137,7 +137,7 @@ def _read_with_class(
 
 
 def _suggest_form(text: str) -> str:
-    """Return a suggestion for text that names no topology, to be appended to the message."""
+    """Return the end of the error message for text that names no topology: a form that may fit."""
     if re.fullmatch(r"-?[0-9]+(\s*(x|X|by|,|\*|×)\s*-?[0-9]+)+", text):
         sides = "x".join(re.findall(r"[0-9]+", text))
         return f" (did you mean {sides}?)"

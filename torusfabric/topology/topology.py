@@ -338,7 +338,7 @@ class Topology(metaclass=_ValidatingMeta):
         return int(self.all_distances.max())
 
     def distance(self, a: IntLike, b: IntLike) -> IntArray:
-        """Return the hops from node ``a`` to node ``b``, elementwise."""
+        """Return the hops of a shortest path from node ``a`` to node ``b``, elementwise."""
         return self.all_distances[a, b]
 
     def port(self, name: str | int) -> int:

@@ -97,7 +97,10 @@ class LevelGrid:
         return np.diff(self.levels[axis], append=self.levels[axis][0] + self.spans[axis])
 
     def coordinates_of_levels(self, axis: int, numbers: np.ndarray) -> np.ndarray:
-        """Return the coordinates of level numbers of any size, continued around the torus."""
+        """Return the coordinates on an axis of levels with the given numbers.
+
+        Numbers beyond the last level, or below 0, continue around the torus.
+        """
         laps, numbers = np.divmod(numbers, len(self.levels[axis]))
         found = self.levels[axis][numbers]
         left_out = (axis in self.without) * (found > 0)
@@ -181,12 +184,15 @@ class CircuitRounds:
 def translate_rounds(
     topology: CayleyGraph, root: int, rounds: Iterable[Transfers]
 ) -> tuple[Transfers, ...]:
-    """Return rounds that are planned for node 0, moved to another root."""
+    """Return rounds of a broadcast from node 0, translated so that `root` sends."""
     return tuple(replace(t, source=topology.add(t.source, root)) for t in rounds)
 
 
 def _hop_table(runs: Sequence[tuple[int, np.ndarray]], count: int) -> np.ndarray:
-    """Return the out-ports along paths of signed runs, an int8 array padded with -1."""
+    """Return the out-ports along `count` paths, an int8 array of shape (paths, longest path).
+
+    Entries past the end of a path are -1. `runs` are pairs (axis, signed numbers of hops).
+    """
     total = sum((np.abs(hops) for _, hops in runs), np.zeros(count, int))
     column = np.arange(max(int(total.max()), 1))
     table = np.full((count, len(column)), -1, np.int8)

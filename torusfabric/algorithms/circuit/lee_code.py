@@ -297,7 +297,10 @@ def lee_code_broadcast(topology: Torus, collective: Collective, options: Options
 
 
 def paths_of_rounds(topology: Torus) -> list[tuple[int, tuple[Path, ...]]]:
-    """Return the dilation and the paths of each round: hops are repeated ``dilation`` times."""
+    """Return a pair (dilation, paths) for each round of a broadcast.
+
+    All informed nodes send along these paths, with each hop repeated ``dilation`` times.
+    """
     fit = fitting_levels(topology)
     assert fit is not None, "the torus fits"
     count, even = fit

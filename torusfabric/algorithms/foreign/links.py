@@ -113,7 +113,7 @@ class FreePaths:
         return [tuple(self._take_link(arc) for arc in pairwise(path))]
 
     def _take_link(self, arc: Arc) -> int:
-        """Take one of the links from a node to the next, and return its port."""
+        """Take a free link from a node to the next, so that it is free no more; return its port."""
         port = self.left[arc].pop(0)
         if not self.left[arc]:
             self.free.remove_edge(*arc)

@@ -219,7 +219,7 @@ class _Scheduler:
             self._count_finished_step(self.graph.received_by[index], arrival)
 
     def _count_finished_step(self, index: int, number: int) -> None:
-        """Note that a step for which another one waits has ended."""
+        """Record for step `index` that one of the steps for which it waits has ended."""
         self.waiting[index] -= 1
         self.earliest[index] = max(self.earliest[index], number)
         if not self.waiting[index]:

@@ -98,7 +98,10 @@ def gray_code_map(topology: Topology) -> IntArray:
 
 
 def _search_map(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
-    """Return a map under which all peers are neighbours: a usual one, or one from a search."""
+    """Return a map of ranks to nodes under which all peers are neighbours.
+
+    The maps of `_usual_maps` are tried first, then a search of at most `seconds`.
+    """
     pairs = np.array([pair[:2] for pair in dataflow.rank_pairs()]).reshape(-1, 2)
     for nodes in _usual_maps(topology, pairs):
         if (topology.distance(nodes[pairs[:, 0]], nodes[pairs[:, 1]]) == 1).all():

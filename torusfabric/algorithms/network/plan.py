@@ -125,7 +125,10 @@ def _unsupported_trees_reason(
 
 
 def _max_trees_from_root(topology: Topology, collective: Collective) -> int:
-    """Return the number of arc-disjoint trees that the least cut allows."""
+    """Return the number of arc-disjoint spanning trees that exist out of (or into) the root.
+
+    It follows from the least cut: the fewest arcs that separate some node from the root.
+    """
     cut = worst_cut(topology, collective)
     return 1 if cut is None else cut.arcs
 
@@ -254,7 +257,7 @@ def _allreduce_trees(topology: Topology, options: Options) -> SharedTrees:
 
 
 def _has_enough_link_trees(topology: Topology) -> bool:
-    """Return True if trees that share no link come near the least message times."""
+    """Return True if an all-reduce over trees that share no link comes near the least time."""
     trees, least = max_link_disjoint_trees(topology), least_time(topology, Collective("allreduce"))
     return trees > 0 and Fraction(1, trees) <= NEAR_FACTOR_LINKS * least
 

@@ -203,7 +203,7 @@ def link_disjoint_trees_of(topology: Topology, count: int) -> Trees:
 
 
 class _LinkForests:
-    """Spanning forests of a network that share no link."""
+    """Sets of links of a network, called forests: no link is in two, and none has a cycle."""
 
     def __init__(self, topology: Topology, count: int) -> None:
         self._nodes = topology.nodes
@@ -226,7 +226,10 @@ class _LinkForests:
         assert len(self._in) == count * (self._nodes - 1)
 
     def _add_link(self, link: int) -> None:
-        """Put a link into a forest if there is room; other links may change forests."""
+        """Add a link to one of the forests, if it can be added without a cycle.
+
+        Other links may move from one forest to another for that.
+        """
         came: dict[int, tuple[int, int]] = {link: (-1, -1)}
         queue = [link]
         for now in queue:

@@ -256,7 +256,7 @@ class _TreeSearch:
         return level
 
     def _depths_from_roots(self, entry: IntArray) -> IntArray:
-        """Return the hops of each cell from its root."""
+        """Return the number of hops from the root to each cell, along the trees in `entry`."""
         parent = self._beside[np.arange(len(entry)), entry]
         parent[self._roots] = self._roots
         depth: IntArray = (parent != np.arange(len(parent))).astype(int)

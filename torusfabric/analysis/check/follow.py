@@ -534,7 +534,7 @@ class SumWindow:
         return pair // (self.last - self.first), pair % (self.last - self.first)
 
     def check_end(self) -> None:
-        """Store the first complete sum that a node must hold and does not."""
+        """Record the first sum that a node must hold completely at the end and does not hold."""
         keys, members = np.arange(self.first, self.last), self.groups.members
         required = self.schedule.blocks.postcondition(keys)
         nodes = np.sort(members.ravel())

@@ -96,7 +96,7 @@ def prove_table(schedule: Table) -> Traffic | None:
     destination: Any = 0 if schedule.destination is None else schedule.destination[step, port]
 
     def block_key(offset: IntArray, chunk: IntArray, destination: Any) -> IntArray:
-        """Return a number that identifies a block of origin 0 at an offset."""
+        """Return a number for a block of origin 0 at an offset, different for each such pair."""
         place: IntArray = np.asarray(destination, np.int64) * topology.nodes + offset
         return place * chunks + chunk
 

@@ -62,7 +62,10 @@ class Buffers:
 
     @property
     def complete_mask(self) -> int:
-        """The contributions of a complete sum, as bits; 0 outside of reductions."""
+        """The contributions of a complete sum: an integer with a 1 for each rank.
+
+        The result is 0 if the collective is no reduction.
+        """
         return (1 << self.ranks) - 1 if self.collective.reducing else 0
 
     def message_count(self, buffer: str) -> int:
@@ -104,7 +107,7 @@ class Buffers:
         return origin, destination, chunk
 
     def describe_key(self, key: int) -> str:
-        """Return text for people that describes the block or sum of a key."""
+        """Return text for people about the block or the sum that a key identifies."""
         origin, destination, chunk = self.split_key(key)
         words = [f"chunk {chunk}"]
         if not (self.collective.reducing or self.collective.single_origin):

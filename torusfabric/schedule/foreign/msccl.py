@@ -234,7 +234,7 @@ def _parse_steps(element: Any, block: ThreadBlock) -> list[MscclStep]:
 
 
 def _parse_step(element: Any, block: ThreadBlock, number: int) -> MscclStep:
-    """Return a step, parsed from its element."""
+    """Return step `number` of a thread block, parsed from its XML element."""
     where = f"Step of {block.location_text(number)}"
     type_ = element.get("type")
     if type_ not in TYPES:

@@ -91,7 +91,7 @@ def _find_feeds(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.ND
 
 
 def without_unused_feeds(pattern: Pattern) -> Pattern:
-    """Return a pattern without feeds through which no block ever passes."""
+    """Return a pattern with -1 in `Pattern.feed` at out-ports that never forward a block."""
     topology, feed = pattern.topology, pattern.feed
     fed, upstream = feed >= 0, topology.feeding(feed)
     full, used = pattern.inject >= 0, np.zeros(feed.shape, bool)

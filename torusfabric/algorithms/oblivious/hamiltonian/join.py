@@ -148,7 +148,10 @@ class ColourCycles:
     def cycle_gain(
         self, colour: np.ndarray, p: np.ndarray, q: np.ndarray, r: np.ndarray, s: np.ndarray
     ) -> np.ndarray:
-        """Return the change of a colour's cycle count when its links pq and rs become pr and qs."""
+        """Return the change of the number of cycles of a colour by a switch, for many squares.
+
+        The switch replaces the links pq and rs of the colour by pr and qs.
+        """
         length, position = self.length[colour, p], self.position
         first = (position[colour, q] - position[colour, p]) % length == 1
         second = (position[colour, s] - position[colour, r]) % length == 1
@@ -156,7 +159,7 @@ class ColourCycles:
         return np.where(apart, -1, (first != second).astype(int))
 
     def switch_square(self, plane: Plane, corner: int) -> None:
-        """Exchange the two colours of a square."""
+        """Exchange the two colours of a square, given by its plane and corner, see `Square`."""
         a, b = plane[:2]
         square = self.squares_at(np.array(corner), plane)
         beside, above, opposite, upper, right = (int(node) for node in square[1:])

@@ -192,7 +192,7 @@ class _OpenShop:
         self.flying: dict[int, int] = {}
 
     def move_blocks(self) -> list[int]:
-        """Move blocks for one step, and return the block of each port, or -1."""
+        """Plan one step: move blocks, and return the block that each port takes, or -1."""
         ready = [block for block, when in self.flying.items() if when <= self.now]
         ready.sort(key=lambda block: -self.length[block])
         ports = sorted(range(len(self.load)), key=lambda port: -self.load[port])
