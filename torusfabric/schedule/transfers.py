@@ -24,7 +24,7 @@ class Everything:
     """Payload of transfers that carry all that their sender held before the round."""
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the chosen transfers."""
+        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
         return self
 
 
@@ -68,7 +68,7 @@ class Listed(ArrayFields):
         return [ids[low:high] for low, high in pairwise(np.asarray(self.indptr).tolist())]
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the chosen transfers."""
+        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
         first, sizes = self.indptr[:-1][chosen], np.diff(self.indptr)[chosen]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         inside = np.arange(indptr[-1]) + np.repeat(first - indptr[:-1], sizes)
@@ -95,7 +95,7 @@ class Grouped:
     wanted: IntArray
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the chosen transfers."""
+        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
         return type(self)(self.group, self.wanted[chosen])
 
 
@@ -121,7 +121,7 @@ class KeptSums(ArrayFields):
     passed: IntArray
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the chosen transfers."""
+        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
         return type(self)(self.chunk[chosen], self.passed[chosen])
 
 
@@ -191,7 +191,7 @@ class Transfers(ArrayFields):
         return len(self.source)
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the chosen transfers, given their numbers or a mask."""
+        """Return the transfers in `chosen`: their indices, or a mask."""
         return type(self)(self.source[chosen], self.hops[chosen], self.payload.of(chosen))
 
     def moved(self, source: IntArray, port: IntArray) -> Self:

@@ -392,7 +392,7 @@ def _arcs_of_link(whole: Topology, link: object) -> list[tuple[int, int]]:
 
 
 def _slow_arc_cycles(whole: Topology, slow_links: Sequence[str]) -> IntArray:
-    """Return the latency of slow arcs in cycles, and 0 for the other arcs, shape (nodes, ports)."""
+    """Return an array of shape (nodes, ports): the latency of slow arcs in cycles, 0 for others."""
     slow = np.zeros((whole.nodes, whole.ports), int)
     for word in slow_links:
         link, _, cycles = str(word).partition("=")

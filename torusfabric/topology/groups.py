@@ -100,7 +100,7 @@ class Groups:
 
     @cached_array
     def position_of_node(self) -> IntArray:
-        """The position of each node in its group, shape (nodes,)."""
+        """The position of each node in its group, shape (nodes,); 0 for a node left out."""
         position = np.zeros(self.topology.nodes, int)
         position[self.members] = np.arange(self.group_size)
         return position

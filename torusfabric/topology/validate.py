@@ -318,7 +318,11 @@ def _check_same_network(topology: CayleyGraph, plain: CayleyGraph) -> None:
 
 
 def _check_names(topology: CayleyGraph) -> None:
-    """Check the texts that users read: name, kind, forms, and the names of two nodes."""
+    """Check the texts that users read.
+
+    They are the name and the kind of the topology, the forms in which it is written, and the names
+    of two nodes.
+    """
     last = topology.nodes - 1
     for what, read in (
         ("Name", lambda: topology.name),

@@ -278,7 +278,7 @@ def _copy_count(topology: Topology, trees: SharedTrees) -> int:
 
 
 def _plan_routed(topology: Topology, collective: Collective, options: Options) -> Rounds:
-    """Plan a collective in which each block takes a path of its own."""
+    """Plan a scatter, all-to-all or exchange, in which each block takes a path of its own."""
     least = least_time(topology, collective)
 
     def plan_steps(chunks: int) -> tuple[Transfers, ...]:
@@ -332,7 +332,11 @@ def _plan_in_chunks(
     options: Options,
     steps: Callable[[int], Sequence[Transfers]],
 ) -> Rounds:
-    """Return the plan for the chunks that the user asks for, or for a number near the bound."""
+    """Return the plan in the number of chunks that the user asks for.
+
+    By default it is the first number with which the plan comes near the bound. `steps` plans the
+    steps for a number of chunks.
+    """
     chunks, least = options.chunks, least_time(topology, collective)
     if chunks:
         transfers = steps(chunks)

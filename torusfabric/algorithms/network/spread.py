@@ -364,7 +364,10 @@ class _PathRelief(ArcLoads):
 def _shortest_paths(
     arcs: WeightedArcs, by: IntArray, source: IntArray, target: IntArray
 ) -> list[IntArray]:
-    """Return the arcs of the shortest path between each source and target, from the source on."""
+    """Return the arcs of the shortest path from each source to its target, in order.
+
+    ``by[start, node]`` is the last arc of the shortest path from a start to a node.
+    """
     found, here = [], target.copy()
     while (here != source).any():
         arc = np.where(here != source, by[source, here], -1)

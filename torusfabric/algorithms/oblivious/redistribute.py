@@ -66,7 +66,7 @@ class Rectangle(NamedTuple):
 
     @classmethod
     def from_torus(cls, torus: Torus) -> "Rectangle":
-        """Return the rows and columns of a torus, whichever of its axes is even."""
+        """Return the rectangle of a torus; its even side is the number of rows, on either axis."""
         down = 0 if torus.sides[0] % 2 == 0 else 1
         along = 1 - down
         column = torus.coordinates(np.arange(torus.nodes))[along]

@@ -420,7 +420,7 @@ class SumWindow:
         self.count = count.ravel()
 
     def block_of_cell(self, cell: int) -> int:
-        """Return the block number of the contribution of a cell's node."""
+        """Return the block number of the contribution of a cell's node to the cell's sum."""
         key, origin = divmod(int(cell), self.nodes)
         return int(self.groups.position_of_node[origin]) * self.keys + self.first + key
 
@@ -618,7 +618,7 @@ class KeptSumsWindow:
         self.came[target, topology.opposite[last]] = True
 
     def _block_of_node(self, origin: int) -> int:
-        """Return the block number of the contribution of a node."""
+        """Return the block number of the contribution of node `origin` to the sum of the chunk."""
         blocks = self.schedule.blocks
         return int(blocks.encode(blocks.groups.position_of_node[origin], self.chunk))
 

@@ -239,7 +239,7 @@ def product_colouring(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndar
 
 
 def stack_layers(sides: Sequence[int]) -> np.ndarray:
-    """Return the colouring of layers along one axis.
+    """Return the colouring of a torus that is made of equal layers along one axis.
 
     The first cycle of the layers and the axis span a torus of two axes. Its two cycles wind through
     all layers. They lend links by which `join_cycles` joins the other cycles, layer by layer: [3]_

@@ -176,7 +176,10 @@ def _nodes_reached(topology: CayleyGraph, block: np.ndarray) -> np.ndarray:
 
 
 class _OpenShop:
-    """The state of the open shop: the remaining hops of each block and of each port."""
+    """The state of the open shop, in which each port takes at most one block a step.
+
+    It has the remaining hops of each block and of each port.
+    """
 
     def __init__(self, topology: CayleyGraph, routes: np.ndarray, latency: int) -> None:
         self.routes = routes.tolist()
