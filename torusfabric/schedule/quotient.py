@@ -48,7 +48,7 @@ class Send:
         return np.repeat(np.array(ports, np.int8), counts)
 
     def displacement(self, topology: Torus) -> IntArray:
-        """Return the offset from sender to receiver, an int array of shape (axes,)."""
+        """Return the signed change of coordinates from sender to receiver, shape (axes,)."""
         step = np.zeros(len(topology.sides), int)
         for port, count in self.runs:
             step[port // 2] += count if port % 2 == 0 else -count

@@ -118,7 +118,7 @@ def check_rounds(schedule: Schedule, *, progress: Progress | None = None) -> Tra
 
 
 def _inspect_form(schedule: Schedule) -> None:
-    """Check the fields of a schedule, and for some forms the rules that follow from them alone."""
+    """Check the rules that do not depend on the blocks that nodes hold."""
     inspect_schedule(schedule)
     match schedule:
         case Lifted():
