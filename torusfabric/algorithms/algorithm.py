@@ -44,7 +44,10 @@ MOST_LATENCY = 2**16
 
 
 def _parse_times(what: str, value: object) -> tuple[float, ...]:
-    """Return three numbers as floats, or raise `InputError`."""
+    """Return the three numbers of `Options.times` as floats, or raise an `InputError`.
+
+    `what` is the subject of the message.
+    """
     if not isinstance(value, tuple | list) or len(value) != 3:
         raise InputError(
             f"{what} must be three numbers, BETA TAU LENGTH, not {message_text(value)}"
@@ -93,8 +96,8 @@ class Options:
     packets : int or None
         Number of packets that the share of each tree is cut into. They are sent one after another.
     times : tuple of (float, float, float) or None
-        The start-up time of a step, the time to send a unit, and the units of a message. The
-        planner then chooses the number of packets that takes the least time.
+        The start-up time of a step, the time to send a unit of data, and the units of a message.
+        The planner then chooses the number of packets with which the broadcast takes least time.
 
     Raises
     ------
@@ -132,17 +135,20 @@ class Options:
 
 
 def option_flag(name: str) -> str:
-    """Return an option as the command line writes it."""
+    """Return the option of the command line for a field of `Options`, such as ``--ports``."""
     return f"--{name.replace('_', '-')}"
 
 
 def requested_value(reason: str, options: Options) -> str:
-    """Return the value of the option with which a misfit begins, for an error message.
+    """Return the value that the user gave to an option, for an error message.
+
+    The option is the one with which the misfit `reason` begins, such as "--ports" in "--ports 4
+    (all of them)".
 
     Returns
     -------
     str
-        The value; the option itself for a flag or `times`; empty if the misfit begins with no
+        The value; the name of the option for a flag or `times`; empty if the misfit begins with no
         option that was given.
     """
     for name in options.given():
@@ -168,7 +174,10 @@ OTHERS = "; torusfabric compare lists the algorithms that fit"
 
 
 class AlgorithmFailed(InputError):
-    """The error of an algorithm of another package that neither plans nor refuses."""
+    """The error of an algorithm of another package, one of whose functions fails unexpectedly.
+
+    Such an algorithm neither returns a plan nor names a misfit.
+    """
 
     def warn_once(self) -> None:
         """Warn once that the algorithm is left out, where other algorithms may serve."""
@@ -264,7 +273,10 @@ class Algorithm:
     def find_variants(
         self, topology: Topology, collective: Collective
     ) -> Sequence[Mapping[str, Any]]:
-        """Return the variants for a selection; none where the function of another package fails."""
+        """Return the result of the field `variants` for a selection.
+
+        It is empty if the function is of another package and fails.
+        """
         return self._call_or_default((), "variants", topology, collective)  # type: ignore[no-any-return]
 
     def most_flit_chunks(self, topology: Topology, collective: Collective) -> int:
@@ -275,7 +287,10 @@ class Algorithm:
         return self._call_or_default(0, "flit_chunks", topology, collective)  # type: ignore[no-any-return]
 
     def _call_or_default(self, otherwise: Any, what: str, *given: Any) -> Any:
-        """Return the result of a function of the algorithm, or `otherwise` where it fails."""
+        """Return the result of the function in field `what`, or `otherwise` if it fails.
+
+        `given` are the arguments of the function.
+        """
         try:
             return self._call_function(what, *given)
         except AlgorithmFailed as error:
@@ -308,13 +323,13 @@ class Algorithm:
         return str(getattr(self.plan, "__module__", "")).startswith(f"{PACKAGE}.")
 
     def _failure_error(self, reason: str) -> AlgorithmFailed:
-        """Return the error of a function that failed for a reason."""
+        """Return the error for a function of the algorithm that failed for a reason."""
         return AlgorithmFailed(
             f"Algorithm {self.name} failed, because its {reason}; correct it, or choose another"
         )
 
     def unknown(self, options: Options) -> list[str]:
-        """Return the names of the given options that the algorithm does not understand."""
+        """Return the names of options that the user gave and the algorithm does not understand."""
         return [name for name in options.given() if name not in self.options]
 
     def __call__(
@@ -349,7 +364,7 @@ class Algorithm:
 
 
 def all_ports_reason(options: Options, *counts: int) -> str | None:
-    """Return a misfit unless all ports are used.
+    """Return a misfit if the user asks for fewer ports than all, else None.
 
     Parameters
     ----------
@@ -362,14 +377,14 @@ def all_ports_reason(options: Options, *counts: int) -> str | None:
 
 
 def port_count_reason(options: Options, most: int) -> str | None:
-    """Return a misfit if more ports are wanted than the `most` that a node has."""
+    """Return a misfit if the user asks for more ports than the `most` that a node has."""
     if options.ports is None or options.ports <= most:
         return None
     return f"--ports 1 to {most}"
 
 
 def single_chunk_reason(options: Options) -> str | None:
-    """Return a misfit if messages are to be cut into several chunks."""
+    """Return a misfit if the user asks for messages that are cut into several chunks."""
     return None if options.chunks in (None, 1) else "--chunks 1"
 
 
@@ -378,8 +393,8 @@ def chunk_multiple_reason(
 ) -> str | None:
     """Return a misfit unless an all-reduce has an equal number of chunks for each node.
 
-    A store-and-forward all-reduce is a reduce-scatter followed by an all-gather, so that each node
-    owns an equal part of the sum. Other collectives always fit.
+    A store-and-forward all-reduce is a reduce-scatter followed by an all-gather, in which each node
+    completes an equal part of the sum. The result for any other collective is None.
     """
     if collective.reducing and collective.to_all and (options.chunks or 0) % topology.nodes:
         return f"--chunks divisible by the number of nodes, {topology.nodes}"

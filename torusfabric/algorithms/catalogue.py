@@ -74,8 +74,8 @@ class Catalogue:
     Parameters
     ----------
     group : str, optional
-        A group of entry points. Their algorithms are registered when an iteration first gets past
-        the algorithms known so far, or when the length is asked for.
+        A group of entry points, by which other packages name algorithms. These are registered when
+        an iteration has yielded all algorithms known so far, or when the length is asked for.
     """
 
     def __init__(self, algorithms: Iterable[Algorithm] = (), *, group: str | None = None) -> None:

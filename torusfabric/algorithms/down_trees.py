@@ -30,19 +30,19 @@ def assign_blocks_to_trees(
     able : ndarray of bool, shape (trees, nodes)
         True where a node may receive blocks from a tree.
     chunks : int
-        Number of blocks for each node.
+        Number of blocks for each node, which is the number of chunks of a message.
     steps : int
         Steps after which all blocks must have arrived.
     most : int
         The largest number of blocks for one node that go down the same tree.
     latency : int
-        Steps from arrival to departure.
+        Number of steps from the arrival of a block at a node to its departure.
 
     Returns
     -------
     ndarray of int, shape (2, blocks), or None
-        The tree and the node of each block, sorted by node; None if not all blocks can arrive in
-        time.
+        The index of the tree and the node of each block, sorted by node; None if not all blocks can
+        arrive in time.
 
     Notes
     -----

@@ -81,7 +81,7 @@ def reverse_schedule(schedule: Schedule, kind: str) -> Rounds:
 
 
 def _reverse_transfers(topology: Topology, transfers: Transfers, payload: Payload) -> Transfers:
-    """Return transfers along the same paths, from their ends to their beginnings."""
+    """Return transfers with `payload` along the same paths, from their ends to their beginnings."""
     lengths, longest = transfers.lengths, transfers.hops.shape[1]
     column = lengths[:, None] - 1 - np.arange(longest)
     hops = np.take_along_axis(transfers.hops, np.maximum(column, 0), axis=1)
@@ -110,7 +110,11 @@ def _reverse_trees(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Tran
 
 
 def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Receipts]:
-    """Yield the first receipts of each round, sorted by transfer."""
+    """Yield the first receipts of each round, as three arrays with an entry for each receipt.
+
+    They are the index of the transfer, the cell of the sender, and the cell of the receiver (see
+    `_reverse_trees`), sorted by transfer.
+    """
     count, state = schedule.blocks.n_blocks, HeldBlocks(schedule.topology, schedule.blocks)
     known = state.held.ravel().copy()
     for transfers in rounds:
@@ -128,7 +132,11 @@ def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Rec
 def _preorder_cells(
     schedule: Schedule, receipts: list[Receipts]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the cells in preorder, the position of each cell, and the size of its subtree."""
+    """Return three arrays with one entry for each cell, see `_reverse_trees`.
+
+    They are the cells in preorder of the trees, the index of each cell in this order, and the
+    number of cells in the subtree below each cell.
+    """
     nodes, blocks = schedule.topology.nodes, schedule.blocks
     size = np.ones(nodes * blocks.n_blocks, np.int64)
     for _, parent, child in reversed(receipts):

@@ -5,8 +5,8 @@ collective in groups has the bound of a single group, because no message leaves 
 of each bound is in the docstring of its function; `lower_bound` returns the largest bound that
 applies.
 
-Symbols: N nodes, diameter D, M chunks of a message, P ports that a node may use in a round, at most
-b blocks in a message.
+Symbols: N is the number of nodes, D the diameter, M the number of chunks of a message, P the number
+of ports that a node may use in a round, and b the most blocks that a transfer may carry.
 """
 
 from fractions import Fraction
@@ -43,9 +43,10 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
     """Return a number of rounds that every schedule for the same task in the same model needs.
 
     The model includes switching, ports, chunks and duplex. With store-and-forward switching it also
-    includes the length of the longest message. The bound is larger for two restricted classes of
-    schedules, if this schedule belongs to them: no block ever rests, and all-to-alls in which
-    all nodes do the same. In a reduction, the bound also holds for schedules that copy partial
+    includes the length of the longest message. The bound is larger if this schedule belongs to one
+    of two restricted classes: all-gathers in which no block ever rests, which means that a node
+    sends a block only in the step after its arrival; and all-to-alls in which all nodes do the
+    same. In a reduction, the bound also holds for schedules that copy partial
     sums.
 
     Parameters
@@ -183,8 +184,8 @@ def lower_bound(
     chunks : int
         Number M of chunks into which a message is cut.
     blocks : int or None
-        The most blocks b of a message with store-and-forward switching, None for no limit. With
-        circuit switching there is never a limit.
+        The most blocks b that a transfer may carry with store-and-forward switching, None for no
+        limit. With circuit switching there is never a limit.
 
     Examples
     --------
@@ -218,12 +219,12 @@ def lower_bound(
 def spread_rounds(nodes: int, ports: int) -> int:
     """Return the rounds until data of one node can be at all N nodes: ceil(log_(P + 1) N).
 
-    Proof: data of a node, even if merged or split, are at one node at first. In a round, each node
-    that has some of them sends to at most P others. Read backwards, the same holds for the nodes
-    whose messages can have reached a given node. The bound therefore holds for every collective,
-    with any switching and any message length (Wang et al., section 1; Delmas and Perennes, section
-    4). An all-reduce that never copies partial sums needs twice as many rounds; one that copies may
-    reach this bound.
+    Here P is `ports`. Proof: data of a node, even if merged or split, are at one node at first. In
+    a round, each node that has some of them sends to at most P others. Read backwards, the same
+    holds for the nodes whose messages can have reached a given node. The bound therefore holds for
+    every collective, with any switching and any message length (Wang et al., section 1; Delmas and
+    Perennes, section 4). An all-reduce that never copies partial sums needs twice as many rounds;
+    one that copies may reach this bound.
     """
     rounds, reached = 0, 1
     while reached < nodes:
@@ -270,11 +271,12 @@ def all_pairs_rounds(
 ) -> int:
     """Return a lower bound on the rounds of circuits in which every node reaches every other node.
 
-    Proof: let g be the number of rounds, and Q = P + 1. Before round t, a node can hold data of at
-    most Q^(t-1) nodes. A message sent in round t can still reach at most Q^(g-t) nodes. An arc
-    therefore serves in round t at most min(Q^(t-1), N) min(Q^(g-t), N) pairs of origin and
-    destination. Over all rounds, some arc has to serve as many pairs as `busiest_arc_load`. In half
-    duplex, both arcs of a link share one message a round, which doubles the load.
+    Proof: let g be the number of rounds, P the `ports` of a node, and Q = P + 1. Before round t, a
+    node can hold data of at most Q^(t-1) nodes. A message sent in round t can still reach at most
+    Q^(g-t) nodes. An arc therefore serves in round t at most min(Q^(t-1), N) min(Q^(g-t), N) pairs
+    of origin and destination. Over all rounds, some arc has to serve as many pairs as
+    `busiest_arc_load`. In half duplex, both arcs of a link share one message a round, which doubles
+    the load.
 
     This is Prop. 4.4 and 4.5 of Delmas and Perennes without their relaxation. It gives 4, 7, 11, 15
     rounds for the tori of 7^i x 7^i x 7^i nodes, i = 1..4.
@@ -300,9 +302,10 @@ def _volume_rounds(
     blocks: int,
     duplex: Duplex,
 ) -> int:
-    """Return the rounds needed to move all blocks, at most b in a message, one hop in a round.
+    """Return the rounds needed to move all blocks, at most b in a transfer, one hop in a round.
 
-    The bound of `least_time` on messages holds for their blocks. Additional bounds:
+    The bound of `least_time`, which is on whole messages, also holds for the blocks of messages.
+    Additional bounds:
 
     - Broadcast: no data arrive at a node at distance D before round D. From then on at most P b of
       its M blocks arrive in each round. This gives D - 1 + ceil(M / (P b)). Reduce: the same in

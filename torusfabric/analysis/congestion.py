@@ -65,11 +65,11 @@ class WeightedArcs:
 
     @property
     def forwarding_steps(self) -> list[int]:
-        """For each arc the steps until a block that it carries is forwarded: 1, or more if it is
-        slow.
+        """For each arc the number of steps after which a block that it carries can be forwarded.
 
-        A step lasts until a block that went over the fastest link can be forwarded: link latency
-        and `MEMORY_CYCLES`. A block with more flits than these cycles makes the step longer.
+        The number is 1, or more for a slow arc. A step lasts until a block that went over the
+        fastest link can be forwarded: link latency and `MEMORY_CYCLES`. A block with more flits
+        than these cycles makes the step longer.
         """
         quickest = MEMORY_CYCLES + int(self._cycles.min())
         apart: list[int] = (-(-(MEMORY_CYCLES + self._cycles) // quickest)).tolist()
@@ -77,7 +77,10 @@ class WeightedArcs:
 
     @property
     def relative_forwarding_time(self) -> np.ndarray:
-        """For each arc the cycles until a block is forwarded, relative to the fastest arc."""
+        """For each arc the cycles until a block that it carries is forwarded.
+
+        They are divided by the cycles of the fastest arc.
+        """
         cycles = MEMORY_CYCLES + self._cycles
         hops: np.ndarray = cycles / cycles.min()
         return hops
@@ -102,8 +105,10 @@ class WeightedArcs:
         return distance, np.where(before >= 0, arc[np.minimum(found, len(arc) - 1)], -1)
 
     def path_tree(self, by: IntArray, goals: IntArray) -> IntArray:
-        """Return the arcs of the shortest paths to some nodes; `by` has the last arc into each
-        node.
+        """Return the arcs of the shortest paths from one start to the nodes in `goals`.
+
+        ``by[node]`` is the last arc of the shortest path to a node, as a row of the second result
+        of `shortest_paths`.
         """
         found: dict[int, None] = {}
         for goal in goals.tolist():
@@ -119,15 +124,19 @@ class WeightedArcs:
         return length
 
     def load_bound(self, length: IntArray, distance: np.ndarray | None = None) -> Fraction:
-        """Return the least load of the busiest arc that these lengths prove.
+        """Return the lower bound on the load of the busiest arc that follows from arc lengths.
 
-        `distance`, if given, has the distances with these lengths.
+        `length` has the length of each arc. `distance`, if given, has the distances between all
+        nodes with these lengths.
         """
         apart = self.shortest_paths(length)[0] if distance is None else distance
         return Fraction(int(np.rint((apart * self.demand).sum())), int(length.sum()))
 
     def arc_loads(self, distance: np.ndarray, by: IntArray) -> IntArray:
-        """Return the load of each arc if all messages take the given shortest paths."""
+        """Return the load of each arc if all messages take the given shortest paths.
+
+        `distance` and `by` are the results of `shortest_paths`.
+        """
         below = self.demand.copy()
         row = np.arange(self.nodes)
         load = np.zeros(len(self.tail), np.int64)
@@ -203,12 +212,13 @@ def congestion_time(topology: Topology, demand: IntArray | None = None) -> Fract
 
 
 def _best_lengths(arcs: WeightedArcs, group: IntArray, starts: int) -> np.ndarray:
-    """Return the lengths with the largest bound by the linear program, one for each group of arcs.
+    """Return the arc lengths with the largest bound, found by a linear program.
 
-    Its variables are the lengths, and the distances from the first `starts` nodes (rows) to all
-    nodes. The constraints: the distance to the head of an arc is at most the distance to its tail
-    plus its length, and the lengths sum to 1. The objective is the sum of distances, weighted by
-    the demand.
+    ``group[arc]`` is the number of the set to which an arc belongs. Arcs of a set have the same
+    length, and the result has one length for each set. The variables of the linear program are the
+    lengths, and the distances from the first `starts` nodes (rows) to all nodes. The constraints:
+    the distance to the head of an arc is at most the distance to its tail plus its length, and the
+    lengths sum to 1. The objective is the sum of distances, weighted by the demand.
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array

@@ -6,6 +6,9 @@ tau for each unit of its longest message (Delmas and Perennes, section 2; Desera
 store-and-forward step takes beta to start, and tau for each unit of its longest message (Meyer and
 Sibeyn, section 1; Deserable, section 4).
 
+The symbols alpha, beta, delta and tau are constants with names of the papers. A user gives their
+values in any unit of time.
+
 The model of flit streams, `stream_time`: if a node always feeds an out-port from the same in-ports,
 flits follow one another through fixed trees, and no node waits for a whole message. The run starts
 once, in beta. The first flit takes delta for each hop of the deepest tree, and the flits of one
@@ -51,7 +54,7 @@ Number: TypeAlias = float | Fraction
 
 
 class Costs(TypedDict, total=False):
-    """The constants of the cost models; see `time` and `stream_time`."""
+    """The constants of the cost models, as keyword arguments; see `time` and `stream_time`."""
 
     alpha: Number
     beta: Number

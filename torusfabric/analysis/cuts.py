@@ -102,8 +102,8 @@ def worst_cut(topology: Topology, collective: Collective) -> Cut | None:
 def _worst_flow_cut(topology: Topology, root: int | None, *, several: bool) -> Cut:
     """Return the worst cut for data from `root`, or from each node if `root` is None, to all nodes.
 
-    `several` is True if a root has a message for each node, or if each node has a message for all
-    nodes.
+    `several` is True if a root has a different message for each node, or if each node has a message
+    for all nodes. It is False if the root has one message for all nodes, and for an all-reduce.
     """
     if root is None and not several:
         # All-reduce: data of every node must reach every other node, so each root gives a bound.
@@ -178,7 +178,7 @@ class _MessageFlows:
         return self._cut_of_nodes(np.arange(self.topology.nodes) == sink)
 
     def _cut_of_nodes(self, inside: BoolArray) -> Cut:
-        """Return the cut around the nodes where `inside` is True."""
+        """Return the cut whose set of nodes is given by the mask `inside`, shape (nodes,)."""
         messages = self.supply[~inside] if self.demand is None else self.demand[inside]
         arcs = (~inside[self.tail] & inside[self.head]).sum()
         return Cut(tuple(np.flatnonzero(inside).tolist()), int(messages.sum()), int(arcs))
@@ -216,7 +216,11 @@ class _MessageFlows:
 
 
 def max_flow_and_reachable(capacities: Any, source: int, sink: int) -> tuple[int, BoolArray]:
-    """Return the value of a maximum flow, and the nodes reached by the residual capacities."""
+    """Return the value of a maximum flow from node `source` to node `sink`, and a mask of nodes.
+
+    `capacities` is a sparse matrix with the capacity from each node (row) to each node (column).
+    The mask is True for nodes that can still be reached from `source` by remaining capacities.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 

@@ -58,14 +58,15 @@ def schedule_facts(
     Returns
     -------
     dict
-        Plain values by name. ``unit`` is the unit of ``rounds`` and ``bound``, such as "steps of
-        1/2 message". ``bound_where`` is the restriction of the bound, empty if it holds for all
-        schedules. ``delta`` counts hops. ``tau`` and ``tau_bound`` are message times (`Fraction`),
-        which compare schedules whose steps have different lengths. ``stream`` is the part of a
-        message that each arc carries, if flits stream through trees, see `stream_time`. ``limit``
-        is the cycle limit: no hardware takes fewer cycles for messages of ``limit_flits`` flits,
-        see `torusfabric.analysis.volume.cycle_limit`. On networks that do not look the same from
-        each node, ``cut`` describes the cut that determines ``tau_bound``, and ``renumbered`` lists
+        Numbers and texts by name. ``rounds`` is the number of rounds, and ``bound`` the bound on
+        it. ``unit`` is the unit of ``rounds`` and ``bound``, such as "steps of 1/2 message".
+        ``bound_where`` is the restriction of the bound, empty if it holds for all schedules.
+        ``delta`` counts hops. ``tau`` and ``tau_bound`` are message times (`Fraction`), which
+        compare schedules whose steps have different lengths. ``stream`` is the part of a message
+        that each arc carries, if flits stream through trees, see `stream_time`. ``limit`` is the
+        cycle limit: no hardware takes fewer cycles for messages of ``limit_flits`` flits, see
+        `torusfabric.analysis.volume.cycle_limit`. On networks that do not look the same from each
+        node, ``cut`` describes the cut that determines ``tau_bound``, and ``renumbered`` lists
         nodes whose number differs from the whole network.
 
     Raises
@@ -216,7 +217,10 @@ def facts_text(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _links_text(links: Mapping[str, Any], steps: str) -> str:
-    """Return the use of links as text for people."""
+    """Return the use of links as text for people.
+
+    `links` is the result of `LinkUse.to_json`, and `steps` the word for rounds.
+    """
     parts = [f"{100 * links['use']:.1f} % of their time used"]
     if links["unused"]:
         parts.append(f"{links['unused']} of {links['arcs']} arcs never")
@@ -229,7 +233,9 @@ def _links_text(links: Mapping[str, Any], steps: str) -> str:
 
 
 def forms_text(forms: Sequence[Mapping[str, Any]]) -> str:
-    """Return text that names the algorithm of each form, and the flits from which on it is used.
+    """Return text that names the algorithm of each form of a mode.
+
+    For each form the text also has the length of messages, in flits, from which on it is used.
 
     Examples
     --------
@@ -241,7 +247,7 @@ def forms_text(forms: Sequence[Mapping[str, Any]]) -> str:
 
 
 def steps_text(facts: Mapping[str, Any]) -> str:
-    """Return the number of steps or rounds and their length as text, from the facts of a schedule.
+    """Return text about the number and the length of steps, from the result of `schedule_facts`.
 
     Examples
     --------
@@ -254,7 +260,7 @@ def steps_text(facts: Mapping[str, Any]) -> str:
 
 
 def bound_text(facts: Mapping[str, Any]) -> str:
-    """Return the bound with its restriction as text, from the facts of a schedule.
+    """Return text about the bound and its restriction, from the result of `schedule_facts`.
 
     Examples
     --------

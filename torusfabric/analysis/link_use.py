@@ -59,7 +59,7 @@ class LinkUse:
         return node, port
 
     def to_json(self) -> dict[str, Any]:
-        """Return the numbers as plain data."""
+        """Return the use of arcs as a dictionary for JSON: totals, the busiest arc, and rounds."""
         node, port = self.busiest_arc
         return {
             "arcs": self.n_arcs,

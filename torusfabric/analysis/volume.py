@@ -164,7 +164,9 @@ def cycle_limit(topology: Topology, collective: Collective, flits: int) -> int:
 
 
 def least_beat(topology: Topology, collective: Collective, flits: int) -> int:
-    """Return the flits R of a beat: the width at which a node's port is no slower than the links.
+    """Return the smallest number of flits of a beat with which the host or stream keeps up.
+
+    With this number, the signals of a node towards the outside are no slower than its links.
 
     Parameters
     ----------
@@ -199,7 +201,9 @@ def least_beat(topology: Topology, collective: Collective, flits: int) -> int:
 
 
 def longest_distance(topology: Topology, collective: Collective, *, in_cycles: bool = False) -> int:
-    """Return the hops that some message has to travel: from or to the root, or between any nodes.
+    """Return the largest distance in hops over which the collective has to move data.
+
+    This is the distance from the root or to the root, or between any two nodes.
 
     Parameters
     ----------
@@ -304,7 +308,7 @@ def _local_exchange_time(topology: Topology, collective: Collective) -> Fraction
 
 
 def _local_pairs(topology: Topology, collective: Collective) -> tuple[np.ndarray, np.ndarray]:
-    """Return the origin and the target of each message of an exchange or halo."""
+    """Return the origins and the receivers of all messages of an exchange or halo: two arrays."""
     targets = collective.targets(topology)
     origin, offset = np.nonzero(targets != NO_NODE)
     return origin, targets[origin, offset]

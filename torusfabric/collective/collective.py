@@ -94,7 +94,10 @@ class Collective:
 
     @property
     def definition(self) -> CollectiveDefinition:
-        """The content and the target of this kind of collective, from the table `COLLECTIVES`."""
+        """The entry of the table `COLLECTIVES` for this kind of collective.
+
+        It says which data the collective delivers, and to which nodes.
+        """
         return COLLECTIVES[self.kind]
 
     @property
@@ -159,13 +162,16 @@ class Collective:
         return replace(self, axes=None, offsets=offsets, without=())
 
     def targets(self, topology: Topology) -> IntArray:
-        """Return the position to which each position sends by each offset, in an exchange or halo.
+        """Return the receivers of an exchange or halo.
+
+        Nodes are given by their positions within a group.
 
         Returns
         -------
         ndarray of int, shape (positions, offsets)
-            `NO_NODE` where the offset leads beyond the border of a mesh, to a broken node, or to a
-            port without a link.
+            Entry [v, k] is the position to which position v sends by offset k. It is `NO_NODE`
+            where the offset leads beyond the border of a mesh, to a broken node, or to a port
+            without a link.
 
         Raises
         ------
@@ -184,7 +190,7 @@ class Collective:
         return np.stack(columns, axis=1) if columns else np.empty((group.nodes, 0), int)
 
     def groups(self, topology: Topology) -> Groups:
-        """Return the groups of a topology in which the collective runs."""
+        """Return the groups of nodes of a topology, in each of which the collective runs."""
         require_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
         return Groups(topology, self.axes, self.without)
 
@@ -228,7 +234,7 @@ def _offset_in_group(offset: str, axes: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True)
 class Blocks:
-    """The numbered blocks of a collective, with the same numbers in each of its groups.
+    """The numbered blocks of a collective, with the same numbers in each group of nodes.
 
     The number of a block, for N = `nodes`, C = `chunks` and D = `messages_per_origin`::
 
@@ -263,7 +269,7 @@ class Blocks:
 
     @property
     def single_origin(self) -> bool:
-        """True if the root is the only origin."""
+        """True if all blocks have the same origin, the root: broadcast, scatter."""
         return self.collective.single_origin
 
     @property
@@ -282,13 +288,17 @@ class Blocks:
 
     @cached_property
     def target_positions(self) -> IntArray:
-        """The target positions of an exchange or halo, see `Collective.targets`."""
+        """The position to which each position (row) sends by each offset (column).
+
+        Only for an exchange or halo; see `Collective.targets`.
+        """
         return self.collective.targets(self.groups.topology)
 
     @cached_property
     def _origin_positions(self) -> IntArray:
-        """The position that sends to each position by each offset, or `NO_NODE`; the inverse of
-        `target_positions`.
+        """The position that sends to each position (row) by each offset (column).
+
+        `NO_NODE` where no position does. The table is the inverse of `target_positions`.
         """
         origins = np.full_like(self.target_positions, NO_NODE)
         position, offset = np.nonzero(self.target_positions >= 0)
@@ -316,13 +326,17 @@ class Blocks:
 
     @cached_property
     def n_blocks(self) -> int:
-        """Number of different blocks; each group has a copy of every one."""
+        """Number of different blocks; each group of nodes has a copy of every block."""
         return self.blocks_per_origin * (1 if self.single_origin else self.group_size)
 
     def encode(
         self, origin: IntLike, chunk: IntLike, destination: IntLike | None = None
     ) -> IntArray:
-        """Return block numbers, elementwise."""
+        """Return the numbers of blocks, given origin, chunk and destination, elementwise.
+
+        `destination` is needed where each destination gets a message of its own. In an exchange it
+        is the number of the offset.
+        """
         index: IntArray = np.asarray(origin)
         if self.single_origin:
             index = np.zeros_like(index)
@@ -337,9 +351,9 @@ class Blocks:
         return np.asarray(block) // self.blocks_per_origin
 
     def destination(self, block: IntLike) -> IntArray:
-        """Return the destinations of personal blocks, elementwise.
+        """Return the destination of each block, elementwise, if each block has only one.
 
-        In an exchange, the numbers of their offsets.
+        In an exchange, the result is the number of the offset by which the block is sent.
         """
         return np.asarray(block) // self.chunks % self.messages_per_origin
 
@@ -352,9 +366,9 @@ class Blocks:
         return self.origin(block)
 
     def initial_copies(self, block: IntArray) -> tuple[IntArray, IntArray]:
-        """Return pairs (node, block) for the copies that exist before the collective.
+        """Return pairs (node, block) for the copies of `block` that exist before the collective.
 
-        There is one pair for each block and group.
+        There is one pair for each number in `block` and each group of nodes.
 
         Returns
         -------
@@ -365,10 +379,11 @@ class Blocks:
         return nodes.ravel(), np.tile(block, self.groups.n_groups)
 
     def postcondition(self, block: IntLike) -> IntArray:
-        """Return the position that must hold each block at the end, `EVERY_NODE` or `NO_NODE`.
+        """Return the position that must hold each block at the end, elementwise.
 
-        In a reduction that position must hold the complete sum to which the block contributes. A
-        halo delivers a block to several positions, so use `required_copies` for a halo.
+        The result is `EVERY_NODE` if all positions must hold the block, and `NO_NODE` if none
+        must. In a reduction that position must hold the complete sum to which the block
+        contributes. A halo delivers a block to several positions, so use `required_copies` for it.
         """
         if self.collective.personal:
             goal = self.destination(block)
@@ -379,7 +394,7 @@ class Blocks:
         return np.full_like(np.asarray(block), node)
 
     def required_copies(self, block: IntArray) -> tuple[IntArray, IntArray]:
-        """Return pairs (node, block) for the copies that must exist at the end.
+        """Return pairs (node, block) for the copies of `block` that must exist at the end.
 
         Returns
         -------
@@ -482,17 +497,17 @@ class MemoryLayout:
 
     @property
     def part_chunks(self) -> int:
-        """Number of chunks, and so of blocks, of a part: C, or C / N in shares."""
+        """Number of chunks of a part: C, or C / N if parts are shares. Each is one block."""
         return self.blocks.chunks // (self.blocks.group_size if self.in_shares else 1)
 
     @property
     def send_parts(self) -> int:
-        """Number of parts of a send memory: messages that a node sends, or N shares."""
+        """Number of parts of a send memory: one for each message that a node sends, or N shares."""
         return self.blocks.group_size if self.in_shares else self.blocks.messages_per_origin
 
     @property
     def recv_parts(self) -> int:
-        """Number of parts of a receive memory: messages that a node receives, or N shares."""
+        """Number of parts of a receive memory: one for each message received, or N shares."""
         return self.blocks.group_size if self.in_shares else self.blocks.messages_per_receiver
 
     @property
@@ -518,14 +533,18 @@ class MemoryLayout:
         return self.part_chunks * self.block_flits(flits) if self.in_shares else flits
 
     def send_words(self, flits: int) -> int:
-        """Return the number of words that the host writes at a node, for messages of `flits`.
+        """Return the number of words that the host writes at a node.
+
+        `flits` is the length of a message.
 
         Parts follow one another without the padding of blocks.
         """
         return flits if self.in_shares else self.send_parts * flits
 
     def recv_words(self, flits: int) -> int:
-        """Return the number of words that the host reads at a node, for messages of `flits`.
+        """Return the number of words that the host reads at a node.
+
+        `flits` is the length of a message.
 
         Parts follow one another without the padding of blocks.
         """
@@ -548,7 +567,9 @@ class MemoryLayout:
         return replace(self, blocks=replace(self.blocks, collective=collective))
 
     def received_block(self, nodes: IntLike, index: IntLike) -> IntArray:
-        """Return the block at an index of the receive memory of nodes, elementwise; -1 for none.
+        """Return the number of the block at an index of the receive memory of each node.
+
+        Works elementwise. The result is -1 where no block is delivered.
 
         In a reduction this is the contribution of position 0 to the sum at that index.
 

@@ -40,7 +40,8 @@ def combine_in_tree(
     combine : callable
         Function from two words to their combination.
     wait : callable, optional
-        Function from a word without a partner at its level to the same word at the next level.
+        Function that is called for a word without a partner at its level, and returns the same word
+        for the next level.
         Pipelined hardware passes a delay.
 
     Examples

@@ -9,7 +9,10 @@ __all__ = ["COLLECTIVES", "DeliveredContent", "CollectiveDefinition", "DeliveryT
 
 
 class DeliveredContent(Enum):
-    """The data that a collective delivers."""
+    """The data that a collective delivers, its *content*; the value completes "it delivers ..".
+
+    The content is the message of one node, the messages of all nodes, or their combination.
+    """
 
     ROOT = "the message of the root"
     EACH = "the message of each node"
@@ -17,7 +20,10 @@ class DeliveredContent(Enum):
 
 
 class DeliveryTarget(Enum):
-    """The nodes to which a collective delivers its content."""
+    """The nodes to which a collective delivers its content; the value completes "delivered ..".
+
+    ``PERSONAL``: each receiver gets different data. ``OFFSETS``: the receivers are those of a halo.
+    """
 
     ROOT = "at the root"
     ALL = "at every node"
@@ -27,10 +33,14 @@ class DeliveryTarget(Enum):
 
 @dataclass(frozen=True)
 class CollectiveDefinition:
-    """The definition of a collective: its content, its target and its other names.
+    """One entry of the table `COLLECTIVES`: the data, the receivers and the other names.
 
     Parameters
     ----------
+    content : DeliveredContent
+        The data that the collective delivers.
+    target : DeliveryTarget
+        The nodes to which it delivers these data.
     aliases : tuple of str
         The names that papers use for the collective.
     local : bool

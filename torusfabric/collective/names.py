@@ -101,7 +101,10 @@ def _extract_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tupl
 
 
 def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
-    """Return the kind of a collective and its axes, given in the name or separately."""
+    """Return the kind of a collective and its axes.
+
+    The axes stand behind ``@`` in `name`, or are passed as `axes`.
+    """
     base, at, text = name.partition("@")
     key = base.strip().lower().replace(" ", "-").replace("_", "-")
     key = "exchange" if key == "shift" else key
@@ -127,7 +130,7 @@ def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
 
 
 def _parse_root(root: int | str | None, collective: Collective, topology: Topology | None) -> int:
-    """Return the checked root of a rooted collective, 0 by default."""
+    """Return the root of a collective that has one, after checking it; 0 if the user gives none."""
     root = int(root) if isinstance(root, str) and re.fullmatch(r"[0-9]{1,4000}", root) else root
     root = 0 if root is None else root
     where = "a node" if collective.axes is None else "a position in a group"
@@ -141,7 +144,7 @@ def _parse_root(root: int | str | None, collective: Collective, topology: Topolo
 
 
 def _parse_axes(axes: Axes, topology: Topology | None) -> tuple[int, ...] | None:
-    """Return the axes that span groups, ascending."""
+    """Return the axes that span the groups, ascending; None for one group of all nodes."""
     if axes is None:
         return None
     numbers = entries_of(axes)

@@ -98,7 +98,7 @@ def split_offsets(text: str) -> tuple[str, ...]:
 
 
 def nodes_at_offset(offset: str, topology: Topology) -> IntArray:
-    """Return for each node the node to which an offset leads.
+    """Return the node to which an offset leads from each node of a topology.
 
     Neighbours are those of the whole network: broken links do not change the result.
 
@@ -149,9 +149,9 @@ def nodes_at_offset(offset: str, topology: Topology) -> IntArray:
 
 
 def _axis_tables(topology: Topology) -> tuple[Sequence[int], BoolArray, IntArray]:
-    """Return the side of each axis, whether each axis wraps, and the coordinates of all nodes.
+    """Return the sides of a topology, flags for wrap-around, and the coordinates of all nodes.
 
-    A topology without coordinates has no axes.
+    A flag is True for an axis with wrap-around. A topology without coordinates has no axes.
     """
     if isinstance(topology, Mesh):
         sides, coordinates = topology.grid

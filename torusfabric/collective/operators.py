@@ -120,7 +120,11 @@ class Operator:
 
     @property
     def signed(self) -> bool:
-        """True if words are two's complement, and an unsigned operator has the same base name."""
+        """True if the name ends in ``:signed``.
+
+        Words are then two's complement, and an unsigned operator has the same name without
+        ``:signed``.
+        """
         return self.name.endswith(":signed")
 
     @property
@@ -130,7 +134,7 @@ class Operator:
 
     @property
     def label(self) -> str:
-        """The name as an identifier: ``max_signed``."""
+        """The name in the form of an identifier of Python and Verilog, such as ``max_signed``."""
         return self.name.replace(":", "_")
 
     def check_width(self, width: int) -> None:
@@ -139,7 +143,7 @@ class Operator:
         Raises
         ------
         InputError
-            If it does not.
+            If the operator does not accept this width.
         """
         if self.widths and width not in self.widths:
             wanted = " or ".join(map(str, self.widths))
@@ -157,7 +161,7 @@ class Operator:
         return self.function(a, b, width)
 
     def reduce(self, words: Words, width: int) -> Words:
-        """Combine all rows of an array into one row, from the first to the last.
+        """Combine all rows of an array elementwise into one row, from the first to the last.
 
         Parameters
         ----------
@@ -269,7 +273,10 @@ def _check_fields(operator: Operator) -> None:
 
 
 def _test_words(width: int) -> Words:
-    """Return the test words of a width: corner cases and random words."""
+    """Return words of a width on which the claims of operators are tested.
+
+    They are corner cases, such as 0 and the largest word, and random words.
+    """
     top = (1 << width) - 1
     corners = sorted({0, 1 & top, top >> 1, top ^ top >> 1, top})
     random = np.random.default_rng(width).integers(0, top, N_RANDOM_WORDS, np.uint64, endpoint=True)
@@ -277,7 +284,10 @@ def _test_words(width: int) -> Words:
 
 
 def _check_claims(operator: Operator, width: int) -> None:
-    """Check identity, commutativity, associativity and idempotence on test words."""
+    """Check the identity of an operator, and the properties that it claims, on test words.
+
+    The properties are `commutative`, `associative` and `idempotent`.
+    """
     words, combine = _test_words(width), operator.combine
     neutral = np.full_like(words, operator.identity(width))
     turned, other = words[::-1].copy(), np.roll(words, 7)
@@ -336,7 +346,7 @@ def _infix_operator(
 
 
 def _min_max_operator(name: str) -> Operator:
-    """Return a minimum or maximum, by its name."""
+    """Return the operator for a minimum or maximum, signed or unsigned, according to `name`."""
     least, signed = name.startswith("min"), name.endswith(":signed")
 
     def function(a: Words, b: Words, width: int) -> Words:

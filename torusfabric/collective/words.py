@@ -19,7 +19,7 @@ __all__ = ["expected_words", "random_messages"]
 def random_messages(
     layout: MemoryLayout, flits: int, *, width: int, seed: int
 ) -> NDArray[np.uint64] | NDArray[np.object_]:
-    """Return random words for the send memory of every node.
+    """Return random words for the send memory of every node; `seed` selects them.
 
     Parameters
     ----------
@@ -98,7 +98,10 @@ def expected_words(
 
 
 def _delivery_mask(layout: MemoryLayout, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return an array, shape (nodes, words), that is True for each word that is delivered."""
+    """Return an array of the given shape that is True for each word that is delivered.
+
+    `shape` is (nodes, words of a receive memory).
+    """
     blocks, nodes = layout.blocks, np.arange(shape[0])
     there = np.isin(nodes, layout.receiving_nodes)[:, None]
     if blocks.collective.local:
@@ -114,8 +117,9 @@ def _delivery_mask(layout: MemoryLayout, shape: tuple[int, ...]) -> NDArray[np.b
 def _group_words(
     layout: MemoryLayout, messages: NDArray[Any], operator: Operator, width: int
 ) -> NDArray[Any]:
-    """Return the words delivered at each position of a group, given the send memories of its
-    nodes.
+    """Return the words delivered in one group of nodes, shape (positions, receive words).
+
+    `messages` has the send memories of the nodes of this group, shape (positions, send words).
     """
     blocks, nodes = layout.blocks, np.arange(layout.blocks.group_size)
     if blocks.collective.reducing:

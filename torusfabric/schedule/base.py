@@ -6,8 +6,7 @@ Planners write one of these forms:
 - `Pattern`: oblivious forwarding, the same in every step; `SumPattern` for sums.
 - `Table`: one table that serves every node; `SumTable` where nodes keep their sums.
 - `Rounds`: explicit paths, round by round.
-
-- `Quotient`: nodes have labels, and nodes with the same label do the same.
+- `Quotient`: nodes have labels, which are numbers, and nodes with the same label do the same.
 
 `Lifted` runs the schedule of one group of nodes in all groups. `Masked` restricts a table or
 pattern that serves all nodes to a single root.
@@ -70,16 +69,17 @@ class Schedule(ArrayFields, ABC):
         Name of the planner, 1 to 100 printable characters. `Algorithm` sets it for its own
         schedules.
     switching : Switching
-        `Switching.STORE_AND_FORWARD` or `Switching.CIRCUIT`: one hop a round, or a path held for
-        the round. The plain word also works.
+        `Switching.STORE_AND_FORWARD`: each message moves by one hop in a round.
+        `Switching.CIRCUIT`: the path of a message is held for the whole round. The words
+        ``"store-and-forward"`` and ``"circuit"`` are accepted, too.
     ports : int
-        Messages that a node may send in a round, and messages that it may receive. Default: one for
-        each of its ports.
+        Number of messages that a node may send in a round; it may receive as many. Default: one
+        for each of its ports.
     chunks : int
         Number M of chunks into which a message is cut.
     duplex : Duplex
-        Number of messages that a link carries at once, `Duplex.FULL` for one each way; the plain
-        word also works.
+        Number of messages that a link carries at once: `Duplex.FULL` for one in each direction,
+        `Duplex.HALF` for one in all. The words ``"full"`` and ``"half"`` are accepted, too.
 
     Examples
     --------
@@ -129,11 +129,11 @@ class Schedule(ArrayFields, ABC):
         # would hide the field.
         @property
         def steps(self) -> int:
-            """Number of rounds, called steps with store-and-forward switching."""
+            """Number of rounds of the schedule, called steps if it is store-and-forward."""
 
     @property
     def round_count(self) -> int:
-        """Number of rounds, the same number as `steps`."""
+        """Number of rounds of the schedule, the same number as `steps`."""
         return self.steps
 
     @abstractmethod
@@ -173,9 +173,10 @@ class Schedule(ArrayFields, ABC):
 
     @property
     def head(self) -> dict[str, Any]:
-        """The fields that all forms have, by name, to make another form of the same schedule.
+        """The fields that schedules of all forms have, as keyword arguments.
 
-        For example: ``Rounds(**pattern.head, transfers=..)``.
+        They serve to make another form of the same schedule, for example ``Rounds(**pattern.head,
+        transfers=..)``.
         """
         names = ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex")
         return {name: getattr(self, name) for name in names}
@@ -226,7 +227,7 @@ class Schedule(ArrayFields, ABC):
 
 
 def _update_digest(digest: "hashlib._Hash", value: Any) -> None:
-    """Add a field of a schedule to a digest."""
+    """Add the value of a field of a schedule to a SHA-256 digest that is being computed."""
     if isinstance(value, np.ndarray):
         digest.update(f"{value.shape}".encode())
         digest.update(np.ascontiguousarray(value, dtype="<i8").data)

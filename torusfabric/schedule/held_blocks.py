@@ -1,7 +1,7 @@
 """Simulation of the blocks that every node holds, round by round.
 
 The file writer, the file reader and the exporters use it to list the blocks of transfers whose
-payload only says "all that the sender holds" or "all of a group".
+payload only says "all that the sender holds" or "all of a set" (see `Grouped`).
 
 In a file, an entry can stand for a *whole sum*: all contributions to one sum that the sender holds
 before the round. A whole sum need not be complete.
@@ -24,10 +24,11 @@ MOST_BYTES = 2**31
 
 
 def whole_sum_id(key: IntArray) -> IntArray:
-    """Return the number that stands for a whole sum in a list of blocks, or translate it back.
+    """Return the numbers that stand for whole sums in a list of blocks, elementwise.
 
-    `key` is the block number of the contribution of origin 0. The result is below 0, so it differs
-    from all block numbers. Such numbers occur only while a file is written or read.
+    A sum is given by `key`, the block number of the contribution of origin 0. The result is below
+    0, so it differs from all block numbers. The same function gives `key` for such a number. These
+    numbers occur only while a file is written or read.
     """
     return -1 - key
 
@@ -131,7 +132,10 @@ class HeldBlocks:
 
     @property
     def _sum_count(self) -> int:
-        """Number of sums: contributions to the same sum have equal numbers modulo this."""
+        """Number of different sums of a reduction.
+
+        Block numbers of contributions to the same sum are equal modulo this number.
+        """
         return self.blocks.n_blocks // self.blocks.group_size
 
     @property
@@ -140,7 +144,10 @@ class HeldBlocks:
         return self.held.reshape(self.topology.nodes, self.blocks.group_size, self._sum_count)
 
     def _list_blocks(self, transfers: Transfers, whole: BoolArray | None) -> Listed:
-        """Return the blocks of each transfer for a payload of any class; `whole`: see `execute`."""
+        """Return the blocks that each transfer carries, whatever the class of its payload.
+
+        `whole` is as in `execute`.
+        """
         payload, source = transfers.payload, transfers.source
         lists: list[IntArray]
         match payload:
@@ -167,7 +174,11 @@ class HeldBlocks:
         return Listed(indptr, np.concatenate([np.empty(0, np.int64), *lists]))
 
     def _expand_sums(self, source: IntArray, listed: Listed) -> Listed:
-        """Return lists of blocks in which the sender's contributions replace each whole sum."""
+        """Return the lists of blocks in `listed`, with contributions in place of whole sums.
+
+        `source` has the sender of each list. Each whole sum is replaced by all contributions to it
+        that the sender holds.
+        """
         ids, sizes = np.asarray(listed.ids, np.int64), np.diff(listed.indptr)
         if not (ids < 0).any():
             return Listed(listed.indptr, ids)
@@ -181,8 +192,10 @@ class HeldBlocks:
         return Listed(np.cumsum([0, *counts]), found[order])
 
     def _word_contributions(self, node: int, port: int, chunk: int) -> IntArray:
-        """Return the contributions to a word: forwarded from an in-port, or the node's sum for
-        port -1.
+        """Return the block numbers of the contributions to a word that `node` sends.
+
+        The word belongs to `chunk`. It is the last word that arrived at in-port `port`, or for port
+        -1 the node's own sum.
         """
         if port >= 0:
             return self._arrived.get((node, port, chunk), np.empty(0, np.int64))
@@ -191,9 +204,10 @@ class HeldBlocks:
         return mine
 
     def _store_arrivals(self, transfers: Transfers, payload: KeptSums, listed: Listed) -> None:
-        """Store the blocks that arrive with transfers of kept sums, by node, in-port and chunk.
+        """Store the contributions to each word that arrives, by node, in-port and chunk.
 
-        A node may forward them in later rounds.
+        `listed` has the contributions to the word of each transfer, whose payload is `payload`. A
+        node may forward these words in later rounds.
         """
         target = transfers.walk(self.topology)[:, -1]
         last = transfers.hops[np.arange(len(transfers)), transfers.lengths - 1]

@@ -63,10 +63,10 @@ class Lifted(Schedule):
     def for_network(cls, schedule: Schedule, network: Topology) -> Schedule:
         """Return the same schedule on `network`, which has more nodes than the schedule's topology.
 
-        Used where the modes of one fabric lack different nodes: each schedule was planned around
-        its own broken nodes, and all run on the network that they share. The result leaves the
-        additional nodes out of its collective. A schedule without broken nodes is returned
-        unchanged.
+        The function is needed for a fabric whose modes have different broken nodes. Each schedule
+        was planned without its own broken nodes, and all of them run on one network. In the result,
+        the additional nodes take no part in the collective. A schedule without broken nodes is
+        returned unchanged.
 
         Examples
         --------
@@ -110,7 +110,7 @@ class Lifted(Schedule):
 
 
 def _lift_transfers(transfers: Transfers, groups: Groups) -> Transfers:
-    """Return the transfers of all groups, given the transfers of one group."""
+    """Return the transfers of one round in all groups of nodes, given those in one group."""
     source = groups.members[:, transfers.source].ravel()
     each = np.tile(np.arange(len(transfers)), groups.n_groups)
     return transfers.of(each).moved(source, groups.port_in_topology)
@@ -146,7 +146,7 @@ class Masked(Schedule):
 
     @classmethod
     def for_root(cls, whole: Pattern | Table, collective: Collective) -> Self:
-        """Return a schedule for one root, given the schedule for all roots.
+        """Return the schedule of a collective with a root, given that for all roots, `whole`.
 
         Parameters
         ----------
@@ -175,7 +175,10 @@ class Masked(Schedule):
         return map(self._select_root, self.whole.rounds())
 
     def _select_root(self, transfers: Transfers) -> Transfers:
-        """Return the transfers with blocks of the root, renumbered for the scatter."""
+        """Return the transfers with blocks of the root, with block numbers of the scatter.
+
+        `transfers` are those of a round of the all-to-all.
+        """
         origin = self.whole.blocks.origin(transfers.listed.ids)
         mine = transfers.of(origin == self.collective.root)
         return replace(mine, payload=Listed.single(mine.listed.ids % self.blocks.n_blocks))

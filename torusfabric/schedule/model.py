@@ -28,7 +28,7 @@ class Switching(Choice):
 
 
 class Duplex(Choice):
-    """The number of messages that a link carries at once."""
+    """The number of messages that a link carries at once: one in each direction, or one in all."""
 
     #: One message in each direction: the two arcs of a link are independent.
     FULL = "full"

@@ -98,7 +98,10 @@ def check_rounds(count: int) -> None:
 
 
 def _parse_topology(entry: dict[str, Any]) -> Topology:
-    """Return the topology of a file, after checking that its tables fit in memory."""
+    """Return the topology of a file.
+
+    Its number of arcs is checked, so that tables with an entry for each arc fit in memory.
+    """
     sides = entry.get("sides", [])
     if len(sides) > MOST_ARCS.bit_length() or max(sides, default=0) > MOST_ARCS:
         raise InputError(f"Topology must have at most {MOST_ARCS} arcs, not sides {excerpt(sides)}")
@@ -112,7 +115,7 @@ def _parse_topology(entry: dict[str, Any]) -> Topology:
 
 
 def _check_at_most(name: str, value: int, most: int) -> None:
-    """Check the upper limit of a positive count of a file."""
+    """Check that a number of a file, called `name` in the message, is at most `most`."""
     if value > most:
         raise InputError(f"{name} must be a number from 1 to {most}, not {excerpt(value)}")
 
@@ -120,8 +123,9 @@ def _check_at_most(name: str, value: int, most: int) -> None:
 def _parse_rounds(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
     """Return the transfers of all rounds of a file.
 
-    If a transfer carries "all" beside listed ones, or whole sums, the blocks are followed from
-    round to round to list them.
+    In some rounds, some transfers carry "all" and others list their blocks, or transfers carry
+    whole sums. The blocks that nodes hold are then followed from round to round, to list these
+    blocks.
     """
     known: KnownPaths = {}
     idle = _RoundParser(topology, 0, [], known).parse_transfers(blocks)
@@ -168,10 +172,11 @@ class _RoundParser:
             raise AssertionError("the schema accepts what is not well formed")
 
     def parse_transfers(self, blocks: Blocks) -> tuple[Transfers, npt.NDArray[np.bool_] | None]:
-        """Return the transfers, and an array `whole` or None.
+        """Return the transfers of the round, and the argument `whole` of `HeldBlocks.execute`.
 
-        `whole` is True for transfers that carry all that their sender holds. It is None if all
-        transfers list their blocks, or if all carry everything.
+        `whole` is a mask of the transfers that carry all that their sender holds, although the
+        payload lists blocks. It is None if all transfers list their blocks, or if all carry
+        everything.
         """
         source, hops = self._parse_hops()
         if any("sum" in entry for entry in self.entries):
@@ -191,7 +196,7 @@ class _RoundParser:
         return InputError(json_location(["rounds", self.number, transfer]) + rest)
 
     def _parse_hops(self) -> tuple[Ints, Ints]:
-        """Return the sources and the out-ports of all paths."""
+        """Return the senders and the out-ports of all paths, as in `Transfers`."""
         ports = []
         for transfer, entry in enumerate(self.entries):
             way = tuple(entry["path"]), tuple(entry.get("via", ()))
@@ -253,7 +258,7 @@ class _RoundParser:
         return port
 
     def _parse_sums(self, blocks: Blocks) -> KeptSums:
-        """Return the payload of a round in which nodes keep their sums."""
+        """Return the payload of the round, if nodes keep their sums in this schedule."""
         chunk, passed = np.full((2, len(self.entries)), -1)
         for transfer, entry in enumerate(self.entries):
             given = entry.get("sum", 0)
@@ -270,8 +275,8 @@ class _RoundParser:
     def _parse_block_ids(self, blocks: Blocks, lists: list[list[list[Any]]]) -> Ints:
         """Return the block numbers of all lists, concatenated.
 
-        All blocks are checked at once by columns. If one is invalid, the loop at the end finds it
-        and raises the error.
+        ``lists[k]`` has the blocks of transfer k as entries of the file. All blocks are checked at
+        once, with numpy. If one is invalid, a loop finds it and raises the error.
         """
         size = 3 if blocks.collective.personal else 2
         given = list(chain.from_iterable(lists))
@@ -305,7 +310,7 @@ class _RoundParser:
 
 
 def _is_well_formed(entries: Any) -> bool:
-    """Return True if a round obeys the schema."""
+    """Return True if the JSON value of a round obeys the schema."""
     if type(entries) is not list:
         return False
     for entry in entries:

@@ -43,7 +43,7 @@ class Pattern(Schedule):
     Parameters
     ----------
     steps : int
-        The time at which forwarding ends: after this many steps.
+        Number of steps of the schedule; after them, forwarding ends.
     feed : ndarray of int16, shape (nodes, ports)
         The in-port that feeds each out-port, -1 for none.
     inject : ndarray of int, shape (nodes, ports)
@@ -81,10 +81,10 @@ class Pattern(Schedule):
 
     @property
     def streams(self) -> bool:
-        """True if a single node sends and every arc carries a single block, so that arcs form
-        trees.
+        """True if only the root sends, and every arc carries one block in the whole schedule.
 
-        Then the input of an out-port never changes, and messages of any length stream through.
+        The arcs in use then form trees, the input of an out-port never changes, and messages of any
+        length stream through.
         """
         alone = self.collective.single_origin and self.collective.axes is None
         return alone and not bool(((self.feed >= 0) & (self.inject >= 0)).any())
@@ -192,7 +192,7 @@ class SumPattern(Schedule):
 
     @cached_property
     def index(self) -> IntArray:
-        """The position of each node on each cycle, shape (cycles, nodes)."""
+        """The index of each node on each cycle of `along`, shape (cycles, nodes)."""
         _, nodes = self.along
         index: IntArray = np.argsort(nodes, axis=1)
         return index
@@ -324,9 +324,9 @@ class _FlowArcs:
 
 
 def _find_cycles(feeder: list[int], arcs: _FlowArcs) -> dict[int, list[int]]:
-    """Find the cycles and enter their arcs in `arcs`, with the branches off them.
+    """Find the cycles; write their arcs, and those of the branches off them, into `arcs`.
 
-    The index of each arc of a chain is entered, too.
+    The index of each arc of a chain is written, too.
 
     Parameters
     ----------
@@ -364,7 +364,9 @@ def _find_cycles(feeder: list[int], arcs: _FlowArcs) -> dict[int, list[int]]:
 
 
 def _find_chains(feeder: list[int], arcs: _FlowArcs) -> dict[int, list[int]]:
-    """Enter the arcs of chains in `arcs`, and return the arcs along each chain by its name.
+    """Write the arcs of chains into `arcs`, and return the arcs along each chain by its name.
+
+    The name of a chain is its last arc. `feeder` is as in `_find_cycles`.
 
     At a branch, the chain continues with the lowest arc that the branching arc feeds; the other
     arcs begin flows of their own that repeat the common part.

@@ -33,8 +33,8 @@ class Send:
     runs : tuple of (int, int)
         The path as runs of hops in one direction: pairs (out-port, number of hops).
     group : ndarray of int, shape (senders,), or None
-        For each label, the number of the set of blocks that its nodes send. None if they send all
-        blocks that they hold.
+        For each entry of `labels`, the number of the set of blocks that these senders send (see
+        `QuotientRound`). None if they send all blocks that they hold.
     """
 
     labels: IntArray
@@ -48,7 +48,7 @@ class Send:
         return np.repeat(np.array(ports, np.int8), counts)
 
     def displacement(self, topology: Torus) -> IntArray:
-        """Return the change of coordinates along the path, an int array of shape (axes,)."""
+        """Return the signed change of coordinates from sender to receiver, shape (axes,)."""
         step = np.zeros(len(topology.sides), int)
         for port, count in self.runs:
             step[port // 2] += count if port % 2 == 0 else -count
@@ -64,7 +64,8 @@ class QuotientRound:
     sends : tuple of Send
         The messages of all nodes.
     grouping : ndarray of int, shape (modulus,), or None
-        The group of a block, by the label of its origin. None if no `Send` has groups.
+        The number of the set to which a block belongs, by the label of its origin. A `Send` names
+        these sets in its field `group`. None if no `Send` does.
     """
 
     sends: tuple[Send, ...]
@@ -120,7 +121,7 @@ class Quotient(Schedule):
         return order.reshape(self.modulus, -1)
 
     def port_weight(self, port: int) -> int:
-        """Return the change of the label along an out-port."""
+        """Return the difference between the labels of the neighbour at an out-port and the node."""
         return self.weights[port // 2] * (1 if port % 2 == 0 else -1)
 
     def port_feeds(self) -> IntArray:

@@ -59,9 +59,10 @@ def check_round(entry: Any, number: int) -> None:
 
 @cache
 def _validators() -> tuple[Any, ...]:
-    """Return the validators of the file, of a round and of a transfer, at their depth in the file.
+    """Return the validators of the file, of a round and of a transfer.
 
-    Unlike JSON Schema they refuse 1.0 as an integer.
+    The index in the result is the depth of the value in the JSON of a file: 0 for the file, 2 for a
+    round and 3 for a transfer. Unlike JSON Schema, the validators refuse 1.0 as an integer.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
@@ -80,7 +81,7 @@ def _check_value(value: Any, path: list[str | int]) -> None:
 
 
 def _violation_text(error: Any, place: str) -> str:
-    """Return the message about a violation."""
+    """Return the message about a violation of the schema; `place` is its location in the file."""
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
         return f"{place or 'Schedule'} must have {' and '.join(missing)}"

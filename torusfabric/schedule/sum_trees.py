@@ -120,7 +120,7 @@ def _transfer_chunks(schedule: Schedule, transfers: Transfers) -> IntArray | Non
 
 
 def has_single_hops(schedule: Schedule) -> bool:
-    """Return True if every message is one block, or the sum of one chunk, and goes one hop.
+    """Return True if every transfer carries one block, or the sum of one chunk, over one hop.
 
     Examples
     --------

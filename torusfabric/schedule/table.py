@@ -119,14 +119,25 @@ class Table(Schedule):
             yield Transfers.hop(source.ravel(), ports[index.ravel()], payload)
 
     def _sent_blocks(self, step: int, ports: IntArray, origin: IntArray) -> IntArray:
-        """Return the block that each node (row) sends by each port in use (column)."""
+        """Return the number of the block that each node (row) sends by each port in use (column).
+
+        Parameters
+        ----------
+        ports : ndarray of int
+            The ports in use in this step.
+        origin : ndarray of int, shape (nodes, ports in use)
+            The origin of each block.
+        """
         destination = None
         if self.destination is not None:
             destination = self.goal(origin, self.destination[step, ports][None, :])
         return self.blocks.encode(origin, self.chunk[step, ports][None, :], destination)
 
     def goal(self, origin: IntArray, destination: IntArray) -> IntArray:
-        """Return the destination nodes of blocks, given entries of `destination`, elementwise.
+        """Return the destination nodes of blocks, elementwise.
+
+        `origin` are the origins of the blocks, and `destination` are entries of the field of that
+        name: offsets from origin to destination.
 
         In an exchange with listed offsets, this is the number of the offset, unchanged.
         """
@@ -143,8 +154,10 @@ class Table(Schedule):
     ) -> Listed:
         """Return the contributions in the sums that nodes send in a step, and update `parts`.
 
-        ``parts[offset, chunk]`` lists the contributions in the partial sum at this offset from its
-        owner, as offsets from the owner. A missing key means the node's own contribution alone.
+        `ports` are the ports in use. `owner`, shape (nodes, ports in use), has the owner of each
+        sum that is sent. ``parts[offset, chunk]`` lists the contributions in the partial sum at
+        this offset from its owner, as offsets from the owner. A missing key means that the sum
+        consists of the node's own contribution alone.
         """
         topology, blocks = self.topology, self.blocks
         complete = np.arange(topology.nodes)
@@ -222,7 +235,7 @@ class SumTable(Schedule):
     @property
     @override
     def in_shares(self) -> bool:
-        """False: every node completes all chunks."""
+        """False, because every node completes the sums of all chunks, not only of one share."""
         return False
 
     @override

@@ -24,7 +24,7 @@ class Everything:
     """Payload of transfers that carry all that their sender held before the round."""
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the chosen transfers."""
+        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
         return self
 
 
@@ -63,12 +63,12 @@ class Listed(ArrayFields):
 
     @property
     def lists(self) -> list[IntArray]:
-        """The blocks of each transfer."""
+        """The block numbers that each transfer carries, as a list of arrays."""
         ids = np.asarray(self.ids)
         return [ids[low:high] for low, high in pairwise(np.asarray(self.indptr).tolist())]
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the chosen transfers."""
+        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
         first, sizes = self.indptr[:-1][chosen], np.diff(self.indptr)[chosen]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         inside = np.arange(indptr[-1]) + np.repeat(first - indptr[:-1], sizes)
@@ -77,22 +77,25 @@ class Listed(ArrayFields):
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Payload of transfers that carry the blocks of one group that their sender held before the
+    """Payload of transfers that carry all blocks of one set that their sender held before the
     round.
+
+    All blocks of the collective are divided into numbered sets. These are sets of blocks, not the
+    groups of nodes of a collective.
 
     Parameters
     ----------
     group : ndarray of int, shape (blocks,)
-        The group of each block.
+        The number of the set to which each block belongs.
     wanted : ndarray of int, shape (transfers,)
-        The group that each transfer carries.
+        The number of the set that each transfer carries.
     """
 
     group: IntArray
     wanted: IntArray
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the chosen transfers."""
+        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
         return type(self)(self.group, self.wanted[chosen])
 
 
@@ -100,9 +103,9 @@ class Grouped:
 class KeptSums(ArrayFields):
     """Payload of a reduction in which nodes keep their sums: one word for each transfer.
 
-    A node adds all words that arrive to its sum. It sends a copy of its sum as before the round, or
-    it forwards a word: the unchanged word of the same chunk that arrived last by an in-port, in any
-    earlier round.
+    A node has a sum for each chunk, and adds all words that arrive to it. It sends a copy of the
+    sum that it had before the round, or it forwards a word. The forwarded word is the one of the
+    same chunk that arrived last at an in-port, in any earlier round; it is not changed.
 
     Parameters
     ----------
@@ -118,7 +121,7 @@ class KeptSums(ArrayFields):
     passed: IntArray
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the chosen transfers."""
+        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
         return type(self)(self.chunk[chosen], self.passed[chosen])
 
 
@@ -188,11 +191,14 @@ class Transfers(ArrayFields):
         return len(self.source)
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the chosen transfers, given their numbers or a mask."""
+        """Return the transfers in `chosen`: their indices, or a mask."""
         return type(self)(self.source[chosen], self.hops[chosen], self.payload.of(chosen))
 
     def moved(self, source: IntArray, port: IntArray) -> Self:
-        """Return the same transfers from other senders, with port p replaced by ``port[p]``."""
+        """Return the same transfers from the senders `source`, by other ports.
+
+        ``port[p]`` replaces port p.
+        """
         port, payload = np.append(port, -1).astype(np.int16), self.payload
         if isinstance(payload, KeptSums):
             payload = KeptSums(payload.chunk, port[payload.passed])

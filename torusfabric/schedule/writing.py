@@ -30,7 +30,10 @@ BEGINNING = '{"format": "torusfabric-schedule"'
 
 @contextmanager
 def without_garbage_collector() -> Iterator[None]:
-    """Disable the garbage collector in the body; it would take as long as writing a large file."""
+    """Disable the garbage collector in the body of the ``with`` statement.
+
+    Why: while a large file is written, it would take as long as the writing itself.
+    """
     running = gc.isenabled()
     gc.disable()
     try:
@@ -45,7 +48,8 @@ def file_lines(
 ) -> Iterator[str]:
     """Yield the text of a schedule file, one line for each round.
 
-    `rounds` is called several times, and returns a new iterator over all rounds each time.
+    `head` has all entries of the file except the rounds. `rounds` is called several times, and
+    returns a new iterator over all rounds each time.
     """
     # Listing the blocks of groups and naming whole sums both need the blocks that nodes hold.
     grouped = any(isinstance(transfers.payload, Grouped) for transfers in rounds())
@@ -66,7 +70,10 @@ def file_lines(
 
 
 def _count_listed(rounds: Iterable[Transfers], blocks: Blocks) -> int:
-    """Return the number of contributions that all transfers list; for groups an upper limit."""
+    """Return the number of blocks or contributions that all transfers list.
+
+    For transfers with a `Grouped` payload, an upper limit is counted.
+    """
     count = 0
     for payload in (transfers.payload for transfers in rounds):
         if isinstance(payload, Listed):
@@ -77,7 +84,7 @@ def _count_listed(rounds: Iterable[Transfers], blocks: Blocks) -> int:
 
 
 def _transfer_entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
-    """Return the transfers of a round as a file lists them."""
+    """Return the transfers of a round as entries of a file, with path and data."""
     topology = blocks.groups.topology
     paths, hops = transfers.walk(topology).tolist(), np.asarray(transfers.hops).tolist()
     there = topology.neighbours
@@ -96,7 +103,10 @@ def _transfer_entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, An
 
 
 def _payload_entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
-    """Return the blocks, or the sum, of each transfer as a file lists them."""
+    """Return the part of each transfer's entry in a file that says which data it carries.
+
+    This is the key ``blocks``, or for a kept sum ``sum``.
+    """
     payload, ports = transfers.payload, blocks.groups.topology.port_names
     if isinstance(payload, KeptSums):
         return [

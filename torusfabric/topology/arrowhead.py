@@ -84,7 +84,7 @@ class Arrowhead(EntryTopology, CayleyGraph):
 
     @property
     def _lattice_side(self) -> int:
-        """The side 2^n of the lattice."""
+        """2^n, the number modulo which the coordinates of the lattice are counted."""
         return 1 << self.order
 
     @cached_array

@@ -1,5 +1,7 @@
 """A torus that is cut into equal blocks of nodes, one block on each board.
 
+In this module, a *block* is such a part of the torus (a board block), not a unit of data.
+
 The torus 4x4 on 2x1 boards::
 
      0   1   2   3   board 0
@@ -129,7 +131,10 @@ class Boards:
 
     @cached_array
     def node_locations(self) -> tuple[IntArray, IntArray]:
-        """The board of each node of the torus, and the number of the node on its board."""
+        """The location of each node of the torus: two arrays of shape (nodes,).
+
+        The first has the board of each node, the second the number of the node on its board.
+        """
         board, number = np.empty((2, self.torus.nodes), int)
         board[self.nodes_by_board] = np.arange(self.n_boards)[:, None]
         number[self.nodes_by_board] = np.arange(self.nodes_by_board.shape[1])
@@ -156,14 +161,17 @@ class Boards:
 
     @cached_property
     def latency_cycles(self) -> tuple[int, ...]:
-        """The link latency at each link port, in cycles."""
+        """The latency in cycles of the link at each entry of `link_ports`."""
         return tuple(int(self.torus.cycles_of_port[port]) for _, port in self.link_ports)
 
     # The spanning tree with board 0 as its root
 
     @cached_property
     def _depths_and_parents(self) -> tuple[list[int], list[int]]:
-        """The depth of each board in the tree, and its link port towards its parent, or -1.
+        """The tree of boards: two lists with one entry for each board.
+
+        The first has the depth of each board. The second has the index in `link_ports` of the port
+        towards its parent, or -1 for board 0.
 
         Boards are visited breadth first, so each board is as near to board 0 as possible.
         """
@@ -183,12 +191,12 @@ class Boards:
 
     @property
     def parent_links(self) -> list[int]:
-        """The link port of each board to its parent in the tree; -1 for board 0."""
+        """The index in `link_ports` of the port of each board to its parent; -1 for board 0."""
         return self._depths_and_parents[1]
 
     @cached_property
     def child_links(self) -> list[set[int]]:
-        """The link ports of each board to its children in the tree."""
+        """The indices in `link_ports` of the ports of each board to its children in the tree."""
         found: list[set[int]] = [set() for _ in range(self.n_boards)]
         for board, link in enumerate(self.parent_links):
             if link >= 0:
@@ -201,8 +209,8 @@ class Boards:
     def looped_back(self) -> Boards:
         """The same boards without cables between them, to run one board by itself.
 
-        A link port leads back to its own board, to the link port at which it would arrive on the
-        neighbour.
+        A word that leaves a board by a link port arrives at the same board, at the link port at
+        which it would otherwise arrive on the neighbouring board.
         """
         return _LoopedBackBoards(self.torus, self.counts)
 
@@ -233,7 +241,7 @@ class Boards:
 
 
 class _LoopedBackBoards(Boards):
-    """Boards of which each is linked only to itself."""
+    """Boards without cables between them, see `Boards.looped_back`."""
 
     @cached_property
     def far_ends(self) -> tuple[tuple[LinkEnd, ...], ...]:
@@ -250,8 +258,9 @@ class _LoopedBackBoards(Boards):
 
     @property
     def tree_depths(self) -> list[int]:
-        """The depths of boards that are connected by cables, though no board has a parent here.
+        """The depth that each board has in the tree when cables connect all boards.
 
-        Why: delays that depend on depth stay the same whether a board runs alone or with others.
+        Here no board has a parent. Why the depths are kept: delays that depend on them are then the
+        same for a board that runs alone and for a board that runs with others.
         """
         return Boards(self.torus, self.counts).tree_depths

@@ -48,7 +48,7 @@ class CayleyGraph(Topology):
     @property
     @abstractmethod
     def moduli(self) -> tuple[int, ...]:
-        """The orders of the cyclic groups whose product is the group."""
+        """The orders (numbers of elements) of the cyclic groups whose product is the group."""
 
     @abstractmethod
     def coordinates(self, nodes: IntLike) -> IntArray:
@@ -82,8 +82,10 @@ class CayleyGraph(Topology):
 
     @cached_array
     def _coordinate_tables(self) -> tuple[IntArray, IntArray]:
-        """The coordinates of all nodes, and the node at each index of the row-major grid of
-        coordinates.
+        """Two tables that convert between nodes and coordinates.
+
+        The first, shape (cyclic groups, nodes), has the coordinates of each node. The second, shape
+        (nodes,), lists the nodes in row-major order of their coordinates.
         """
         parts = np.asarray(self.coordinates(np.arange(self.nodes))).astype(np.int64)
         node_at = np.empty(self.nodes, np.int64)
@@ -147,7 +149,7 @@ def require_cayley_graph(topology: Topology) -> CayleyGraph:
 def check_supports_any_root(topology: Topology) -> None:
     """Raise an `InputError` if a fabric on this topology cannot choose its root in each run.
 
-    Only on a Cayley graph, every root is served by a translate of the schedule for root 0.
+    Such a fabric runs the schedule for root 0 after a translation, so it needs a Cayley graph.
     """
     if not isinstance(topology, CayleyGraph):
         raise InputError(

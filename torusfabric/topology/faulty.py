@@ -200,10 +200,10 @@ class Faulty(Subgraph):
 
     @cached_property
     def renumbered(self) -> str:
-        """The nodes whose number differs from the whole network, as text; empty if there are none.
+        """Text about the nodes that have another number here than in the whole network.
 
-        Without node 9, a network of 16 nodes has ``10 to 15 as 9 to 14``: number in the whole
-        network first, then the number here.
+        The text is empty if there are none. Without node 9, a network of 16 nodes has
+        ``10 to 15 as 9 to 14``: the numbers in the whole network, then the numbers here.
         """
         moved = np.flatnonzero(self.kept != np.arange(self.nodes))
         runs = np.split(moved, np.flatnonzero(np.diff(self.kept[moved]) > 1) + 1)
@@ -310,7 +310,10 @@ def shared_network(topologies: Iterable[Topology]) -> Topology:
 
 
 class _Faults(NamedTuple):
-    """The faults of a network; empty for a network without faults."""
+    """The broken links, broken nodes and slow links of a network, as in `Faulty`.
+
+    All three are empty for a network without faults.
+    """
 
     links: Sequence[str]
     nodes: Sequence[int]
@@ -329,7 +332,7 @@ class _Faults(NamedTuple):
 
 
 def _without_any_faults(topology: Topology) -> Topology:
-    """Return the network with all faults mended: slow links become as fast as the others."""
+    """Return the network with all links and nodes repaired, and slow links as fast as others."""
     if not isinstance(topology, Faulty):
         return topology
     return topology.whole.on_links(topology.link_latency)
@@ -370,13 +373,16 @@ def without_faults(topology: Topology) -> Topology:
 
 
 def _node_range_text(nodes: IntArray) -> str:
-    """Return text for consecutive node numbers: ``3`` or ``3 to 5``."""
+    """Return a range of consecutive node numbers as text: ``3`` or ``3 to 5``."""
     first, last = int(nodes[0]), int(nodes[-1])
     return str(first) if first == last else f"{first} to {last}"
 
 
 def _arcs_of_link(whole: Topology, link: object) -> list[tuple[int, int]]:
-    """Return the arcs of a broken link: both directions, or one for ``:out``."""
+    """Return the arcs (node, port) that break with a link, as users name it.
+
+    These are both directions of the link, or one if its name ends in ``:out``.
+    """
     alone = isinstance(link, str) and link.endswith(":out")
     node, port = whole.arc(link.removesuffix(":out") if isinstance(link, str) else link)
     if not whole.linked[node, port]:
@@ -386,7 +392,7 @@ def _arcs_of_link(whole: Topology, link: object) -> list[tuple[int, int]]:
 
 
 def _slow_arc_cycles(whole: Topology, slow_links: Sequence[str]) -> IntArray:
-    """Return the latency of slow arcs in cycles, and 0 for the other arcs, shape (nodes, ports)."""
+    """Return an array of shape (nodes, ports): the latency of slow arcs in cycles, 0 for others."""
     slow = np.zeros((whole.nodes, whole.ports), int)
     for word in slow_links:
         link, _, cycles = str(word).partition("=")
@@ -421,10 +427,11 @@ def _reverse_arc(whole: Topology, node: int, port: int) -> tuple[int, int] | Non
 
 
 def _broken_link_names(whole: Topology, arcs: BoolArray, kept: BoolArray) -> tuple[str, ...]:
-    """Return the names of the links whose arcs are False in `arcs`, each once, in order.
+    """Return the names of broken links, each once, in order.
 
-    A link is named by its end with the lower number. If only one of its arcs is False, it is named
-    by that arc, with ``:out``. Links of nodes that are False in `kept` are left out.
+    `arcs`, shape (nodes, ports), is False for a broken arc; `kept`, shape (nodes,), is False for a
+    broken node, whose links are left out. A link is named by its end with the lower number. If only
+    one of its arcs is broken, the link is named by that arc, with ``:out``.
     """
     names: list[str] = []
     seen: set[tuple[int, int]] = set()

@@ -36,7 +36,7 @@ _IDENTITY_KEYS = {"id", "key"}
 
 
 class Arc(NamedTuple):
-    """An arc between two nodes, and the name of its port; an empty name if it has none."""
+    """An arc from node `tail` to node `head`, and the name of its out-port; empty if not named."""
 
     tail: int
     head: int
@@ -167,7 +167,10 @@ class Graph(Topology):
             )
 
     def _unreachable_nodes(self) -> IntArray:
-        """Return the nodes outside the largest strongly connected component."""
+        """Return the nodes outside the largest strongly connected component.
+
+        In a strongly connected component, every node reaches every other one along arcs.
+        """
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -187,7 +190,10 @@ class Graph(Topology):
         return twice and bool(leads_back.all())
 
     def _fill_tables(self, nodes: int, arcs: Sequence[Arc]) -> None:
-        """Fill the tables with `nodes` nodes and the given arcs, and number the ports."""
+        """Set the attributes of a graph with `nodes` nodes and the given arcs; number the ports.
+
+        The attributes are the names of ports, and the tables of neighbours and links.
+        """
         _check_counts(nodes, len(arcs))
         given = [arc for arc in arcs if arc.port]
         if given and len(given) < len(arcs):
@@ -261,7 +267,7 @@ def describe_nodes(topology: Topology, nodes: Iterable[int]) -> str:
 
 
 class _ArcList(NamedTuple):
-    """A graph as a schedule file has it: names of nodes, and a list of arcs."""
+    """A graph in the form of a schedule file: the names of nodes, and a list of arcs."""
 
     names: list[str]
     arcs: list[Any]
@@ -278,7 +284,10 @@ def _check_counts(nodes: int, arcs: int) -> None:
 
 
 def _check_name_texts(what: str, names: Iterable[str]) -> None:
-    """Check that names are different, and that a UTF-8 file can hold them."""
+    """Check that names are different, and that a UTF-8 file can hold them.
+
+    `what` is the subject of the error message.
+    """
     for name, times in Counter(names).items():
         if times > 1:
             raise InputError(f"{what} must be different, not {message_text(name)} twice")
@@ -291,7 +300,7 @@ def _check_name_texts(what: str, names: Iterable[str]) -> None:
 
 
 def _names_and_arcs(graph: Any) -> tuple[list[str], list[Arc]]:
-    """Return the names of nodes and the arcs of any accepted form of a graph."""
+    """Return the names of nodes and the arcs of a graph in any form that `Graph` accepts."""
     if isinstance(graph, _ArcList):
         return graph.names, [_parse_arc(arc, len(graph.names)) for arc in graph.arcs]
     if hasattr(graph, "is_directed") and hasattr(graph, "edges"):
@@ -337,8 +346,9 @@ def _from_networkx(graph: Any) -> tuple[list[str], list[Arc]]:
 
 
 def _check_attributes(edge: str, data: Mapping[Any, Any], *, directed: bool) -> None:
-    """Check that no attribute sets the bandwidth or latency of an edge, since all links are
-    alike.
+    """Check the attributes `data` of an edge: no number except 1, since all links are alike.
+
+    `edge` names the edge in messages.
     """
     if directed and "back" in data:
         raise InputError(
@@ -366,8 +376,9 @@ def _is_unit_value(value: Any) -> bool:
 
 
 def _optional_port_name(data: Mapping[str, Any], key: str) -> list[Any]:
-    """Return the name of a port in a list, or an empty list without one. A number counts as a
-    name.
+    """Return a list of the name of a port, from the entry `key` of an edge's attributes.
+
+    The list is empty if there is no such entry. A number counts as a name.
     """
     name = data.get(key)
     if name is None:
@@ -376,7 +387,7 @@ def _optional_port_name(data: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _check_port_names(arcs: Sequence[Arc]) -> None:
-    """Check that ports of arcs out of a node have different names, and of arcs into a node."""
+    """Check the names of ports: different for arcs out of a node, and for arcs into a node."""
     for verb, ends in ("leave", [arc.tail for arc in arcs]), ("enter", [arc.head for arc in arcs]):
         found: set[tuple[int, str]] = set()
         for node, arc in zip(ends, arcs, strict=True):
@@ -389,9 +400,10 @@ def _check_port_names(arcs: Sequence[Arc]) -> None:
 
 
 def _colour_edges(nodes: int, arcs: Sequence[Arc]) -> list[int]:
-    """Return a port for each arc, as an edge colouring of a bipartite graph.
+    """Return a port number, here called colour, for each arc: an edge colouring.
 
-    The graph has an out-side and an in-side of each node.
+    The graph that is coloured is bipartite: it has two vertices for each node, one for its
+    out-ports and one for its in-ports. Each arc is an edge from an out-port to an in-port.
 
     Arcs are coloured one by one. Let `out` be a colour free among arcs that leave the tail, and
     `into` one free among arcs that enter the head. If `into` is used at the tail, the two colours

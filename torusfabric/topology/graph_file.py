@@ -145,7 +145,7 @@ def _from_json(text: str) -> Any:
 
 
 def _check_keys(data: dict[str, Any]) -> str:
-    """Check the keys of node-link JSON, and return the key of the edges."""
+    """Check the keys of node-link JSON, and return the key of its edges: "edges" or "links"."""
     for key in data:
         if key not in _KEYS:
             raise InputError(f"it must have no keys but {', '.join(_KEYS)}, not {excerpt(key)}")
@@ -163,7 +163,7 @@ def _check_keys(data: dict[str, Any]) -> str:
 
 
 def _check_count(key: str, entries: Collection[Any], most: int) -> None:
-    """Check the number of entries of a list."""
+    """Check that the list under `key` of a file has at most `most` entries."""
     if len(entries) > most:
         raise InputError(f"{key} must be at most {most}, not {len(entries)}")
 
@@ -181,7 +181,10 @@ def _edge_of_object(entry: Any, nodes: Collection[Any], location: str) -> _Edge:
 
 
 def _node_id(entry: Any, key: str, location: str) -> Any:
-    """Return the node that an entry names by `key`; a JSON list becomes a tuple, as in NetworkX."""
+    """Return the id of a node, the value of `key` in `entry`; a list becomes a tuple.
+
+    NetworkX does the same. `location` is the location of the entry in the file, for messages.
+    """
     if not isinstance(entry, dict) or key not in entry:
         raise InputError(f"{location} must be an object with {key}, not {excerpt(entry)}")
     try:
@@ -205,7 +208,9 @@ def _to_hashable(value: Any) -> Any:
 def _refuse_repeated(
     edges: Iterable[_Edge], advice: str, *, ordered: bool, both_ways_only: bool
 ) -> None:
-    """Refuse a second edge between two nodes, with `advice` how to say whether both are one link.
+    """Refuse a second edge between two nodes.
+
+    `advice` ends the message: it tells how to say whether both edges are one link.
 
     If `ordered`, an edge from b to a does not repeat an edge from a to b. If `both_ways_only`, only
     an edge in the opposite direction is a repetition; a second edge in the same direction is a
@@ -236,7 +241,7 @@ def _refuse_same_keys(edges: Iterable[_Edge], *, ordered: bool) -> None:
 
 
 def _build_graph(nodes: Iterable[Any], edges: Iterable[_Edge], *, directed: bool) -> Any:
-    """Return the NetworkX graph with these nodes and edges, in this order."""
+    """Return the NetworkX graph with the given nodes and edges, in the given order."""
     import networkx as nx
 
     graph = nx.MultiDiGraph() if directed else nx.MultiGraph()

@@ -67,7 +67,7 @@ class Groups:
 
     @property
     def n_groups(self) -> int:
-        """Number of groups."""
+        """Number of groups of nodes in which the collective runs."""
         return (self.topology.nodes - len(self.without)) // self.group_size
 
     @property
@@ -100,28 +100,31 @@ class Groups:
 
     @cached_array
     def position_of_node(self) -> IntArray:
-        """The position of each node in its group, shape (nodes,)."""
+        """The position of each node in its group, shape (nodes,); 0 for a node left out."""
         position = np.zeros(self.topology.nodes, int)
         position[self.members] = np.arange(self.group_size)
         return position
 
     @cached_array
     def group_of_node(self) -> IntArray:
-        """The group of each node, shape (nodes,)."""
+        """The number of the group of each node, shape (nodes,); -1 for a node left out."""
         group = np.full(self.topology.nodes, -1)
         group[self.members] = np.arange(self.n_groups)[:, None]
         return group
 
     @cached_array
     def port_in_topology(self) -> IntArray:
-        """The port of the whole topology for each port of the torus of a group."""
+        """The port of the whole topology at each port of `group_topology`, shape (group ports,)."""
         if self.axes is None:
             return np.arange(self.topology.ports)
         return np.array([2 * axis + sign for axis in self.axes for sign in (0, 1)])
 
     @cached_array
     def port_in_group(self) -> IntArray:
-        """The port of a group's torus for each port of the topology, -1 if it leaves the group."""
+        """The port of `group_topology` at each port of the whole topology, shape (ports,).
+
+        -1 for a port whose link leads to another group.
+        """
         ports = np.full(self.topology.ports, -1)
         ports[self.port_in_topology] = np.arange(len(self.port_in_topology))
         return ports
@@ -169,7 +172,7 @@ class Groups:
 
     @cached_property
     def _unbroken_group(self) -> Topology:
-        """The topology of a group with all its links."""
+        """The topology of a group; if axes span the group, without the faults of the network."""
         if self.without:
             topology, broken = self.topology, np.array(self.without)
             if isinstance(topology, Faulty):

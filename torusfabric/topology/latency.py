@@ -84,7 +84,10 @@ def _parse_text(text: str) -> int | dict[int, int]:
 
 
 def _check_cycles(cycles: object, whole: Latency) -> int:
-    """Return the cycles of one link, checked; `whole` is the user's latency, for the message."""
+    """Return `cycles` if it is a valid latency of one link, else raise an `InputError`.
+
+    `whole` is the latency that the user gave for all links, which the message quotes.
+    """
     if isinstance(cycles, bool) or not isinstance(cycles, int | np.integer):
         raise _latency_error(whole)
     if not 1 <= cycles <= MOST_CYCLES:

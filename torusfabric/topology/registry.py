@@ -120,9 +120,9 @@ def parse_topology(text: Topology | str) -> Topology:
 def _read_with_class(
     family: type[Topology], read: Callable[[Any], Topology | None], given: object
 ) -> Topology | None:
-    """Return the topology that `read`, a method of a class, makes of text or of an entry.
+    """Return the topology that a class makes of `given`: text of a user, or a schedule-file entry.
 
-    Any error of the class becomes an `InputError`.
+    `read` is the method of the class that does this. Any error of it becomes an `InputError`.
     """
     try:
         return read(given)
@@ -137,7 +137,7 @@ def _read_with_class(
 
 
 def _suggest_form(text: str) -> str:
-    """Return a suggestion for text that names no topology, to be appended to the message."""
+    """Return the end of the error message for text that names no topology: a form that may fit."""
     if re.fullmatch(r"-?[0-9]+(\s*(x|X|by|,|\*|×)\s*-?[0-9]+)+", text):
         sides = "x".join(re.findall(r"[0-9]+", text))
         return f" (did you mean {sides}?)"

@@ -39,8 +39,10 @@ class Subgraph(Graph):
     kept: IntArray
 
     def _fill_from_whole(self, whole: Topology, kept: BoolArray, arcs: BoolArray) -> None:
-        """Fill the tables with the nodes and arcs of the whole network where `kept` and `arcs`
-        are True.
+        """Set the attributes of this network, given the nodes and arcs that it keeps of `whole`.
+
+        `kept`, shape (nodes of `whole`,), is True for a node that is kept. `arcs`, shape (nodes of
+        `whole`, ports), is True for an arc that is kept.
         """
         self.whole, self.kept = whole, np.flatnonzero(kept)
         self.nodes, self.ports = len(self.kept), whole.ports
@@ -68,19 +70,19 @@ class Subgraph(Graph):
 
 @public_class
 class Mesh(EntryTopology, Subgraph):
-    """A torus in which some axes, or all, do not wrap.
+    """A grid like a torus, but without wrap-around along some axes, or along all.
 
     Parameters
     ----------
     sides : sequence of int
         The side lengths, each at least 2.
     wraps : sequence of bool, optional
-        For each axis True if it wraps; by default no axis does.
+        For each axis True if it has wrap-around; by default no axis has.
 
     Raises
     ------
     InputError
-        If a side or a flag is invalid, or if all axes wrap.
+        If a side or a flag is invalid, or if all axes have wrap-around.
 
     Examples
     --------

@@ -76,8 +76,8 @@ _most_nodes: ContextVar[tuple[str, int]] = ContextVar("_most_nodes", default=("N
 def limit_nodes(what: str, most: int) -> Iterator[None]:
     """Refuse to make a topology of more than `most` nodes in the body of the ``with`` statement.
 
-    `what` is the subject of the message. Each topology is checked before its validation, which
-    takes long for a large one.
+    `what` is the subject of the error message. The number of nodes is checked before
+    `Topology.validate` is called, because a validation takes long for a large topology.
     """
     token = _most_nodes.set((what, most))
     try:
@@ -193,10 +193,16 @@ class Topology(metaclass=_ValidatingMeta):
     @property
     @abstractmethod
     def grid(self) -> tuple[tuple[int, ...], IntArray]:
-        """The sides of the grid in which the topology is drawn, and the grid coordinates of each
-        node.
+        """The grid in which the topology is drawn: its sides, and the coordinates of each node.
 
-        Without a grid, there are no sides.
+        Without a grid, the tuple of sides is empty.
+
+        Returns
+        -------
+        sides : tuple of int
+            The number of places along each axis of the grid.
+        coordinates : ndarray of int, shape (axes, nodes)
+            Column v has the coordinates of node v in the grid.
         """
 
     def on_links(self, latency: Latency) -> Self:
@@ -233,7 +239,7 @@ class Topology(metaclass=_ValidatingMeta):
 
     @property
     def one_latency(self) -> int | None:
-        """The common latency of all links in cycles; None if links differ."""
+        """The latency of every link in cycles; None if not all links have the same latency."""
         return self.link_latency if isinstance(self.link_latency, int) else None
 
     @property
@@ -269,12 +275,12 @@ class Topology(metaclass=_ValidatingMeta):
 
     @property
     def title(self) -> str:
-        """The name, followed by the link latency if that is not 1."""
+        """The name of the topology, followed by the link latency if this is not 1."""
         links = f" on links of {self.latency_text} cycles"
         return self.name + (links if self.link_latency != 1 else "")
 
     def to_entry(self) -> dict[str, Any]:
-        """Return the entry of `to_json`, with the link latency if that is not 1."""
+        """Return the entry for a schedule file: that of `to_json`, and any latency other than 1."""
         entry = self.to_json()
         if self.link_latency == 1:
             return entry
@@ -288,18 +294,20 @@ class Topology(metaclass=_ValidatingMeta):
 
     @property
     def upstream(self) -> tuple[IntArray, IntArray]:
-        """The node and the out-port that feed each in-port, two arrays of shape (nodes, ports).
+        """The other end of the link at each in-port: two arrays of shape (nodes, ports).
 
-        An in-port without a link gets an out-port without a link, a different one for each such
-        in-port.
+        For in-port p of node v, entry [v, p] of the first array is the node that sends to it, and
+        entry [v, p] of the second array is the out-port of that node. An in-port without a link
+        gets an out-port without a link, a different one for each such in-port.
         """
         opposite = np.broadcast_to(self.opposite, (self.nodes, self.ports))
         return self.neighbours, opposite
 
     def feeding(self, entry: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the node and the out-port that feed some in-ports of each node.
+        """Return the other end of the links at some in-ports of each node, as in `upstream`.
 
-        Row v of `entry` lists in-ports of node v.
+        ``entry[v]`` lists in-ports of node v. The results, two arrays in the shape of `entry`, are
+        the nodes that send to these in-ports, and the out-ports by which they send.
         """
         node, port = self.upstream
         here = np.arange(self.nodes).reshape(-1, *[1] * (entry.ndim - 1))
@@ -307,9 +315,9 @@ class Topology(metaclass=_ValidatingMeta):
 
     @property
     def backwards(self) -> "Topology":
-        """The topology with all arcs reversed: its out-ports are the in-ports here.
+        """The topology with all arcs reversed: its out-ports are the in-ports of this topology.
 
-        A topology in which every link has an arc each way is its own reverse.
+        If every link has an arc in each direction, the result is the topology itself.
         """
         return self
 
@@ -330,7 +338,7 @@ class Topology(metaclass=_ValidatingMeta):
         return int(self.all_distances.max())
 
     def distance(self, a: IntLike, b: IntLike) -> IntArray:
-        """Return the hops from node ``a`` to node ``b``, elementwise."""
+        """Return the hops of a shortest path from node ``a`` to node ``b``, elementwise."""
         return self.all_distances[a, b]
 
     def port(self, name: str | int) -> int:
@@ -411,8 +419,9 @@ class EntryTopology(Topology):
 
     @classmethod
     def _entry_keys(cls) -> list[tuple[str, str]]:
-        """Return the keys of an entry except its kind, each with ``"["`` if it is a list, else
-        ``""``.
+        """Return pairs (key, mark) for all keys of a schedule-file entry except ``kind``.
+
+        The mark is ``"["`` for a key whose value is a list, else ``""``.
         """
         return re.findall(r'"(\w+)": (\[?)\.\.', cls.entry)
 
@@ -441,7 +450,10 @@ class EntryTopology(Topology):
 
 
 def hops_from(neighbours: IntArray, root: int = 0) -> IntArray:
-    """Return the hops from a node to every node of a neighbour table, -1 where there is no path."""
+    """Return the hops from node `root` to every node, -1 where there is no path.
+
+    `neighbours` is a table as in `Topology.neighbours`.
+    """
     hops = np.full(len(neighbours), -1, np.int32)
     reached, count = np.full(1, root, np.int64), 0
     while reached.size:

@@ -110,8 +110,10 @@ class TwistedTorus(EntryTopology, CayleyGraph):
 
     @cached_array
     def _cyclic_groups(self) -> tuple[tuple[int, ...], IntArray]:
-        """The orders of the cyclic groups, and the matrix from steps to coordinates in these
-        groups.
+        """The cyclic groups whose product is the group of the torus.
+
+        The result is a pair: the orders of the cyclic groups, and the matrix that maps a vector of
+        steps along the axes to the coordinates in these groups.
         """
         count = len(self.sides)
         ways_round = np.diag(self.sides)
@@ -139,7 +141,10 @@ class TwistedTorus(EntryTopology, CayleyGraph):
         return self._node_at_steps((axes * np.tile([1, -1], len(self.sides))[:, None]).T)
 
     def _node_at_steps(self, steps: IntArray) -> IntArray:
-        """Return the nodes reached from node 0 by steps along each axis, one for each column."""
+        """Return nodes, given by the steps along each axis that lead to them from node 0.
+
+        Each column of `steps` is for one node, and has one number for each axis.
+        """
         steps, count = steps.copy(), len(self.sides)
         # Begin behind an axis without twist, so that no wrap changes an axis already reduced.
         first = self.twists.index(0) + 1
@@ -155,7 +160,9 @@ class TwistedTorus(EntryTopology, CayleyGraph):
 
 
 def _diagonalize_relations(relations: IntArray) -> tuple[tuple[int, ...], IntArray]:
-    """Return the orders of the cyclic groups of Z^n modulo `relations`, and the map into them.
+    """Write Z^n modulo the rows of `relations` as a product of cyclic groups.
+
+    Return the orders of these groups, and the matrix that maps Z^n to the coordinates in them.
 
     Row and column operations make the matrix diagonal (a Smith normal form, except that orders need
     not divide each other). Z^n modulo the rows is then the product of cyclic groups of the orders

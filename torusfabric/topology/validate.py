@@ -56,8 +56,8 @@ def validate_cayley_graph(
     ----------
     like : function of () -> CayleyGraph, optional
         Function that makes the same topology from a class of this package. Needed if the class of
-        `topology` is a subclass of it, because algorithms then take the topology for one of that
-        class.
+        `topology` is a subclass of such a class, because algorithms then treat the topology as one
+        of the class of this package.
 
     Raises
     ------
@@ -98,9 +98,10 @@ def _raise_member_error(topology: CayleyGraph, what: str, must: str, found: obje
 
 
 def _read_member(topology: CayleyGraph, what: str, must: str, read: Callable[[], Any]) -> Any:
-    """Return a member of a foreign class, read by `read`; any exception becomes an `InputError`.
+    """Return a member of a topology whose class is of another package.
 
-    Its message says that `what` must be `must`.
+    `read` reads the member. Any exception becomes an `InputError`, whose message says that `what`
+    must be `must`.
     """
     try:
         return read()
@@ -111,7 +112,11 @@ def _read_member(topology: CayleyGraph, what: str, must: str, read: Callable[[],
 def _read_table(
     topology: CayleyGraph, what: str, read: Callable[[], Any], shape: tuple[int, ...], below: int
 ) -> IntArray:
-    """Return an array of a foreign class, checked: integers of `shape` from 0 to `below` - 1."""
+    """Return an array of a topology whose class is of another package, after checking it.
+
+    `read` reads the array. It must have the given shape and integers from 0 to `below` - 1.
+    `what` names it in the message.
+    """
     must = f"integers of shape {shape} from 0 to {below - 1}"
     found = np.asarray(_read_member(topology, what, must, read))
     if found.shape != shape:
@@ -124,7 +129,7 @@ def _read_table(
 
 
 def _entry_text(topology: CayleyGraph) -> str:
-    """Return the topology as text of a schedule file."""
+    """Return the entry of the topology in a schedule file, as JSON text."""
     must = f'a dictionary that JSON can write, of the kind "{topology.kind}"'
 
     entry = _read_member(topology, "Entry", must, topology.to_json)
@@ -190,7 +195,10 @@ def _check_group(topology: CayleyGraph) -> None:
 
 
 def _check_generators(topology: CayleyGraph) -> IntArray:
-    """Return the neighbours of node 0, after checking that the opposite of each port leads back."""
+    """Return the neighbour of node 0 at each port, after checking ports and their opposites.
+
+    The opposite port must lead back.
+    """
     ports = topology.ports
     must = (ports,), topology.nodes
     generators = _read_table(topology, "Generators", lambda: topology.generators, *must)
@@ -232,8 +240,9 @@ def _check_sums(topology: CayleyGraph) -> None:
 def _compare_sums(
     topology: CayleyGraph, own: Callable[[IntLike, IntLike], Any], sign: int, a: IntLike, b: IntLike
 ) -> None:
-    """Check the class's own sum of nodes `a` and `b` against that of coordinates, or for `sign` -1
-    their difference.
+    """Check that a method `own` of the class adds nodes `a` and `b` as their coordinates add.
+
+    For `sign` -1, `own` must subtract `b` from `a`.
     """
     what = "Add" if sign > 0 else "Subtract"
     right = topology.sum_of_coordinates(a, b, sign=sign)
@@ -247,8 +256,10 @@ def _compare_sums(
 
 
 def _check_links(topology: CayleyGraph, generators: IntArray) -> None:
-    """Check that ports lead to node plus generator, all nodes are reached, and distances are
-    right.
+    """Check the links and the distances of a topology.
+
+    Each port must lead to the node plus the generator of the port, all nodes must be reached, and
+    `distances` must be those of a search.
     """
     nodes, ports = topology.nodes, topology.ports
     neighbours = _read_table(
@@ -307,7 +318,11 @@ def _check_same_network(topology: CayleyGraph, plain: CayleyGraph) -> None:
 
 
 def _check_names(topology: CayleyGraph) -> None:
-    """Check the texts that users read: name, kind, forms, and the names of two nodes."""
+    """Check the texts that users read.
+
+    They are the name and the kind of the topology, the forms in which it is written, and the names
+    of two nodes.
+    """
     last = topology.nodes - 1
     for what, read in (
         ("Name", lambda: topology.name),

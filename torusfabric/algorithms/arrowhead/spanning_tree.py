@@ -40,8 +40,8 @@ def build_tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndar
     Returns
     -------
     port, depth : ndarray of int, shape (nodes,)
-        The out-port of its parent by which each node is reached, and its depth. Node 0 has depth 0
-        and no meaningful port.
+        For each node, the out-port of its parent that leads to it, and its depth in the tree. Node
+        0 has depth 0 and no meaningful port.
 
     Notes
     -----
@@ -75,7 +75,7 @@ def _packet_stride(options: Options, packets: int) -> int:
 
 
 def step_count(order: int, options: Options, packets: int = 1) -> int:
-    """Return the steps of the broadcast.
+    """Return the number of steps of the broadcast.
 
     With a latency of 1 and P packets in each tree these are 2^n - 1 + P - 1 in full duplex, and 2^n
     - 1 + 2 (P - 1) in half duplex over two trees.
@@ -102,7 +102,8 @@ def best_packet_count(order: int, options: Options) -> int:
     order : int
         n, the order of the arrowhead.
     options : Options
-        ``times`` has beta, tau and the length.
+        ``times`` has the start-up time beta of a step, the time tau to send a unit of data, and the
+        length of the message in units.
 
     Returns
     -------
@@ -138,7 +139,7 @@ def best_packet_count(order: int, options: Options) -> int:
 
 
 def _packet_count(order: int, options: Options) -> int:
-    """Return the number of packets in which each tree carries its share."""
+    """Return the number of packets into which the part of the message of each tree is cut."""
     if options.times:
         return best_packet_count(order, options)
     trees = _tree_count(options)
@@ -169,7 +170,7 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: Torus | Arrowhead, collective: Collective, options: Options) -> Schedule:
-    """Plan over the trees of an arrowhead or of a torus."""
+    """Plan a collective of the algorithm on an arrowhead or on a torus."""
     if isinstance(topology, Arrowhead):
         return plan_arrowhead(topology, collective, options)
     return spanning_trees.plan(topology, collective, options)

@@ -4,12 +4,13 @@ A *grid* picks *levels*, coordinates, on each axis of a torus. Paths are then gi
 instead of nodes. Neighbouring levels may be any number of links apart, or at the same coordinate;
 axes may have different numbers of levels.
 
-A line consists of items, each of which may be a whole set of nodes. A *segment* of length L has one
-informed item, at its *anchor*. It is cut into alpha + 1 pieces, as even as possible, the larger
-ones nearest the middle. The informed item is at the anchor of the middle piece and sends to the
-anchors of the other pieces. Then all pieces continue in the same way at the same time. This takes
-exactly ceil(log_(alpha + 1) L) rounds (after Wang, Tseng, Ni and Sheu 2001, section 3.1.1; their
-source stays at the centre, which fails for odd alpha).
+A node is *informed* if it has the message of the broadcast. A node may send up to alpha messages in
+a round. A line consists of items, each of which may be a whole set of nodes. A *segment* of length
+L has one informed item, at its *anchor*. It is cut into alpha + 1 pieces, as even as possible, the
+larger ones nearest the middle. The informed item is at the anchor of the middle piece and sends to
+the anchors of the other pieces. Then all pieces continue in the same way at the same time. This
+takes exactly ceil(log_(alpha + 1) L) rounds (after Wang, Tseng, Ni and Sheu 2001, section 3.1.1;
+their source stays at the centre, which fails for odd alpha).
 
 With L = 7 and alpha = 2 the anchor is item 3, and the pieces have 2, 3 and 2 items. The round in
 which each item is informed::
@@ -80,27 +81,36 @@ class LevelGrid:
 
     @property
     def level_counts(self) -> list[int]:
-        """The number of levels of each axis."""
+        """The number of levels of the grid on each axis."""
         return [len(axis) for axis in self.levels]
 
     def with_levels(self, axis: int, levels: Sequence[int] | np.ndarray) -> "LevelGrid":
-        """Return a grid with other levels on one axis."""
+        """Return a grid with the given levels on `axis`, and the same levels on other axes."""
         changed = [levels if a == axis else own for a, own in enumerate(self.levels)]
         return LevelGrid(self.sides, changed, self.without)
 
     def gap_lengths(self, axis: int) -> np.ndarray:
-        """Return the distance from each level of an axis to the next, without left-out nodes."""
+        """Return the number of hops from each level of an axis to the next one.
+
+        Nodes that are left out are not counted.
+        """
         return np.diff(self.levels[axis], append=self.levels[axis][0] + self.spans[axis])
 
     def coordinates_of_levels(self, axis: int, numbers: np.ndarray) -> np.ndarray:
-        """Return the coordinates of level numbers of any size, continued around the torus."""
+        """Return the coordinates on an axis of levels with the given numbers.
+
+        Numbers beyond the last level, or below 0, continue around the torus.
+        """
         laps, numbers = np.divmod(numbers, len(self.levels[axis]))
         found = self.levels[axis][numbers]
         left_out = (axis in self.without) * (found > 0)
         return np.asarray(found + self.sides[axis] * laps + left_out)
 
     def node_coordinates(self, index: np.ndarray) -> np.ndarray:
-        """Return the nodes' coordinates for level numbers; both have the shape (axes, nodes)."""
+        """Return the coordinates of nodes that are given by their level numbers.
+
+        Both arrays have the shape (axes, nodes).
+        """
         found = [self.coordinates_of_levels(axis, numbers) for axis, numbers in enumerate(index)]
         return np.asarray(np.stack(found) % np.array(self.sides)[:, None])
 
@@ -174,12 +184,15 @@ class CircuitRounds:
 def translate_rounds(
     topology: CayleyGraph, root: int, rounds: Iterable[Transfers]
 ) -> tuple[Transfers, ...]:
-    """Return rounds that are planned for node 0, moved to another root."""
+    """Return rounds of a broadcast from node 0, translated so that `root` sends."""
     return tuple(replace(t, source=topology.add(t.source, root)) for t in rounds)
 
 
 def _hop_table(runs: Sequence[tuple[int, np.ndarray]], count: int) -> np.ndarray:
-    """Return the out-ports along paths of signed runs, an int8 array padded with -1."""
+    """Return the out-ports along `count` paths, an int8 array of shape (paths, longest path).
+
+    Entries past the end of a path are -1. `runs` are pairs (axis, signed numbers of hops).
+    """
     total = sum((np.abs(hops) for _, hops in runs), np.zeros(count, int))
     column = np.arange(max(int(total.max()), 1))
     table = np.full((count, len(column)), -1, np.int8)
@@ -202,7 +215,10 @@ def ceil_log(number: int | Fraction, alpha: int) -> int:
 
 
 def piece_sizes(length: int, alpha: int) -> list[int]:
-    """Return the sizes of the alpha + 1 pieces of a segment, in their order."""
+    """Return the numbers of items of the alpha + 1 pieces of a segment, from first to last.
+
+    `length` is the number of items of the segment.
+    """
     size, rest = divmod(length, alpha + 1)
     nearest = sorted(range(alpha + 1), key=lambda piece: abs(piece - alpha // 2))
     return [size + (piece in nearest[:rest]) for piece in range(alpha + 1)]
@@ -308,7 +324,11 @@ def inform_diagonals(
 
 
 def _sender_levels(dimensions: int, side: int, stage: int, levels: np.ndarray) -> np.ndarray:
-    """Return the level numbers of the nodes of items: shape (axes, items * nodes of an item)."""
+    """Return the level numbers of all nodes of some items, see the module docstring.
+
+    `levels` has the level number that tells the items of the stage apart. The result has the shape
+    (axes, items * nodes of an item).
+    """
     free = np.indices((side,) * (stage - 1)).reshape(stage - 1, side ** (stage - 1))
     free, level = np.tile(free, len(levels)), np.repeat(levels, side ** (stage - 1))
     index = np.zeros((dimensions, len(level)), int)

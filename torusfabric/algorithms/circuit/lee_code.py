@@ -4,13 +4,14 @@ Rules of the model:
 
 - A round is a set of paths that share no arc; a link carries a message each way.
 - A node sends up to 2k messages and receives up to 2k in a round, on a torus of k dimensions.
-- A message is all data that its sender held before the round, or one named piece of it.
+- A message is all data that its sender held before the round, or one named piece of it. A piece is
+  the set of those blocks that have the same colour (see `piece_delivery_rounds`).
 
 The all-gather is for the torus with three sides of 7^i. The nodes x with l(x) = x1 + 2 x2 + 3 x3 =
 0 mod 7 are a perfect code: every node is a code node or next to exactly one. First all data is
-concentrated on the code. The code consists of tori with sides 7^(i-1), dilated by 7, and in each of
-them the all-gather is repeated. Then two rounds spread all data over the code, and the last round
-delivers it to the neighbours of code nodes.
+concentrated on the code. The code consists of tori with sides 7^(i-1), dilated by 7: each of their
+hops is seven hops of the whole torus. In each of them the all-gather is repeated. Then two rounds
+spread all data over the code, and the last round delivers it to the neighbours of code nodes.
 
 The broadcast takes the least number of rounds. Let b = 2k + 1. A level of k rounds starts from
 informed nodes whose coordinates are multiples of b d, and informs all multiples of d. It first
@@ -181,24 +182,30 @@ def concentration_rounds(i: int) -> tuple[list[np.ndarray], list[QuotientRound]]
 
 
 def path_runs(path: Path, dilation: int) -> tuple[tuple[int, int], ...]:
-    """Return a dilated path as runs of hops by out-ports."""
+    """Return a path as pairs (out-port, number of hops), each hop repeated `dilation` times."""
     return tuple((2 * axis + (hops < 0), abs(hops) * dilation) for axis, hops in path)
 
 
 def with_negated_paths(paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return paths, and the same paths with every hop negated."""
+    """Return the given paths, and the same paths with every hop in the opposite direction."""
     return paths + tuple(tuple((axis, -hops) for axis, hops in path) for path in paths)
 
 
 def spread_round(i: int, j: int, paths: tuple[Path, ...]) -> QuotientRound:
-    """Return the round in which every node of P_j sends all it holds along six paths."""
+    """Return the round in which every node of P_j sends all it holds along six paths.
+
+    These are `paths` and their negatives, dilated by 7^(j-1). The sides of the torus are 7^i.
+    """
     senders = np.arange(0, 7**i, 7**j)
     runs = [path_runs(path, 7 ** (j - 1)) for path in with_negated_paths(paths)]
     return QuotientRound(tuple(Send(senders, each) for each in runs))
 
 
 def delivery_round(i: int, j: int) -> QuotientRound:
-    """Return the round in which every node of P_j sends all it holds 7^(j-1) hops on each port."""
+    """Return the round in which every node of P_j sends all that it holds by each port.
+
+    The paths have 7^(j-1) hops. The sides of the torus are 7^i.
+    """
     senders = np.arange(0, 7**i, 7**j)
     return QuotientRound(tuple(Send(senders, ((port, 7 ** (j - 1)),)) for port in range(6)))
 
@@ -238,7 +245,8 @@ DOUBLING_PATHS: tuple[Path, ...] = (((0, 1),), ((1, 1),), ((0, -1), (1, -1)))
 def fitting_levels(topology: Topology) -> tuple[int, bool] | None:
     """Return the number p of levels of a broadcast on a torus, and True if its sides are even.
 
-    None if this broadcast does not exist on the topology.
+    A level is a sequence of rounds, see the module docstring. The result is None if this broadcast
+    does not exist on the topology.
     """
     if not isinstance(topology, Torus) or len(topology.sides) not in LEVEL_PATHS:
         return None
@@ -289,7 +297,10 @@ def lee_code_broadcast(topology: Torus, collective: Collective, options: Options
 
 
 def paths_of_rounds(topology: Torus) -> list[tuple[int, tuple[Path, ...]]]:
-    """Return the dilation and the paths of each round: hops are repeated ``dilation`` times."""
+    """Return a pair (dilation, paths) for each round of a broadcast.
+
+    All informed nodes send along these paths, with each hop repeated ``dilation`` times.
+    """
     fit = fitting_levels(topology)
     assert fit is not None, "the torus fits"
     count, even = fit

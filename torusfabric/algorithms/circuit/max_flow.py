@@ -5,11 +5,12 @@ Rules of the model:
 - A round is a set of paths that share no arc; a link carries a message each way.
 - A node sends up to alpha messages in a round and receives at most one.
 
-All messages are the same, so a round is a flow of a single commodity. Up to alpha units leave each
-informed node, an arc carries one unit, and each new node takes one. An integral maximum flow
-decomposes into paths. The positions of the new nodes decide whether later rounds can be as good. So
-targets are chosen far from each other and from the informed nodes, as if all of these repelled
-them.
+A node is *informed* if it has the message of the broadcast; a *target* is a node that a round is to
+inform. All messages are the same, so a round is a flow of a single commodity. Up to alpha units
+leave each informed node, an arc carries one unit, and each new node takes one. An integral maximum
+flow decomposes into paths. The positions of the new nodes decide whether later rounds can be as
+good. So targets are chosen far from each other and from the informed nodes, as if all of these
+repelled them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ __all__ = [
 
 
 class FlowNetwork:
-    """The arcs between different nodes, as capacities between pairs of nodes."""
+    """The arcs of a topology that lead to another node, for the computation of flows.
+
+    To the nodes a source and a sink are added, see `capacity_matrix`.
+    """
 
     def __init__(self, topology: Topology) -> None:
         self.topology, self.nodes = topology, topology.nodes
@@ -50,7 +54,9 @@ class FlowNetwork:
         self.source, self.sink = self.nodes, self.nodes + 1
 
     def capacity_matrix(self, supply: np.ndarray, demand: np.ndarray) -> csr_array:
-        """Return a matrix with the capacities of arcs, of supplies from the source, and of demands.
+        """Return the matrix of capacities of a flow network.
+
+        Its vertices are the nodes, a source that supplies units, and a sink that takes them.
 
         Parameters
         ----------
@@ -71,7 +77,10 @@ class FlowNetwork:
 
 
 def decompose_flow(network: FlowNetwork, flow: csr_array) -> Transfers:
-    """Return the paths of the units of a flow, as transfers; each new node receives one unit."""
+    """Return the paths of the units of a flow, as transfers.
+
+    Each node that is informed in this round receives one unit.
+    """
     flow = flow.tocoo()
     ahead: list[list[int]] = [[] for _ in range(network.nodes + 2)]
     for tail, head, units in zip(flow.row, flow.col, flow.data, strict=True):

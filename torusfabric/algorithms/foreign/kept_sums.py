@@ -74,7 +74,11 @@ class _Word(NamedTuple):
 
 
 class _SentWord(NamedTuple):
-    """A word, its out-port, and the in-port by which it came, or -1 for the sum of its sender."""
+    """A word that is sent in a round, with two ports of its sender.
+
+    They are the out-port by which it leaves, and the in-port by which it came before; -1 if it is
+    a copy of the sender's sum.
+    """
 
     word: _Word
     port: int
@@ -154,17 +158,21 @@ class KeptSumsScheduler:
         self._check_sums_complete()
 
     def _message_of_word(self, word: _Word) -> Message:
-        """Return the message of which a word is one chunk."""
+        """Return the message of the dataflow to which a word belongs."""
         message = self._dataflow.messages[word.step]
         assert message is not None
         return message
 
     def _contributions_to(self, place: SumKey) -> int:
-        """Return the contributions to a sum, as bits of ranks."""
+        """Return the contributions to the sum (rank, key) so far, as bits for ranks."""
         return self._sums.get(place, 1 << place[0])
 
     def _source_port(self, word: _Word) -> int | None:
-        """Return a word's in-port at its sender, -1 if it is the sender's sum, None if neither."""
+        """Return the source of a word at its sender.
+
+        This is the in-port whose last word it is, or -1 if it is the sender's sum. None means that
+        the word cannot leave now.
+        """
         if self._contributions_to(word.source_sum) == word.ranks:
             return -1
         came = self._came[word.source_sum].items()
@@ -248,7 +256,7 @@ class KeptSumsScheduler:
         return int(self._topology.opposite[sent.port])
 
     def _round_transfers(self, taken: _RoundWords) -> Transfers:
-        """Return the words of a round as transfers, by node and port."""
+        """Return the words of a round as transfers, sorted by node and port."""
         every = [
             (int(self._nodes[sent.word.sender]), *sent[1:], sent.word.key)
             for sent in taken.sent.values()
@@ -272,7 +280,11 @@ class KeptSumsScheduler:
         return changed
 
     def _deadlock_error(self) -> InputError:
-        """Return the error of a step whose rank lacks the sum, or whose word does not fit."""
+        """Return the error for words of which none can be sent any more.
+
+        The message names a step whose rank does not have the sum that it must send, or whose word
+        does not fit the sum of its receiver.
+        """
         left = sorted(
             (word for words in self._waiting.values() for word in words),
             key=lambda word: (self._source_port(word) is not None, word.step, word.number),
@@ -313,7 +325,7 @@ class KeptSumsScheduler:
 
 
 def _rank_names(ranks: int) -> str:
-    """Return the names of ranks, given as bits, for an error message."""
+    """Return text that names ranks, given as bits of an integer, for an error message."""
     found = [str(rank) for rank in range(ranks.bit_length()) if ranks >> rank & 1]
     more = len(found) - MOST_LISTED_RANKS
     names = ", ".join(found[:MOST_LISTED_RANKS]) + (f" and {more} more" if more > 0 else "")

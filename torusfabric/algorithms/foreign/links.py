@@ -1,4 +1,8 @@
-"""The links that messages take in a round: a hop to a neighbour, or a path of free arcs."""
+"""The links that messages take in a round: a hop to a neighbour, or a path of free arcs.
+
+A *rank* is a participant of a foreign schedule, such as a GPU, and its *peers* are the ranks with
+which it exchanges messages. An arc is *free* if no message has taken it in the present round.
+"""
 
 from itertools import pairwise
 
@@ -52,7 +56,7 @@ class FreeArcs:
         self.taken.clear()
 
     def take_paths(self, message: Message, count: int) -> list[tuple[int, ...]]:
-        """Take an arc for each of up to `count` blocks, and return the paths."""
+        """Take arcs for up to `count` blocks of a message; return a path of one arc for each."""
         ports = self.ports[message.source, message.target]
         first = message.channel % len(ports)
         if message.together:
@@ -96,7 +100,7 @@ class FreePaths:
         self.left = {arc: list(ports) for arc, ports in self.ports.items()}
 
     def take_paths(self, message: Message, count: int) -> list[tuple[int, ...]]:
-        """Take the shortest path of free arcs, if there is one."""
+        """Take the shortest path of free arcs between the ends of a message, if there is one."""
         import networkx as nx
 
         source, target = self.nodes[message.source], self.nodes[message.target]
@@ -109,7 +113,7 @@ class FreePaths:
         return [tuple(self._take_link(arc) for arc in pairwise(path))]
 
     def _take_link(self, arc: Arc) -> int:
-        """Take one of the links from a node to the next, and return its port."""
+        """Take a free link from a node to the next, so that it is free no more; return its port."""
         port = self.left[arc].pop(0)
         if not self.left[arc]:
             self.free.remove_edge(*arc)

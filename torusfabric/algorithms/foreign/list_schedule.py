@@ -91,7 +91,9 @@ def list_schedule(
 
 
 def _chain_lengths(dataflow: Dataflow, *, whole: bool) -> list[int]:
-    """Return the rounds of the longest chain that begins with each step.
+    """Return, for each step, the number of rounds of the longest chain that begins with it.
+
+    A chain is a sequence of steps in which each waits for the one before.
 
     Parameters
     ----------
@@ -136,7 +138,7 @@ class _Scheduler:
         self.rounds: list[list[CarriedValues]] = []
 
     def assign_rounds(self) -> list[list[CarriedValues]]:
-        """Return the blocks that are carried in each round."""
+        """Return, for each round, the blocks or sums that are carried, with their paths."""
         for index, count in enumerate(self.waiting):
             if not count:
                 self.ready[0].append(index)
@@ -160,7 +162,10 @@ class _Scheduler:
         return self.rounds
 
     def _start_steps(self, number: int) -> set[tuple[int, int]]:
-        """Begin the steps that can begin; return the pairs of ranks with new messages."""
+        """Begin the steps that can begin in round `number`.
+
+        Return the pairs of ranks (source, target) for which messages now wait.
+        """
         pairs = set()
         while number in self.ready:
             for index in self.ready.pop(number):
@@ -176,7 +181,7 @@ class _Scheduler:
         return pairs
 
     def _serve_pair(self, pair: tuple[int, int], number: int) -> None:
-        """Send all that can go from one rank to another in this round."""
+        """Send all that can go in round `number` from one rank to another, given as a pair."""
         queue, later = self.queues.pop(pair), []
         while queue:
             entry = heappop(queue)
@@ -214,7 +219,7 @@ class _Scheduler:
             self._count_finished_step(self.graph.received_by[index], arrival)
 
     def _count_finished_step(self, index: int, number: int) -> None:
-        """Note that a step for which another one waits has ended."""
+        """Record for step `index` that one of the steps for which it waits has ended."""
         self.waiting[index] -= 1
         self.earliest[index] = max(self.earliest[index], number)
         if not self.waiting[index]:
@@ -271,7 +276,7 @@ class _RoundWriter:
         return Listed(ends[np.cumsum([0, *map(len, lists)])], ids)
 
     def _nodes_of_ranks(self, ranks: int) -> IntArray:
-        """Return the nodes of some ranks, given as bits."""
+        """Return the nodes of the ranks that are given as bits of an integer."""
         if ranks not in self.members:
             raw = np.frombuffer(ranks.to_bytes(-(-self.buffers.ranks // 8), "little"), np.uint8)
             bits = np.unpackbits(raw, bitorder="little")
@@ -280,7 +285,7 @@ class _RoundWriter:
 
 
 def _chunk_numbers(dataflow: Dataflow, nodes: IntArray) -> IntArray:
-    """Return new numbers of the chunks, by which node n completes chunks n M to n M + M - 1.
+    """Return a new number for each chunk, so that node n completes chunks n M to n M + M - 1.
 
     The numbering of the chunks of an all-reduce is free. With these numbers a schedule that looks
     the same from every node is also written in the same way at every node, as a `Table` requires.

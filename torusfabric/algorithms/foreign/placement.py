@@ -1,7 +1,8 @@
 """Maps of the ranks of a foreign schedule to nodes.
 
-Ranks of a file have no coordinates. If a file was made for a ring, for rows and columns or for a
-hypercube, there is a map of ranks to nodes under which all peers are neighbours.
+A *rank* is a participant of the schedule, such as a GPU; *peers* are two ranks that exchange
+messages. Ranks of a file have no coordinates. If a file was made for a ring, for rows and columns
+or for a hypercube, there is a map of ranks to nodes under which all peers are neighbours.
 """
 
 import time
@@ -97,7 +98,10 @@ def gray_code_map(topology: Topology) -> IntArray:
 
 
 def _search_map(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
-    """Return a map under which all peers are neighbours: a usual one, or one from a search."""
+    """Return a map of ranks to nodes under which all peers are neighbours.
+
+    The maps of `_usual_maps` are tried first, then a search of at most `seconds`.
+    """
     pairs = np.array([pair[:2] for pair in dataflow.rank_pairs()]).reshape(-1, 2)
     for nodes in _usual_maps(topology, pairs):
         if (topology.distance(nodes[pairs[:, 0]], nodes[pairs[:, 1]]) == 1).all():
@@ -112,7 +116,10 @@ def _search_map(dataflow: Dataflow, topology: Topology, seconds: float) -> IntAr
 
 
 def _usual_maps(topology: Topology, pairs: IntArray) -> Iterator[IntArray]:
-    """Yield the maps that need no search."""
+    """Yield maps of ranks to nodes that are found without a search.
+
+    `pairs`, shape (pairs, 2), has the pairs of peers.
+    """
     nodes = np.arange(topology.nodes)
     yield nodes
     if not isinstance(topology, Torus):
@@ -150,7 +157,7 @@ class _SearchTimeout(Exception):
 
 
 def _find_subgraph_map(topology: Topology, pairs: IntArray, until: float) -> IntArray | None:
-    """Return a map of the peers into the links of a topology, by a subgraph search of networkx.
+    """Return a map of ranks to nodes that takes all peers to neighbours, found by networkx.
 
     On a Cayley graph, whose nodes are all alike, rank 0 is node 0.
     """

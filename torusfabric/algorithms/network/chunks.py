@@ -1,4 +1,7 @@
-"""The number of chunks of a message: the fewest that come near the least message times."""
+"""The number of chunks of a message: the fewest that come near the least message times.
+
+The *least message times* are the lower bound of `least_time` on the time of a collective.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,10 @@ Planner = Callable[[int], Sequence[Transfers]]
 def candidate_chunk_counts(least: Fraction, alike: Fraction = NEAR_FACTOR) -> Iterator[int]:
     """Yield numbers of chunks, ascending, with which plans may come near the least message times.
 
-    Two messages must come near: a very long one, and one of `LONG_MESSAGE_FLITS` flits. The latter
-    wastes time where chunks have unequal lengths, because each step lasts as long as the longest
-    chunk. If no number of chunks comes near, yield the number that comes nearest.
+    Messages of two lengths must come near the bound: a very long message, and a message of
+    `LONG_MESSAGE_FLITS` flits. The latter needs more time where chunks have unequal lengths,
+    because each step lasts as long as the longest chunk. If no number of chunks comes near, yield
+    the number that comes nearest.
 
     Parameters
     ----------
@@ -51,10 +55,10 @@ def candidate_chunk_counts(least: Fraction, alike: Fraction = NEAR_FACTOR) -> It
 
 
 def _least_times_in_chunks(least: Fraction, chunks: int) -> Fraction:
-    """Return the least message times for a number of chunks.
+    """Return the message times of a plan in a number of chunks that has as few steps as possible.
 
-    The result is the larger one for a very long message and for a message of `LONG_MESSAGE_FLITS`
-    flits.
+    They are computed for a very long message and for a message of `LONG_MESSAGE_FLITS` flits, and
+    the larger result is returned.
     """
     steps = ceil(least * chunks)
     return max(
@@ -73,7 +77,8 @@ def plan_near_bound(
     least : Fraction
         Lower bound of the message times.
     cells : int
-        Blocks at nodes for one chunk a message: the work of planning a step.
+        Number of pairs of a block and a node that receives it, with one chunk for each message. It
+        measures the work of planning a step.
     plan : function of int
         Return the steps of a plan for a number of chunks.
     alike : Fraction

@@ -73,9 +73,10 @@ def allgather_steps(
 
 
 class Forest(ArcLoads):
-    """Spanning trees, some of which are changed where arcs are too full.
+    """Spanning trees, some of which are changed where arcs are in too many trees.
 
-    Arcs may share a *resource*, of which they take up a unit for each tree.
+    Each arc belongs to a *resource*, for example the link of which it is one direction. The load of
+    a resource is the number of trees that use its arcs.
 
     Parameters
     ----------
@@ -132,7 +133,10 @@ class Forest(ArcLoads):
         return left > 0
 
     def _replace_arc(self, tree: int, link: int, most: int) -> bool:
-        """Replace a tree's arc on a resource by one with room; return True if there is one."""
+        """Replace a tree's arc of the resource `link` by an arc of a resource with room.
+
+        A resource has room if fewer than `most` trees use it. Return True if there is such an arc.
+        """
         (arc,) = (a for a in self._arcs_of_link[link] if self._by[tree].get(self.head[a]) == a)
         node = self.head[arc]
         free = [a for a in self.into[node] if len(self.over[self.link[a]]) < most]
@@ -153,7 +157,7 @@ class Forest(ArcLoads):
         return found
 
     def _is_below(self, tree: int, arc: int, node: int) -> bool:
-        """Return True if the tail of an arc is a node, or lies below that node."""
+        """Return True if, in a tree, the tail of `arc` is `node` or lies below `node`."""
         by, here = self._by[tree], self.tail[arc]
         while here != node:
             onward = by.get(here)

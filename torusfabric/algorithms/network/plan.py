@@ -106,7 +106,7 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 def _unsupported_trees_reason(
     topology: Topology, collective: Collective, options: Options
 ) -> str | None:
-    """Return the reason why there are no such trees, or why chunks cannot use them, or None."""
+    """Return the reason why the options `trees` and `chunks` do not fit, or None if they fit."""
     trees, chunks = options.trees, options.chunks
     if collective.kind in ("broadcast", "reduce"):
         most = _max_trees_from_root(topology, collective)
@@ -125,7 +125,10 @@ def _unsupported_trees_reason(
 
 
 def _max_trees_from_root(topology: Topology, collective: Collective) -> int:
-    """Return the number of arc-disjoint trees that the least cut allows."""
+    """Return the number of arc-disjoint spanning trees that exist out of (or into) the root.
+
+    It follows from the least cut: the fewest arcs that separate some node from the root.
+    """
     cut = worst_cut(topology, collective)
     return 1 if cut is None else cut.arcs
 
@@ -161,7 +164,10 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
 
 
 def _arrival_steps(schedule: Rounds) -> int:
-    """Return the number of steps after which all sent blocks could be sent on."""
+    """Return the number of steps after which a node could forward every block that was sent.
+
+    Blocks over slow links count with the additional steps until they can be forwarded.
+    """
     arcs = WeightedArcs(schedule.topology)
     apart = np.zeros((arcs.nodes, schedule.topology.ports), int)
     apart[arcs.tail, arcs.port] = arcs.forwarding_steps
@@ -173,9 +179,9 @@ def _arrival_steps(schedule: Rounds) -> int:
 
 
 def _without_slow_links(topology: Topology) -> Topology | None:
-    """Return the network with its slow links broken.
+    """Return the network without its slow links, which become broken links.
 
-    None if no link is slow, or if some node could then not reach all others.
+    The result is None if no link is slow, or if some node could then not reach all others.
     """
     if not isinstance(topology, Faulty) or not topology.slow_links:
         return None
@@ -251,16 +257,17 @@ def _allreduce_trees(topology: Topology, options: Options) -> SharedTrees:
 
 
 def _has_enough_link_trees(topology: Topology) -> bool:
-    """Return True if trees that share no link come near the least message times."""
+    """Return True if an all-reduce over trees that share no link comes near the least time."""
     trees, least = max_link_disjoint_trees(topology), least_time(topology, Collective("allreduce"))
     return trees > 0 and Fraction(1, trees) <= NEAR_FACTOR_LINKS * least
 
 
 def _copy_count(topology: Topology, trees: SharedTrees) -> int:
-    """Return the number of parts into which a message is cut to come near the least time.
+    """Return the number of parts of a message with which an all-reduce comes near the least time.
 
-    The parts go along the same trees, one after another. More parts make the first and the last
-    steps, in which arcs are idle, a smaller share of all steps.
+    Each part has one chunk for each of the trees. The parts go along the same trees, one after
+    another. More parts make the first and the last steps, in which arcs are idle, a smaller share
+    of all steps.
     """
     count, least = len(trees.up), least_time(topology, Collective("allreduce"))
     enough = max(1, -(-LOOK_AHEAD_STEPS // trees.most))
@@ -271,7 +278,7 @@ def _copy_count(topology: Topology, trees: SharedTrees) -> int:
 
 
 def _plan_routed(topology: Topology, collective: Collective, options: Options) -> Rounds:
-    """Plan a collective in which each block takes a path of its own."""
+    """Plan a scatter, all-to-all or exchange, in which each block takes a path of its own."""
     least = least_time(topology, collective)
 
     def plan_steps(chunks: int) -> tuple[Transfers, ...]:
@@ -325,7 +332,11 @@ def _plan_in_chunks(
     options: Options,
     steps: Callable[[int], Sequence[Transfers]],
 ) -> Rounds:
-    """Return the plan for the chunks that the user asks for, or for a number near the bound."""
+    """Return the plan in the number of chunks that the user asks for.
+
+    By default it is the first number with which the plan comes near the bound. `steps` plans the
+    steps for a number of chunks.
+    """
     chunks, least = options.chunks, least_time(topology, collective)
     if chunks:
         transfers = steps(chunks)
@@ -338,7 +349,7 @@ def _plan_in_chunks(
 
 
 def _near_factor(collective: Collective) -> Fraction:
-    """Return the factor of the least message times that counts as near them."""
+    """Return the factor f for a collective: f times the least message times counts as near."""
     exchange = collective.from_each and collective.personal
     return NEAR_FACTOR_EXCHANGE if exchange or collective.local else NEAR_FACTOR
 
@@ -348,9 +359,9 @@ MOST_SEARCHED = 256
 
 
 def _option_variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
-    """Return options that are quicker for short messages: a single tree, or a single chunk.
+    """Return options with which short messages take less time: a single tree, or a single chunk.
 
-    For all-reduces there are also several numbers of parts that go along trees that share arcs.
+    For all-reduces over trees that share arcs, options for several numbers of parts follow.
     """
     if collective.kind in ("broadcast", "reduce"):
         return ({"trees": 1},)

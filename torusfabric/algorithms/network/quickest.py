@@ -35,7 +35,7 @@ def quickest_steps(
     Parameters
     ----------
     target : ndarray of int
-        The target of each block.
+        The node that must receive each block.
     steps : range
         The numbers of steps to try, ascending.
 
@@ -113,7 +113,11 @@ Path: TypeAlias = list[tuple[int, int]]
 
 
 def _paths_of_flow(arcs: WeightedArcs, root: int, count: int, flow: IntArray) -> list[list[Path]]:
-    """Return the paths of a flow, by the node where they end; blocks wait in place of a cycle."""
+    """Return the paths of a flow of `count` blocks out of the root, as a list for each node.
+
+    The list has the paths that end at the node; a path is a list of pairs (step, arc). Where the
+    flow leads a block round a cycle, the block waits instead.
+    """
     apart, tail, head = arcs.forwarding_steps, arcs.tail.tolist(), arcs.head.tolist()
     there: list[list[Path]] = [[] for _ in range(arcs.nodes)]
     there[root] = [[] for _ in range(count)]

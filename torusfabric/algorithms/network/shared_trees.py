@@ -77,14 +77,17 @@ class SharedTrees(NamedTuple):
 
 
 class _TreeCandidate(NamedTuple):
-    """Trees that a search finds, and their quality; less is better.
+    """Trees that a search finds, and their quality; candidates with smaller fields are better.
 
     Parameters
     ----------
     steps : Fraction
-        Steps of a message of `LONG_MESSAGE_STEPS` steps, divided by its number of chunks.
+        Number of steps of an all-reduce of a long message (see `LONG_MESSAGE_STEPS`), divided by
+        the number of its chunks.
     soon : bool
         True if the last hop comes so soon that no better trees are looked for.
+    trees : SharedTrees
+        The result of the search.
     """
 
     steps: Fraction
@@ -247,7 +250,7 @@ class _HopLists:
     after : list of (list of int)
         The hops that wait for each hop.
     left : list of int
-        The hops from the begin of each hop until the sum is everywhere.
+        Number of hops from the start of each hop until all nodes have the complete sum.
     """
 
     def __init__(self) -> None:
@@ -257,7 +260,7 @@ class _HopLists:
         self.left: list[int] = []
 
     def add_chunk(self, arcs: WeightedArcs, root: int, up: list[int], down: list[int]) -> None:
-        """Add the hops of a chunk, given its trees."""
+        """Add the hops of a chunk, given its root and the arcs of its trees up and down."""
         tail, head, first = arcs.tail.tolist(), arcs.head.tolist(), len(self.arc)
         out: dict[int, list[int]] = {}
         for number, arc in enumerate(down, first):

@@ -50,7 +50,7 @@ def schedule_paths(
     paths : sequence of sequence of int
         The arcs of each path, from its origin on.
     ends : (ndarray of int, ndarray of int)
-        The origin and the target of each path.
+        The first and the last node of each path.
     blocks : ndarray of int
         The block of each path.
 

@@ -108,9 +108,9 @@ class ArcLists:
 class ArcLoads(ArcLists):
     """The messages on each arc, and the length of arcs that follows from their load.
 
-    An arc becomes longer each time it has too many messages, as wires do in a router of chips
-    (McMurchie and Ebeling, "PathFinder", 1995). Arcs may share a *resource*, whose load counts; by
-    default each arc is its own.
+    An arc becomes longer each time it carries too many messages, as in the routing of wires on
+    chips (McMurchie and Ebeling, "PathFinder", 1995). Several arcs may belong to a *resource*, such
+    as a link; the messages on all its arcs then count together. By default each arc is a resource.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class ArcLoads(ArcLists):
         return full
 
     def penalized_length(self, arc: int, most: int) -> float:
-        """Return the length of an arc for one more message."""
+        """Return the length of an arc for one more message: larger if it has `most` or more."""
         link = self.link[arc]
         more = len(self.over[link]) + 1 - most
         return (1 + self._longer[link]) * (1 + OVERLOAD_FACTOR * more if more > 0 else 1)
@@ -153,7 +153,9 @@ class ArcLoads(ArcLists):
 def schedule_trees(
     arcs: WeightedArcs, trees: Sequence[Sequence[int]], blocks: IntArray
 ) -> tuple[Transfers, ...]:
-    """Return the steps in which blocks go down their trees: of waiting blocks, the farthest first.
+    """Return the steps in which blocks go down their trees.
+
+    Of the blocks that wait for an arc, the one with the most hops to go takes it first.
 
     Parameters
     ----------
@@ -313,7 +315,10 @@ class _PathRelief(ArcLoads):
         self._looks = min(MOST_LOOKS, LOOKS_PER_PAIR * len(paths) * arcs.nodes)
 
     def relieve_arcs(self, aim: int) -> None:
-        """Change paths until no arc carries more than `aim` messages, or the work limit is met."""
+        """Change paths until no arc carries more than `aim` messages.
+
+        The search also ends when it has done as much work as is allowed.
+        """
         while full := self.lengthen_full_links(aim):
             for arc in self._random.permutation(full).tolist():
                 over = self._random.permutation(sorted(self.over[arc])).tolist()
@@ -359,7 +364,10 @@ class _PathRelief(ArcLoads):
 def _shortest_paths(
     arcs: WeightedArcs, by: IntArray, source: IntArray, target: IntArray
 ) -> list[IntArray]:
-    """Return the arcs of the shortest path between each source and target, from the source on."""
+    """Return the arcs of the shortest path from each source to its target, in order.
+
+    ``by[start, node]`` is the last arc of the shortest path from a start to a node.
+    """
     found, here = [], target.copy()
     while (here != source).any():
         arc = np.where(here != source, by[source, here], -1)

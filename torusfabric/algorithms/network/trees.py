@@ -85,7 +85,7 @@ def nearest_root_tree(topology: Topology, root: int) -> Trees:
 
 
 def _has_incoming_link(topology: Topology) -> BoolArray:
-    """Return True for each in-port of each node to which a link leads."""
+    """Return a mask of the in-ports at which an arc arrives, shape (nodes, ports)."""
     node, port = topology.upstream
     there: BoolArray = topology.linked[node, port]
     return there
@@ -106,7 +106,10 @@ class _RemainingArcs(ArcLists):
         return all(self._augment_paths(root, node, used) for _ in range(wanted))
 
     def _augment_paths(self, root: int, node: int, used: set[int]) -> bool:
-        """Find one more path, given the arcs of earlier paths; return True if there is one."""
+        """Find one more arc-disjoint path from root to node, and write its arcs into `used`.
+
+        `used` has the arcs of the earlier paths, which may change. Return True if there is a path.
+        """
         came: dict[int, tuple[int, int]] = {root: (-1, -1)}
         queue = [root]
         for here in queue:
@@ -133,7 +136,8 @@ def _grow_tree(
 ) -> None:
     """Grow a tree level by level and take its arcs, so that `others` more trees remain possible.
 
-    For each node reached, `entry` gets the arc that leads to it and `depth` its hops from the root.
+    For each node, the in-port by which the tree reaches it is written into `entry`, and the number
+    of its hops from the root into `depth`.
     """
     reached, level = {root}, [root]
     while level:
@@ -199,7 +203,7 @@ def link_disjoint_trees_of(topology: Topology, count: int) -> Trees:
 
 
 class _LinkForests:
-    """Spanning forests of a network that share no link."""
+    """Sets of links of a network, called forests: no link is in two, and none has a cycle."""
 
     def __init__(self, topology: Topology, count: int) -> None:
         self._nodes = topology.nodes
@@ -222,7 +226,10 @@ class _LinkForests:
         assert len(self._in) == count * (self._nodes - 1)
 
     def _add_link(self, link: int) -> None:
-        """Put a link into a forest if there is room; other links may change forests."""
+        """Add a link to one of the forests, if it can be added without a cycle.
+
+        Other links may move from one forest to another for that.
+        """
         came: dict[int, tuple[int, int]] = {link: (-1, -1)}
         queue = [link]
         for now in queue:
@@ -276,7 +283,10 @@ class _LinkForests:
         return path
 
     def write_tree(self, forest: int, entry: np.ndarray, depth: np.ndarray) -> None:
-        """Fill in the in-port and the depth of each node, from a root with the least height."""
+        """Write a tree into `entry` and `depth`: the in-port and the depth of each node.
+
+        The root is a node from which the tree is least high.
+        """
         order = min(
             (self._traversal_order(forest, root) for root in range(self._nodes)),
             key=lambda o: o[-1][2],
@@ -285,7 +295,10 @@ class _LinkForests:
             entry[node], depth[node] = port, hops
 
     def _traversal_order(self, forest: int, root: int) -> list[tuple[int, int, int]]:
-        """Return the nodes from a root on, each with its in-port and its depth."""
+        """Return the nodes of a tree level by level, as triples (node, in-port, depth).
+
+        The in-port of the root is 0, without meaning.
+        """
         order, seen = [(root, 0, 0)], {root}
         for here, _, hops in order:
             for link in self._at[forest][here]:

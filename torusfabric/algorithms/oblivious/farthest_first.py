@@ -71,7 +71,10 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 
 
 def _choose_trees(torus: Torus, trees: Trees, chunks: int) -> IntArray:
-    """Return the trees of all blocks for the fewest steps, and among these the shortest detours."""
+    """Return the tree of each block, as `assign_blocks_to_trees` does, for the fewest steps.
+
+    Among such choices, one whose longest detour is shortest is returned.
+    """
 
     def assign_with_detour(detour: int) -> IntArray | None:
         """Return the trees of all blocks if no detour is longer than given, or None."""

@@ -66,7 +66,7 @@ class Rectangle(NamedTuple):
 
     @classmethod
     def from_torus(cls, torus: Torus) -> "Rectangle":
-        """Return the rows and columns of a torus, whichever of its axes is even."""
+        """Return the rectangle of a torus; its even side is the number of rows, on either axis."""
         down = 0 if torus.sides[0] % 2 == 0 else 1
         along = 1 - down
         column = torus.coordinates(np.arange(torus.nodes))[along]
@@ -172,7 +172,11 @@ def packet_blocks(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> n
 
 
 def forwarding_tables(topology: Topology, rectangle: Rectangle) -> tuple[np.ndarray, np.ndarray]:
-    """Return the in-port that feeds each out-port, and the first packet of each out-port."""
+    """Return two arrays of shape (nodes, ports).
+
+    They are the in-port that feeds each out-port, and the number of the packet that each out-port
+    sends first.
+    """
     feed = np.empty((topology.nodes, 4), np.int8)
     start = np.tile(2 * np.arange(topology.nodes)[:, None], 4)
     top, bottom, left, right = rectangle.top, rectangle.bottom, rectangle.left, rectangle.right

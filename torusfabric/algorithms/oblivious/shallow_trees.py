@@ -1,6 +1,6 @@
 """Shallower spanning trees that share no arc, or no link, from deep ones, on any graph.
 
-All trees are made anew, together, as often as that is worth it. Every node gets a *level* in each
+All trees are made anew, together, until the search ends. Every node gets a *level* in each
 tree, at random one of two: the level of its parent plus 1, or the highest level that leaves room
 for its subtree. A node may have any neighbour of a lower level as its parent. So every choice of
 parents is a tree, no deeper than the levels. The choice must not take an arc or link twice. So it
@@ -147,7 +147,7 @@ def make_shallower(topology: Topology, trees: Trees, *, links: bool, least: int)
 
 
 class _RatedTrees(NamedTuple):
-    """The trees that a search finds, and their cost."""
+    """The trees that a search finds, and their `cycle_cost`."""
 
     cost: tuple[int, int]
     trees: Trees
@@ -256,7 +256,7 @@ class _TreeSearch:
         return level
 
     def _depths_from_roots(self, entry: IntArray) -> IntArray:
-        """Return the hops of each cell from its root."""
+        """Return the number of hops from the root to each cell, along the trees in `entry`."""
         parent = self._beside[np.arange(len(entry)), entry]
         parent[self._roots] = self._roots
         depth: IntArray = (parent != np.arange(len(parent))).astype(int)

@@ -85,7 +85,7 @@ def link_disjoint_trees(torus: Torus) -> Trees:
 
 @lru_cache(maxsize=16)
 def _shallow_link_trees(torus: Torus) -> Trees:
-    """Return link-disjoint trees that are mostly not much deeper than the diameter."""
+    """Return spanning trees that share no link, mostly not much deeper than the diameter."""
     found = make_shallower(torus, link_disjoint_trees(torus), links=True, least=torus.diameter)
     if found.height <= torus.diameter + FEW or torus.nodes > MOST_NODES:
         return found

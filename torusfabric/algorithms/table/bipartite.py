@@ -46,9 +46,10 @@ def maximum_matching(
 def _insert_item(
     item: int, candidates: Sequence[Sequence[int]], owner: dict[int, int], seen: set[int]
 ) -> bool:
-    """Match an item to a port, moving other items to other ports; return True if that succeeds.
+    """Match a candidate, `item`, to a port; other candidates may change to other ports for that.
 
-    `owner` has the port of each item matched so far. Ports in `seen` were tried in vain.
+    `owner` has the port of each candidate matched so far. Ports in `seen` were tried in vain.
+    Return True if `item` could be matched.
     """
     holds = {port: other for other, port in owner.items()}
     for port, options in enumerate(candidates):

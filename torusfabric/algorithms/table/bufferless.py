@@ -160,7 +160,7 @@ class _OffsetSearch:
         return None
 
     def _mark_delivered(self, offsets: Iterable[int]) -> None:
-        """Note that the block of node 0 is delivered at some offsets, which are open no more."""
+        """Record that the block of node 0 has been delivered at some offsets."""
         for offset in offsets:
             self.done[offset] = 1
             self.left[self.parity[offset]] -= 1
@@ -168,7 +168,7 @@ class _OffsetSearch:
                 self.free[neighbour] -= 1
 
     def _take_back_steps(self) -> None:
-        """Take back some steps, mostly few."""
+        """Take back a random number of the last steps, and undo their deliveries."""
         self.noise = self.rng.choice(NOISES)
         while self.rows:
             self.rows.pop()
@@ -181,7 +181,7 @@ class _OffsetSearch:
                 return
 
     def _plan_step(self) -> None:
-        """Plan one more step: match ports to offsets next to heads."""
+        """Plan one more step: match ports to undelivered offsets that are neighbours of heads."""
         heads = self.rows[-1].values() if self.rows else [0]
         ports = defaultdict(list)
         for head in heads:
@@ -200,7 +200,11 @@ class _OffsetSearch:
         self._add_step(row) if row else self._add_step(self._step_towards(heads), fresh=())
 
     def _add_step(self, row: dict[int, int], fresh: Iterable[int] | None = None) -> None:
-        """Add a step; `fresh` are the offsets that it delivers first, by default all."""
+        """Add a step to the plan.
+
+        `row` has the offset that each port delivers. `fresh` are those of these offsets to which no
+        earlier step delivers, by default all.
+        """
         self.rows.append(row)
         self.fresh.append(list(row.values() if fresh is None else fresh))
         self._mark_delivered(self.fresh[-1])

@@ -12,11 +12,11 @@ __all__ = ["build_table", "chunks_per_owner"]
 
 
 def chunks_per_owner(topology: Topology, collective: Collective, chunks: int | None) -> int | None:
-    """Return the chunks of one node's own data, or None if the user gave no number.
+    """Return the number of chunks of one node's own data, or None if `chunks` is None.
 
-    A message of an all-reduce is cut into one part for each node, which owns it, and each part into
-    several chunks: the result is the number of chunks in a part. For other collectives it is the
-    number of chunks of a message.
+    `chunks` is the number of chunks of a message that the user gave. In an all-reduce, a message is
+    cut into one share for each node, and each share into several chunks; the result is the number
+    of chunks of a share. For other collectives the result is `chunks`.
     """
     if chunks is None or not (collective.reducing and collective.to_all):
         return chunks

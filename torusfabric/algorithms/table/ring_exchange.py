@@ -93,9 +93,10 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
 
 
 def _axis_hops(torus: Torus, axis: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the hops along one axis: step, out-port, and the in-port of the sum that is passed on.
+    """Yield the hops along one axis, as triples (step, out-port, in-port).
 
-    The in-port is -1 in the first step, where the node sends its own sum. On an even side the last
+    The sum that came by the in-port is passed on by the out-port. The in-port is -1 in the first
+    step, where the node sends its own sum. On an even side the last
     hop goes the same way for all chunks. Why: if chunks took turns, a run would save few cycles,
     and results would lie in twice as many memories.
     """

@@ -63,7 +63,7 @@ def check(
         The operators by which a reduction may combine words. If all are idempotent, such as
         ``max``, a contribution may be in a kept sum twice.
     progress : function of (done, total), optional
-        Called from time to time with the units of work done and in all.
+        Called from time to time with the amount of work that is done, and the amount in all.
 
     Returns
     -------

@@ -272,7 +272,11 @@ def popcount(words: Words) -> IntArray:
 
 
 def set_bits(state: Words, column: IntArray, position: IntLike) -> None:
-    """Set bits in a state of shape (words, positions): bit `column` at each `position`."""
+    """Set bits in `state`, an array of uint64 of shape (words, positions).
+
+    At each entry of `position`, the bit with the number in `column` is set; word k has the bits
+    64 k to 64 k + 63.
+    """
     bit = np.uint64(1) << (column & 63).astype(np.uint64)
     np.bitwise_or.at(state.reshape(-1), (column >> 6) * state.shape[1] + position, bit)
 
@@ -416,7 +420,7 @@ class SumWindow:
         self.count = count.ravel()
 
     def block_of_cell(self, cell: int) -> int:
-        """Return the block number of the contribution of a cell's node."""
+        """Return the block number of the contribution of a cell's node to the cell's sum."""
         key, origin = divmod(int(cell), self.nodes)
         return int(self.groups.position_of_node[origin]) * self.keys + self.first + key
 
@@ -455,7 +459,11 @@ class SumWindow:
         self.found.fresh += len(owner)
 
     def _carried_sums(self, number: int, transfers: Transfers) -> tuple[IntArray, IntArray]:
-        """Return the sums that the transfers of a round carry: arrays of transfers and of keys."""
+        """Return the sums that the transfers of a round carry.
+
+        The result is two arrays, with one entry for each sum: the index of the transfer, and the
+        key of the sum.
+        """
         source, payload = transfers.source, transfers.payload
         if isinstance(payload, Listed):
             owner = np.repeat(np.arange(len(transfers)), np.diff(payload.indptr))
@@ -490,10 +498,10 @@ class SumWindow:
     def _listed_sums(
         self, number: int, transfers: Transfers, owner: IntArray, ids: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """Return the sums of which transfers list all contributions, as arrays of transfers and of
-        keys. A part of a sum is a fault.
+        """Return the sums that transfers list, in the form of `_carried_sums`.
 
-        Transfer ``owner[k]`` lists block ``ids[k]``.
+        A transfer must list all contributions to a sum that its sender holds; a part of them is a
+        fault. Transfer ``owner[k]`` lists block ``ids[k]``.
         """
         key, position = ids % self.keys - self.first, ids // self.keys
         mine = (key >= 0) & (key < self.last - self.first)
@@ -526,7 +534,7 @@ class SumWindow:
         return pair // (self.last - self.first), pair % (self.last - self.first)
 
     def check_end(self) -> None:
-        """Store the first complete sum that a node must hold and does not."""
+        """Record the first sum that a node must hold completely at the end and does not hold."""
         keys, members = np.arange(self.first, self.last), self.groups.members
         required = self.schedule.blocks.postcondition(keys)
         nodes = np.sort(members.ravel())
@@ -610,7 +618,7 @@ class KeptSumsWindow:
         self.came[target, topology.opposite[last]] = True
 
     def _block_of_node(self, origin: int) -> int:
-        """Return the block number of the contribution of a node."""
+        """Return the block number of the contribution of node `origin` to the sum of the chunk."""
         blocks = self.schedule.blocks
         return int(blocks.encode(blocks.groups.position_of_node[origin], self.chunk))
 

@@ -62,7 +62,9 @@ def _inspect_entries(schedule: Pattern | SumPattern, chunks: int, number: int | 
 
 
 def is_static_pattern(schedule: Pattern) -> bool:
-    """Return True if using all arcs of all steps at once would obey the limits on ports and links.
+    """Return True if the arcs of all steps, used in one step, would obey all limits.
+
+    These are the limits on messages of a node and, in half duplex, on messages of a link.
 
     Then no step needs to be checked on its own. The result is False for a pattern without steps.
     """
@@ -164,7 +166,10 @@ class _Feeders:
 
     @cached_property
     def injected_blocks(self) -> tuple[IntArray, IntArray]:
-        """The arcs that inject a block in step 1, and the block numbers."""
+        """The arcs that carry a block of their node in step 1, and the numbers of these blocks.
+
+        Both are arrays with one entry for each such arc.
+        """
         nodes, ports = np.nonzero(self.schedule.inject >= 0)
         chunks = self.schedule.inject[nodes, ports]
         return nodes * self.schedule.topology.ports + ports, self.schedule.blocks.encode(
@@ -189,9 +194,9 @@ class _Feeders:
                 return number[last]
 
     def arc_groups(self) -> "list[_ArcGroup]":
-        """Return the arcs in groups, so that an arc and its feeder are in the same group.
+        """Return the arcs, divided into sets, so that an arc and its feeder are in the same set.
 
-        Groups in which no block moves are left out.
+        Sets of arcs over which no block moves are left out.
         """
         label = self._chain_labels()
         moving = np.zeros(label.max() + 1, bool)
@@ -208,7 +213,11 @@ class _Feeders:
 
 
 class _ArcGroup:
-    """Some arcs with all their feeders, and the jumps for each doubling."""
+    """A set of arcs that contains the feeders of all its arcs.
+
+    For each doubling it has the *jumps*: for each arc, the arc 1, 2, 4 .. feeders back. A last jump
+    covers the remaining steps.
+    """
 
     def __init__(self, feeders: _Feeders, arcs: IntArray) -> None:
         topology = feeders.schedule.topology
@@ -239,8 +248,10 @@ class _ArcGroup:
         self.column, self.arc = column[ids[mine]], local[injecting[mine]]
 
     def deliver_blocks(self, held: Words, first: int, last: int) -> None:
-        """Add to `held` the blocks that pass these arcs, for words `first` to `last - 1` of the
-        blocks.
+        """Write into `held` which nodes receive which blocks over the arcs of this set.
+
+        Blocks are bits of words, 64 blocks to a word. The words ``first`` to ``last - 1`` are
+        followed; ``held[k]`` has word ``first + k`` of every node.
         """
         low, high = np.searchsorted(self.column, [64 * first, 64 * last])
         if low == high:
@@ -329,7 +340,11 @@ def _inspect_cycles(schedule: SumPattern) -> None:
 def _block_of_contribution(
     schedule: SumPattern, node: int, chunk: int, owner: int | None = None
 ) -> int:
-    """Return the block of a node's contribution to the sum of `owner`, by default the next node."""
+    """Return the block number of a node's contribution to a sum.
+
+    The sum is the one that node `owner` completes, by default the next node. `chunk` counts among
+    the sums of this owner.
+    """
     owner = (node + 1) % schedule.topology.nodes if owner is None else owner
     if not schedule.collective.personal:
         chunk += owner * schedule.sums_of_owner

@@ -116,7 +116,7 @@ def inspect_round(
 
 
 def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
-    """Check the senders, and that each path is a sequence of valid ports of allowed length."""
+    """Check that senders are nodes, and that each path has valid ports and is not too long."""
     topology, source, hops = schedule.topology, transfers.source, transfers.hops
     if np.ndim(source) != 1 or np.ndim(hops) != 2 or len(source) != len(hops):
         raise make_fault(schedule, number, "senders and paths must be arrays of equal length")
@@ -222,7 +222,7 @@ def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
 def _first_overfull(values: IntArray, limit: int, size: int) -> int | None:
     """Return the first index at which a value occurs for the (`limit` + 1)-th time, or None.
 
-    All values are less than `size`. It only decides which way of counting is faster.
+    All values are less than `size`, by which the faster of two ways of counting is chosen.
     """
     if len(values) * 16 > size:
         most = np.bincount(values).max(initial=0)

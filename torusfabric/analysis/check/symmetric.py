@@ -59,7 +59,10 @@ def inspect_table(schedule: Table) -> None:
 
 
 def table_traffic(schedule: Table | SumTable) -> tuple[int, tuple[int, ...]]:
-    """Return the number of transfers of a table, and for each step 1, or 0 if it is idle."""
+    """Return the number of transfers of a table, and a tuple with an entry for each step.
+
+    The entry is 0 for a step in which all ports are idle, else 1.
+    """
     used = _used_ports(schedule)
     return int(used.sum()) * schedule.topology.nodes, tuple(used.any(axis=1).astype(int).tolist())
 
@@ -93,7 +96,7 @@ def prove_table(schedule: Table) -> Traffic | None:
     destination: Any = 0 if schedule.destination is None else schedule.destination[step, port]
 
     def block_key(offset: IntArray, chunk: IntArray, destination: Any) -> IntArray:
-        """Return a number that identifies a block of origin 0 at an offset."""
+        """Return a number for a block of origin 0 at an offset, different for each such pair."""
         place: IntArray = np.asarray(destination, np.int64) * topology.nodes + offset
         return place * chunks + chunk
 
@@ -179,7 +182,10 @@ def prove_kept_sums_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
 
 
 def inspect_quotient(schedule: Quotient) -> None:
-    """Check that labels are a homomorphism onto the integers modulo m, and the form of sends."""
+    """Check the labels of a quotient schedule, and the form of each `Send`.
+
+    The labels must be a homomorphism from the torus onto the integers modulo m.
+    """
     modulus, weights, sides = schedule.modulus, schedule.weights, schedule.topology.sides
     collective = schedule.collective
     if not (collective.from_each and collective.to_all):
@@ -293,7 +299,10 @@ def _is_contended_round(schedule: Quotient, sends: tuple[Send, ...]) -> bool:
 
 
 def _displaced_nodes(schedule: Quotient, send: Send, nodes: IntArray) -> IntArray:
-    """Return the nodes at which a send from `nodes` arrives, in 32 bits to save memory."""
+    """Return the nodes at which the messages of `send` from each of `nodes` arrive.
+
+    They are integers of 32 bits, which saves memory.
+    """
     sides, shift = schedule.topology.sides, send.displacement(schedule.topology)
     there, stride = np.zeros_like(nodes), 1
     for side, by in zip(reversed(sides), shift[::-1].tolist(), strict=True):

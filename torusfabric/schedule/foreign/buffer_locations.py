@@ -1,5 +1,8 @@
 """The locations of blocks and sums in buffers of GPUs, for the MSCCL writer.
 
+In MSCCL each node is a GPU with an input, an output and a scratch buffer, called ``i``, ``o`` and
+``s``. A *location* is a buffer and an index in it, counted in chunks.
+
 Input and output are one memory, except in an all-to-all. Blocks that a node only forwards lie in
 its scratch buffer, so that an input is overwritten only by delivered data.
 """
@@ -31,7 +34,10 @@ class BufferLocations:
         self.slots: list[dict[int, int]] = [{} for _ in range(self.nodes)]
 
     def buffer_sizes(self) -> tuple[int, int, int]:
-        """Return the chunks of an input, an output and a scratch buffer, the same at all nodes."""
+        """Return the sizes of the input, output and scratch buffer of a node, in chunks.
+
+        They are the same at all nodes.
+        """
         message, all_messages = self.chunks, self.chunks * self.nodes
         source = all_messages if self.collective.personal else message
         target = all_messages if self.collective.from_each else message
@@ -40,7 +46,8 @@ class BufferLocations:
     def carried_units(self, ids: IntArray) -> Iterator[tuple[int, bool]]:
         """Yield the blocks or sums that a transfer carries, as pairs (number, complete).
 
-        `complete` is True for a block and for a sum with all contributions.
+        `ids` are the block numbers of the transfer. `complete` is True for a block and for a sum
+        with all contributions.
         """
         if not self.collective.reducing:
             yield from ((int(block), True) for block in ids)
@@ -75,8 +82,10 @@ class BufferLocations:
     def record_arrival(
         self, node: int, block: int, *, complete: bool
     ) -> tuple[Location, Location | None]:
-        """Return the location of an arriving block or sum, and of the sum to which it is added,
-        or None.
+        """Return two locations for a block or sum that arrives at a node.
+
+        The first is the location at which it is stored. The second is that of the sum to which it
+        is added, or None if it is not added.
         """
         if not self.collective.reducing:
             return self._block_location(node, block), None
@@ -124,7 +133,7 @@ class BufferLocations:
         return self._reserve_location("s", slots.setdefault(block, len(slots)))
 
     def _reserve_location(self, buffer: str, offset: int) -> Location:
-        """Return a location, and enlarge the scratch buffer if needed."""
+        """Return the location at index `offset` of a buffer; enlarge a scratch buffer if needed."""
         if buffer == "s":
             self.scratch = max(self.scratch, offset + 1)
         return buffer, offset

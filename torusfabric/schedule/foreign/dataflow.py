@@ -1,6 +1,7 @@
 """The data that each message of an MSCCL file carries, found by executing the file.
 
-Steps are executed in any valid order.
+In this module a *rank* is one of the GPUs of the file, and a *step* is one instruction of a GPU,
+such as a send or a receive. Steps are executed in any valid order.
 
 The result, a `Dataflow`, no longer refers to buffers. It lists the values that each step sends and
 the steps that must come before. It leaves open when a step is executed, and along which links its
@@ -35,8 +36,9 @@ __all__ = ["Dataflow", "Message", "read_dataflow"]
 
 @dataclass
 class _SumMoves:
-    """The departures and arrivals of one sum at one rank, as pairs (step, contributions as bits).
+    """The departures and arrivals of one sum at one rank.
 
+    Each is a pair: the index of the step, and the contributions to the sum as bits of an integer.
     `left` has the contributions of all departures so far, as bits.
     """
 
@@ -48,9 +50,9 @@ class _SumMoves:
 def order_sums(
     graph: StepGraph, order: list[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> tuple[list[int], bool]:
-    """Return an order of all steps, and whether nodes keep their sums.
+    """Return an order of all steps, and True if nodes have to keep their sums.
 
-    Sums are moved if that gives the results of the file, else they are kept.
+    Sums are moved if moved sums give the results of the file; otherwise they are kept.
 
     Parameters
     ----------
@@ -101,8 +103,9 @@ def order_sums(
 def _order_departures(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> None:
-    """Add waiting to the graph, so that partial sums leave a rank before others of the same
-    chunk arrive.
+    """Add pairs of steps to the graph, of which the second waits for the first.
+
+    With them, a partial sum leaves a rank before other partial sums of the same chunk arrive.
 
     `order` lists indices of steps in an order in which they can run; ``sent[index]`` are the
     values that step `index` sends.
@@ -133,7 +136,7 @@ def _order_departures(
 def _check_moved_sums(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> None:
-    """Refuse a file whose result needs sums that are still there after they were sent."""
+    """Refuse a file whose result needs a partial sum at a rank that has already sent it."""
     held: dict[tuple[int, int], int] = {}
     for index in order:
         block, _ = graph.steps[index]
@@ -161,9 +164,9 @@ def _check_moved_sums(
 def _has_copied_sums(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> bool:
-    """Return True if a contribution leaves a rank twice in partial sums.
+    """Return True if some contribution leaves some rank in two partial sums.
 
-    Arguments as in `_order_departures`.
+    The arguments are those of `_order_departures`.
     """
     left: dict[tuple[int, int], int] = {}
     for index in order:
@@ -182,8 +185,9 @@ def _add_departure(
     """Add the departure of a partial sum with step `index` to `at`, the moves of that sum at its
     rank.
 
-    An error is raised if the sum can only be copied: a contribution has left before, or the first
-    departure lacks that of the rank itself.
+    An `InputError` is raised if the sum cannot be moved. This is the case if one of its
+    contributions has left the rank before, or if the first departure lacks the rank's own
+    contribution.
     """
     key, ranks = value
     rank = graph.steps[index][0].gpu
@@ -298,7 +302,7 @@ def read_dataflow(path: AnyPath, root: int | None = None) -> Dataflow:
 
 
 def _execute_file(file: MscclFile, root: int | None) -> Dataflow:
-    """Execute the steps of a parsed file."""
+    """Execute the steps of a parsed file; `root` is as in `read_dataflow`."""
     graph = step_graph(file)
     collective = _file_collective(file, root)
     buffers = Buffers(collective, file.gpus, _chunks_per_message(file, collective), file.in_place)

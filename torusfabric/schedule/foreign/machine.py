@@ -62,11 +62,14 @@ class Buffers:
 
     @property
     def complete_mask(self) -> int:
-        """The contributions of a complete sum, as bits; 0 outside of reductions."""
+        """The contributions of a complete sum: an integer with a 1 for each rank.
+
+        The result is 0 if the collective is no reduction.
+        """
         return (1 << self.ranks) - 1 if self.collective.reducing else 0
 
     def message_count(self, buffer: str) -> int:
-        """Return the number of messages in an input or output buffer."""
+        """Return the number of messages in an input (``"i"``) or output (``"o"``) buffer."""
         several = self.collective.personal if buffer == "i" else self.collective.from_each
         return self.ranks if several else 1
 
@@ -104,7 +107,7 @@ class Buffers:
         return origin, destination, chunk
 
     def describe_key(self, key: int) -> str:
-        """Return text for people that describes the block or sum of a key."""
+        """Return text for people about the block or the sum that a key identifies."""
         origin, destination, chunk = self.split_key(key)
         words = [f"chunk {chunk}"]
         if not (self.collective.reducing or self.collective.single_origin):
@@ -215,7 +218,10 @@ class GpuSimulator:
             self._write_values(index, step, values)
 
     def _step_locations(self, index: int, start: Location, name: str) -> Iterator[Location]:
-        """Yield the adjacent locations that a step names."""
+        """Yield the locations that step `index` uses from `start` on, one for each of its chunks.
+
+        `name` is the attribute of the file that gives the offset of `start`, for messages.
+        """
         block, step = self.graph.steps[index]
         buffer, offset = start
         size = self.scratch[block.gpu] if buffer == "s" else self.buffers.chunk_count(buffer)
@@ -230,8 +236,9 @@ class GpuSimulator:
             yield self.buffers.canonical_location(block.gpu, (buffer, place))
 
     def _read_values(self, index: int, start: Location, name: str) -> tuple[Value, ...]:
-        """Return the values that a step reads from `start` on, and let the step wait for the steps
-        that wrote them.
+        """Return the values that step `index` reads from location `start` on.
+
+        In the graph, this step then waits for the steps that wrote these values.
 
         `name` is the attribute of the file that gives the offset of `start`, for messages.
         """
@@ -251,7 +258,7 @@ class GpuSimulator:
         return tuple(values)
 
     def _write_values(self, index: int, step: MscclStep, values: tuple[Value, ...]) -> None:
-        """Store values at the target of a step."""
+        """Store values at the target of step `index`, in the buffers of its GPU."""
         gpu = self.graph.steps[index][0].gpu
         for location, value in zip(
             self._step_locations(index, step.target, "dstoff"), values, strict=True
@@ -264,7 +271,7 @@ class GpuSimulator:
     def _add_values(
         self, index: int, came: tuple[Value, ...], mine: tuple[Value, ...]
     ) -> tuple[Value, ...]:
-        """Return the sums of pairs of values, one of each tuple.
+        """Return the sums of the values `came` and `mine`, pair by pair, for step `index`.
 
         Both values must belong to the same sum, and have no contribution in common.
         """

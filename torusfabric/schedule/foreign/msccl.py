@@ -41,9 +41,10 @@ class MscclStep(NamedTuple):
     number : int
         The number of the step in the thread block.
     source, target : tuple of (str, int)
-        Buffer and offset; the offset is -1 if the step does not use the location.
+        The buffer, ``i``, ``o`` or ``s``, and the index of the first chunk in it. The index is -1
+        if the step does not use the location.
     chunks : int
-        Number of chunks that it moves, from and to adjacent offsets.
+        Number of chunks that the step moves, from and to adjacent offsets.
     waits_for : tuple of (int, int) or None
         A thread block of the same GPU and one of its steps, which must be executed before.
     round : int or None
@@ -60,8 +61,9 @@ class MscclStep(NamedTuple):
 
 
 class ThreadBlock(NamedTuple):
-    """A thread block: a peer to send to, a peer to receive from (-1 for none), and steps in
-    order.
+    """A thread block of a GPU, which executes its steps in order.
+
+    It has a peer, another GPU, to which it sends, and a peer from which it receives; -1 for none.
     """
 
     gpu: int
@@ -165,9 +167,10 @@ def parse_msccl(raw: bytes) -> MscclFile:
 
 
 def _parse_chunks(root: Any, elements: Mapping[int, Any]) -> int:
-    """Return the chunks of the larger of input and output.
+    """Return the number of chunks of the input or the output buffer, whichever is larger.
 
-    The outermost element has this number, or else the GPUs have the sizes of their buffers.
+    The outermost element of the file may give this number. Otherwise it follows from the sizes of
+    the buffers, which the elements of the GPUs give.
     """
     if "nchunksperloop" in root.attrib:
         return _parse_number(root, "nchunksperloop", "The algo", least=1)
@@ -216,7 +219,7 @@ def _parse_blocks(element: Any, gpu: int, gpus: int) -> Iterator[ThreadBlock]:
 
 
 def _parse_steps(element: Any, block: ThreadBlock) -> list[MscclStep]:
-    """Return the steps of a thread block, in their order."""
+    """Return the steps of a thread block, in the order in which it executes them."""
     steps: dict[int, MscclStep] = {}
     for place, child in enumerate(element):
         if child.tag != "step":
@@ -231,7 +234,7 @@ def _parse_steps(element: Any, block: ThreadBlock) -> list[MscclStep]:
 
 
 def _parse_step(element: Any, block: ThreadBlock, number: int) -> MscclStep:
-    """Return a step, parsed from its element."""
+    """Return step `number` of a thread block, parsed from its XML element."""
     where = f"Step of {block.location_text(number)}"
     type_ = element.get("type")
     if type_ not in TYPES:

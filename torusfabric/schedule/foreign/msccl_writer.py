@@ -132,10 +132,11 @@ class _MscclProgram:
         anew: bool = True,
         round_: int | None = None,
     ) -> None:
-        """Add a step to the thread block for `way`, a pair (True to send, port).
+        """Add a step of type `type_` to the thread block of a node for `way`.
 
-        A receive that is not `anew` brings a block that is already there: it changes nothing, and
-        waits for no other step.
+        `way` is a pair: True to send or False to receive, and the port. `pair` has the locations
+        that the step reads and writes. A receive that is not `anew` brings a block that is already
+        there: it changes nothing, and waits for no other step.
         """
         block = self._thread_block(node, way, channel)
         reads = {"s": pair[:1], "cpy": pair[:1], "rrc": pair}.get(type_, ())
@@ -161,7 +162,7 @@ class _MscclProgram:
             self.writer[node, location], self.readers[node, location] = name, []
 
     def _thread_block(self, node: int, way: tuple[bool, int], channel: int) -> ThreadBlock:
-        """Return the thread block for `way`, a pair (True to send, port); port -1 is for copies."""
+        """Return the thread block of a node for `way`, see `_add_step`; port -1 is for copies."""
         found = self.blocks[node].get(way)
         if found is None:
             sends, port = way

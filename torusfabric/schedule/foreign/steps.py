@@ -1,8 +1,9 @@
-"""The steps of an MSCCL file as a graph of waiting.
+"""The steps of an MSCCL file as a graph, whose edges say which step waits for which.
 
-A thread block executes its steps in order. A step also waits for the step that it names. A receive
-waits for its send: the k-th send to a peer on a channel is matched with the k-th receive from that
-peer. A send does not wait until it is received.
+A *thread block* is a sequence of steps of one GPU. A thread block executes its steps in order. A
+step also waits for the step that it names. A receive waits for its send: the k-th send to a peer on
+a channel is matched with the k-th receive from that peer. A send does not wait until it is
+received.
 """
 
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ MOST_LISTED = 4
 
 @dataclass(frozen=True, eq=False)
 class StepGraph:
-    """The steps of a file, numbered, and the order among them.
+    """The steps of a file, by index, and for each step the steps that wait for it.
 
     Parameters
     ----------
@@ -39,12 +40,12 @@ class StepGraph:
     sent_by: dict[int, int] = field(default_factory=dict)
 
     def location_text(self, index: int) -> str:
-        """Return text for people that names a step."""
+        """Return text for people that names the GPU, the thread block and the number of a step."""
         block, step = self.steps[index]
         return block.location_text(step.number)
 
     def successors(self, index: int) -> Iterable[int]:
-        """Yield all steps that wait for a step."""
+        """Yield the indices of all steps that wait for step `index`."""
         yield from self.follows[index]
         if index in self.received_by:
             yield self.received_by[index]
@@ -109,7 +110,10 @@ def step_graph(file: MscclFile) -> StepGraph:
 
 
 def _match_messages(graph: StepGraph) -> None:
-    """Match the sends from a GPU to a peer on a channel with the receives there."""
+    """Match each send with its receive, and write both into the graph.
+
+    The k-th send from a GPU to a peer on a channel belongs to the k-th receive there.
+    """
     sends: dict[tuple[int, int, int], list[int]] = {}
     receipts: dict[tuple[int, int, int], list[int]] = {}
     for index, (block, step) in enumerate(graph.steps):

@@ -15,11 +15,11 @@ more than wires, and a `Table` needs one program for all nodes. `recognise` find
 
 Some schedules, such as an all-gather on a ring, are both a pattern and a table. They become a
 `Pattern`, which has smaller hardware and takes fewer cycles. An all-gather over circuits in which
-nodes send parts of the blocks that they hold gets `Grouped` payloads, so that each part occupies
-few address ranges of a memory.
+nodes send only some of the blocks that they hold gets `Grouped` payloads: each message carries one
+set of blocks, and each set occupies few address ranges of a memory.
 
 The result lists exactly the same transfers, and its arrays are canonical: -1 for everything unused,
-a fixed choice between equivalent in-ports, groups numbered by their first blocks. A planned
+a fixed choice between equivalent in-ports, sets of blocks numbered by their first blocks. A planned
 schedule and the same schedule read from a file are therefore equal.
 """
 
@@ -127,7 +127,10 @@ def _recognise_rounds(schedule: Rounds) -> Schedule:
 
 
 def _first_form(schedule: Form, forms: Iterable[Callable[[Form], Schedule]]) -> Schedule:
-    """Return the first form that fits a schedule; the schedule itself if none fits."""
+    """Return the schedule in the first form that fits; the schedule itself if none fits.
+
+    Each function in `forms` converts the schedule to one form, or raises `Irregular`.
+    """
     for form in forms:
         try:
             return form(schedule)
@@ -137,9 +140,10 @@ def _first_form(schedule: Form, forms: Iterable[Callable[[Form], Schedule]]) -> 
 
 
 def _list_contributions(schedule: Rounds) -> Rounds:
-    """Return a reduction in which all transfers list their contributions.
+    """Return a reduction with the contributions of each transfer listed.
 
-    Why: the compiler adds up chunk by chunk, and needs the chunks of each partial sum.
+    If there are too many to follow, the schedule is returned unchanged. Why they are listed: the
+    compiler adds up chunk by chunk, and needs the chunks of each partial sum.
     """
     if all(isinstance(transfers.payload, Listed) for transfers in schedule.transfers):
         return schedule

@@ -1,7 +1,7 @@
 """Conversion of a list of steps into a pattern or a table, for blocks and for sums.
 
 Each function raises `Irregular` if the steps do not have its form. `group_blocks` converts the
-payloads of an all-gather over circuits to groups.
+payloads of an all-gather over circuits to sets of blocks (see `Grouped`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -64,9 +64,10 @@ def pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Pattern
 def _find_feeds(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[np.int16]:
     """Return the in-port that feeds each out-port; raise `Irregular` if it changes.
 
-    `on_ports` yields for each step the block on each out-port and the block on each in-port, -1 for
-    none. Several in-ports may fit an out-port. Then the in-port straight ahead is chosen; else the
-    last one that feeds no other out-port; else the last one.
+    `on_ports` yields for each step the blocks on all out-ports and those on all in-ports: two
+    arrays of shape (nodes, ports), -1 for none. If several in-ports could feed an out-port, the
+    in-port opposite to it is chosen. If that is not among them, the choice is the last in-port that
+    feeds no other out-port, or else the last one.
     """
     steps = iter(on_ports)
     sent, received = next(steps)
@@ -90,7 +91,7 @@ def _find_feeds(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.ND
 
 
 def without_unused_feeds(pattern: Pattern) -> Pattern:
-    """Return a pattern without feeds through which no block ever passes."""
+    """Return a pattern with -1 in `Pattern.feed` at out-ports that never forward a block."""
     topology, feed = pattern.topology, pattern.feed
     fed, upstream = feed >= 0, topology.feeding(feed)
     full, used = pattern.inject >= 0, np.zeros(feed.shape, bool)
@@ -103,7 +104,7 @@ def without_unused_feeds(pattern: Pattern) -> Pattern:
 
 
 def sum_pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> SumPattern:
-    """Return the steps as a pattern of sums, or raise `Irregular`."""
+    """Return the schedule as a `SumPattern`, or raise `Irregular`; `steps` are its steps."""
     if not (schedule.collective.reducing and schedule.round_count):
         raise Irregular
     each = iter(steps)
@@ -116,8 +117,9 @@ def sum_pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Sum
 
 
 def _pattern_from_step(schedule: Rounds | Table, first: Step) -> SumPattern:
-    """Return the only pattern of sums that can begin with a step; raise `Irregular` if there is
-    none.
+    """Return the only pattern of sums whose first step is `first`.
+
+    Raise `Irregular` if there is no such pattern.
     """
     topology, blocks, collective = schedule.topology, schedule.blocks, schedule.collective
     around = (topology.nodes - 1) * (1 + collective.to_all)
@@ -188,7 +190,8 @@ def table_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Table:
 def _is_spread_from_owners(table: Table) -> bool:
     """Return True if all complete sums of an all-reduce spread from their owners.
 
-    Why: other all-reduces are faster as rounds.
+    In such a table, a node sends a complete sum only after it has received the sum, or if it is the
+    owner. Why: hardware for any other all-reduce is faster if the schedule stays in rounds.
     """
     there = {(0, chunk) for chunk in range(table.chunk.max() + 1)}
     for offset, chunk in zip(
@@ -238,7 +241,8 @@ def _has_replaced_sums(table: SumTable) -> bool:
 
     See `kept_sums` for the rule.
 
-    Nodes of a table only add, so such a schedule stays in rounds. A word that does not fit is left
+    In a table, nodes only add words to sums, so a schedule for which the result is True cannot
+    become a table. A word that does not fit is left
     to the checker, which accepts it for idempotent operators. Only the sums of node 0 are followed,
     since all nodes do the same.
     """
@@ -274,7 +278,8 @@ MOST_HELD = 2**26
 def group_blocks(schedule: Rounds) -> Rounds:
     """Return a schedule with `Grouped` payloads in place of `Listed` ones, where possible.
 
-    Both carry the same blocks. A round whose lists are not groups keeps its lists.
+    The transfers carry the same blocks as before. A round whose lists are not sets as in `Grouped`
+    keeps its lists.
     """
     if not any(_needs_grouping(transfers) for transfers in schedule.transfers):
         return schedule
@@ -291,7 +296,7 @@ def group_blocks(schedule: Rounds) -> Rounds:
 
 
 def _needs_grouping(transfers: Transfers) -> bool:
-    """Return True if a payload may be a part of the blocks that its sender holds."""
+    """Return True if some transfer may carry only a part of the blocks that its sender holds."""
     match transfers.payload:
         case Listed(indptr):
             return bool((np.diff(indptr) > 1).any())
@@ -301,12 +306,12 @@ def _needs_grouping(transfers: Transfers) -> bool:
 
 
 def _group_round(transfers: Transfers, held: BoolArray) -> Transfers:
-    """Return a round with groups in place of its lists, or the round itself if that is impossible.
+    """Return a round with a `Grouped` payload, or the round itself if that is impossible.
 
-    It is possible if each list has exactly those blocks of one group that its sender holds. Blocks
-    that are in one list belong to one group, so groups are connected components. Blocks in no list
-    form a group of their own. A round in which every sender sends all that it holds is returned
-    unchanged, too.
+    The blocks are divided into sets. It is possible if each list has exactly those blocks of one
+    set that its sender holds. Blocks that are in one list belong to one set, so the sets are
+    connected components. Blocks in no list form a set of their own. A round in which every sender
+    sends all that it holds is returned unchanged, too.
 
     Parameters
     ----------

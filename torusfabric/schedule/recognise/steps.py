@@ -18,7 +18,7 @@ Ints = npt.NDArray[np.integer]
 
 
 class Irregular(Exception):
-    """Raised if a schedule does not have the form that is tried."""
+    """Raised by a conversion to a form, such as a pattern, that the schedule does not have."""
 
 
 class Step(NamedTuple):
@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
 
 def steps_of(schedule: Schedule) -> Iterator[Step]:
-    """Yield the steps of a schedule in which every path is one hop."""
+    """Yield the rounds of a schedule as `Step` values; every path must be one hop."""
     rounds, held_blocks = list(schedule.rounds()), None
     if any(len(t) and not isinstance(t.payload, Listed) for t in rounds):
         try:
@@ -75,7 +75,7 @@ def step_of_round(topology: Topology, transfers: Transfers) -> Step:
 
 
 def has_steps(candidate: Schedule, steps: Iterable[Step]) -> bool:
-    """Return True if a candidate lists exactly the transfers of all steps."""
+    """Return True if the transfers of a candidate are exactly those of `steps`, step by step."""
     return all(
         (not len(transfers) and not len(step.arc))
         or all(map(np.array_equal, step_of_round(candidate.topology, transfers), step))

@@ -48,7 +48,9 @@ __all__ = [
 
 @cache
 def gap_capacities(rounds: int, alpha: int) -> tuple[int, int]:
-    """Return the most links that gaps may have, with a number of rounds left.
+    """Return the most links of a gap that can still be refined to single links.
+
+    `rounds` is the number of rounds that are left for this.
 
     Returns
     -------
@@ -288,6 +290,6 @@ def inform_parity_classes(circuits: CircuitRounds, grid: LevelGrid, alpha: int) 
 
 
 def inform_by_flow(circuits: CircuitRounds, alpha: int) -> None:
-    """Inform all remaining nodes, by maximum flows."""
+    """Add rounds that inform all remaining nodes, planned by maximum flows."""
     circuits.rounds += search_rounds(FlowNetwork(circuits.topology), circuits.informed, alpha)
     circuits.informed[:] = True

@@ -101,14 +101,18 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
 
 
 def diagonal_rounds(sides: Sequence[int], ports: int) -> int:
-    """Return the rounds on a torus; in four or more dimensions the plan may take 1 or 2 more."""
+    """Return the number of rounds of `diagonal_broadcast` on a torus with these sides.
+
+    In four or more dimensions the plan may take 1 or 2 rounds more.
+    """
     return min(count for count, _ in candidate_builds(sides, ports))
 
 
 def candidate_builds(sides: Sequence[int], ports: int) -> Iterator[CandidateBuild]:
     """Yield the ways to broadcast on a torus, as pairs (rounds, function).
 
-    The function adds the rounds to a `CircuitRounds`. The number of rounds is known before.
+    The function adds the rounds of the broadcast to a `CircuitRounds`, and the number of these
+    rounds is that of the pair.
     """
     few = min(ports, 2)
     yield (
@@ -177,7 +181,7 @@ def _level_builds(sides: Sequence[int], alpha: int) -> Iterator[CandidateBuild]:
 
 
 def _extra_plane_rounds(dimensions: int, without: Collection[int], alpha: int) -> int:
-    """Return 1 if the planes that are left out take a round of their own, else 0."""
+    """Return 1 if an additional round is needed to inform the planes that are left out, else 0."""
     together = len(without) <= 1 and (dimensions == 2 or (dimensions == 3 and alpha >= 5))
     return int(bool(without) and not together)
 

@@ -116,13 +116,13 @@ class ColourCycles:
                 )
 
     def enter_cycle(self, colour: int, nodes: np.ndarray) -> None:
-        """Enter a cycle, given by its nodes in order."""
+        """Record a cycle of a colour, given by its nodes in order, in the tables of this object."""
         self.cycle[colour, nodes] = nodes[0]
         self.position[colour, nodes] = np.arange(len(nodes))
         self.length[colour, nodes] = len(nodes)
 
     def squares_at(self, corner: np.ndarray, plane: Plane) -> Square:
-        """Return the squares at some corners in a plane."""
+        """Return the squares of a plane whose first node is in `corner`."""
         a, b, twin_a, twin_b = plane
         beside, above = self.forward[a, corner], self.forward[b, corner]
         opposite = self.forward[b, beside]
@@ -130,7 +130,10 @@ class ColourCycles:
         return Square(corner, beside, above, opposite, upper, right)
 
     def switchable_squares(self, plane: Plane) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corners of squares that may be switched, and the gain in cycles of each."""
+        """Return the squares of a plane that may be switched, as two arrays.
+
+        They are the corner of each square, and the change of the number of cycles by its switch.
+        """
         a, b = plane[:2]
         colours = self.colours
         square = self.squares_at(np.arange(len(colours)), plane)
@@ -145,7 +148,10 @@ class ColourCycles:
     def cycle_gain(
         self, colour: np.ndarray, p: np.ndarray, q: np.ndarray, r: np.ndarray, s: np.ndarray
     ) -> np.ndarray:
-        """Return the change of a colour's cycle count when its links pq and rs become pr and qs."""
+        """Return the change of the number of cycles of a colour by a switch, for many squares.
+
+        The switch replaces the links pq and rs of the colour by pr and qs.
+        """
         length, position = self.length[colour, p], self.position
         first = (position[colour, q] - position[colour, p]) % length == 1
         second = (position[colour, s] - position[colour, r]) % length == 1
@@ -153,7 +159,7 @@ class ColourCycles:
         return np.where(apart, -1, (first != second).astype(int))
 
     def switch_square(self, plane: Plane, corner: int) -> None:
-        """Exchange the two colours of a square."""
+        """Exchange the two colours of a square, given by its plane and corner, see `Square`."""
         a, b = plane[:2]
         square = self.squares_at(np.array(corner), plane)
         beside, above, opposite, upper, right = (int(node) for node in square[1:])
@@ -181,7 +187,10 @@ class ColourCycles:
             self.count += 1
 
     def open_cycle(self, colour: int, first: int, last: int) -> np.ndarray:
-        """Return the nodes of a cycle from a node to its neighbour on the cycle, the long way."""
+        """Return all nodes of a cycle of a colour in order, from `first` to `last`.
+
+        The two are neighbours on the cycle, and the order leads the long way round.
+        """
         nodes = np.nonzero(self.cycle[colour] == self.cycle[colour, first])[0]
         order = np.empty_like(nodes)
         order[self.position[colour, nodes]] = nodes
@@ -223,7 +232,7 @@ def join_cycles(sides: Sequence[int], colours: np.ndarray) -> None:
 
 
 def choose_square(factors: ColourCycles, planes: list[Plane], draw: Random) -> tuple[Plane, int]:
-    """Return a square to switch: its plane and corner."""
+    """Return the plane and the corner of the square to switch next, see `join_cycles`."""
     detours: tuple[list[tuple[Plane, int]], list[tuple[Plane, int]]] = [], []
     for index, plane in enumerate(planes):
         corners, gains = factors.switchable_squares(plane)

@@ -149,7 +149,11 @@ def winding_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class HamiltonianCycle(NamedTuple):
-    """A Hamiltonian cycle: its nodes in order; the owner and the axis of the link after each."""
+    """A Hamiltonian cycle, as three arrays with an entry for each node of the cycle in order.
+
+    They are the node, and for the link to the next node its axis and its owner: the node from which
+    the link leads in the positive direction of the axis.
+    """
 
     nodes: np.ndarray
     owners: np.ndarray
@@ -172,7 +176,7 @@ def cycle_of_colour(sides: Sequence[int], colours: np.ndarray, colour: int) -> H
 
 
 def split_axes(sides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return two groups of equally many axes that are both decomposable, or None."""
+    """Return two sets of equally many axes whose sides are both `is_decomposable`, or None."""
     axes = range(len(sides))
     if len(sides) % 2:
         return None
@@ -235,7 +239,7 @@ def product_colouring(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndar
 
 
 def stack_layers(sides: Sequence[int]) -> np.ndarray:
-    """Return the colouring of layers along one axis.
+    """Return the colouring of a torus that is made of equal layers along one axis.
 
     The first cycle of the layers and the axis span a torus of two axes. Its two cycles wind through
     all layers. They lend links by which `join_cycles` joins the other cycles, layer by layer: [3]_

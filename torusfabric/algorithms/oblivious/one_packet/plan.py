@@ -69,7 +69,7 @@ def ports_of_letters(text: str) -> np.ndarray:
 
 
 def rod_feed(rows: int, columns: int) -> np.ndarray:
-    """Return the feed with rods along the columns, shape (nodes, ports)."""
+    """Return the feed of a torus whose rods are its columns, shape (nodes, ports)."""
     feed = np.empty((rows, columns, 4), np.int8)
     feed[:2], feed[2:] = ports_of_letters(HEAD), ports_of_letters(ROD)
     if columns % 2:

@@ -230,9 +230,10 @@ class RodCycles:
     def node_groups(
         self, used: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray, list[Choice]]]:
-        """Yield (nodes, free in-ports, possible `Choice` values) for nodes with equal surroundings.
+        """Yield a triple for each set of nodes with equal surroundings.
 
-        `used` is True for the ports of cycles; all other ports are free.
+        The triple has the nodes, their free in-ports, and the possible `Choice` values. `used` is
+        True for the ports of cycles; all other ports are free.
         """
         on = self.exits >= 0
         offers = np.stack(
@@ -272,7 +273,10 @@ class RodCycles:
     def feed_from_neighbours(
         self, feed: np.ndarray, nodes: np.ndarray, free: np.ndarray, choice: Choice
     ) -> None:
-        """Let the neighbours of nodes send the messages that the nodes have chosen."""
+        """Write into `feed` that neighbours send the messages that `nodes` have chosen.
+
+        `choice` has, for each in-port in `free`, the cycle and the direction of these messages.
+        """
         for port, (number, forward) in zip(free, choice, strict=True):
             cycle, beside = self.cycle_numbers[nodes, number], self.torus.neighbours[nodes, port]
             source = self.entry_ports if forward else self.exits

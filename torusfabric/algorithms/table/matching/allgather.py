@@ -108,7 +108,11 @@ def _with_relay_nodes(topology: CayleyGraph, goals: IntArray) -> IntArray:
 def _table_columns(
     topology: CayleyGraph, chunks: int, steps: Deliveries
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the node and the chunk of each delivery, -1 for an idle port."""
+    """Return the node and the chunk of each delivery: two arrays of shape (steps, ports).
+
+    `steps` has the number of the delivery of each port in each step, -1 for an idle port. The
+    results then have -1, too.
+    """
     made = np.array(steps, dtype=np.int64).reshape(-1, topology.ports)
     return np.where(made >= 0, made // chunks, -1), np.where(made >= 0, made % chunks, -1)
 
@@ -121,9 +125,9 @@ def _nearest_first(
     bound: int,
     skipped: IntArray | None = None,
 ) -> Deliveries:
-    """Return the shortest of several schedules; the size of the router does not matter.
+    """Return the shortest of several schedules, without regard to the size of the router.
 
-    It is the first one found with `bound` steps, if any. Nodes in `skipped` need no deliveries.
+    The search ends at the first schedule with `bound` steps. Nodes in `skipped` need no deliveries.
     """
     best = _plan_deliveries(
         topology, chunks, latency, _delivery_ranks(topology, chunks, None, 0.0), skipped
@@ -141,10 +145,10 @@ def _nearest_first(
 def _delivery_ranks(
     topology: CayleyGraph, chunks: int, rng: np.random.Generator | None, noise: float
 ) -> list[Preference]:
-    """Return the preference of each port.
+    """Return the order of preference in which each port takes deliveries.
 
-    Ports take the chunks of a node in rotated orders, so that the last chunks can come from
-    different sides. Noise is the largest number of hops by which a delivery may be preferred to a
+    Each port takes the chunks for a node in another order, so that the last chunks can arrive by
+    different ports. `noise` is the largest number of hops by which a delivery may be preferred to a
     nearer one.
     """
     number, near = np.arange(topology.nodes * chunks), node_ranks(topology)
@@ -206,8 +210,8 @@ def _plan_deliveries(
 def _most_urgent_open(heap: list[int], order: list[int], done: bytearray, count: int) -> list[int]:
     """Take the most urgent deliveries that are not `done` off the heap of a port, up to `count`.
 
-    The heap has their positions in `order`, the port's order of urgency.
-    Given as many candidates as there are ports, the port finds one whatever the others take.
+    `order` lists the deliveries by urgency for this port, and the heap has indices in `order`. With
+    as many candidates as there are ports, the port finds one whatever the other ports take.
     """
     best: list[int] = []
     while heap and len(best) < count:

@@ -27,7 +27,7 @@ LARGE_HOPS = 10_000
 
 
 def alltoall_bound(routes: np.ndarray, latency: int = 1) -> int:
-    """Return a lower bound of the steps of blocks with given routes.
+    """Return a lower bound on the steps in which blocks with given routes reach their ends.
 
     Parameters
     ----------
@@ -94,7 +94,10 @@ def balanced_routes(
 
 
 def _load_increase(hops: Sequence[int], load: Sequence[int]) -> int:
-    """Return the increase of the sum of the squared loads by some hops."""
+    """Return the increase of the sum of squared port loads if a block with `hops` is added.
+
+    `hops` and `load` have one entry for each port.
+    """
     return sum(more * (2 * carried + more) for more, carried in zip(hops, load, strict=True))
 
 
@@ -159,7 +162,10 @@ def plan_alltoall(
 
 
 def _nodes_reached(topology: CayleyGraph, block: np.ndarray) -> np.ndarray:
-    """Return the node that each block reaches in each step, -1 for an idle port."""
+    """Return the node that is reached by each port in each step, -1 for an idle port.
+
+    `block` has the block that each port takes in each step, shape (steps, ports).
+    """
     node: dict[int, int] = {}
     reached = np.full(block.shape, -1)
     neighbours = topology.neighbours.tolist()
@@ -170,7 +176,10 @@ def _nodes_reached(topology: CayleyGraph, block: np.ndarray) -> np.ndarray:
 
 
 class _OpenShop:
-    """The state of the open shop: the remaining hops of each block and of each port."""
+    """The state of the open shop, in which each port takes at most one block a step.
+
+    It has the remaining hops of each block and of each port.
+    """
 
     def __init__(self, topology: CayleyGraph, routes: np.ndarray, latency: int) -> None:
         self.routes = routes.tolist()
@@ -186,7 +195,7 @@ class _OpenShop:
         self.flying: dict[int, int] = {}
 
     def move_blocks(self) -> list[int]:
-        """Move blocks for one step, and return the block of each port, or -1."""
+        """Plan one step: move blocks, and return the block that each port takes, or -1."""
         ready = [block for block, when in self.flying.items() if when <= self.now]
         ready.sort(key=lambda block: -self.length[block])
         ports = sorted(range(len(self.load)), key=lambda port: -self.load[port])

@@ -1,8 +1,11 @@
 """One step of an all-gather: the block that each in-port sends on, and its out-ports.
 
-Each in-port has one *head*, chosen from a few blocks. Each out-port takes a delivery next to a
-head; no two out-ports make the same delivery in a step. A matching finds the most deliveries for
-given heads. Heads are changed one at a time, first to fill more out-ports, then at random.
+The plan is for the blocks of node 0, and all nodes do the same after a translation. A *delivery* is
+the first arrival of such a block at a node. In each step, each in-port has one *head*: the only
+block that came by this in-port and is sent on in the step. It is chosen from a few blocks. Each
+out-port takes a delivery next to a head; no two out-ports make the same delivery in a step. A
+matching finds the most deliveries for given heads. Heads are changed one at a time, first to fill
+more out-ports, then at random.
 """
 
 import random
@@ -28,9 +31,10 @@ class Head(NamedTuple):
     Parameters
     ----------
     source : int
-        The in-port; numbers after the last in-port stand for the node's own memory.
+        The in-port by which the block came; numbers after the last in-port stand for the memory of
+        the node's own message.
     onward : list of (int, Move)
-        The deliveries that it allows: the out-port and the move.
+        The deliveries that the block allows, each as an out-port and a `Move`.
     """
 
     source: int
@@ -38,7 +42,10 @@ class Head(NamedTuple):
 
 
 def _fewest_ways(ways: Counter[int], head: Head) -> int:
-    """Return the number of ways to make the rarest delivery next to a head."""
+    """Return the number of ways to make that delivery of a head which has the fewest ways.
+
+    ``ways[word]`` is the number of ways in which a delivery can be made.
+    """
     return min(ways[move.word] for _, move in head.onward)
 
 
@@ -50,7 +57,7 @@ class HeadChoice:
     heads : list of list of Head
         The candidates of each in-port, best first.
     crowd : list of float
-        The number of waiting blocks at each in-port; crowded in-ports are preferred.
+        The number of blocks that wait at each in-port; in-ports with many of them are preferred.
     mixed : bool
         True if out-ports prefer in-ports at random instead.
     rare : bool
@@ -91,8 +98,8 @@ class HeadChoice:
         Parameters
         ----------
         used : set of (int, int, int)
-            Inputs that out-ports have in any case: (out-port, in-port, age). Other inputs are taken
-            only if they fill more out-ports.
+            Inputs of out-ports that earlier steps use already: (out-port, in-port, age), see
+            `Move`. Other inputs are used only if more out-ports then have a delivery.
         """
         _, best = self._hill_climb(used)
         if len(best) < self.ports:
@@ -103,7 +110,7 @@ class HeadChoice:
         return best
 
     def _hill_climb(self, allowed: Inputs | None) -> tuple[dict[int, Head], dict[int, Move]]:
-        """Change one head at a time as long as that fills more out-ports.
+        """Change one head at a time, as long as more out-ports then have a delivery.
 
         Parameters
         ----------
@@ -129,9 +136,10 @@ class HeadChoice:
         return heads, found
 
     def _random_walk(self, heads: dict[int, Head], found: dict[int, Move]) -> dict[int, Move]:
-        """Change heads at random to ones that could fill an idle out-port; return the most moves.
+        """Change heads at random, and return the moves with the fewest idle out-ports.
 
-        A change that fills fewer out-ports is undone.
+        `heads` and `found` are as `_hill_climb` returns them. A new head must have a delivery by an
+        idle out-port. A change after which more out-ports are idle is undone.
         """
         best = found
         for _ in range(TRIES * self.ports):
@@ -152,7 +160,10 @@ class HeadChoice:
         return best
 
     def _match_ports(self, heads: dict[int, Head], allowed: Inputs | None) -> dict[int, Move]:
-        """Return the moves that fill the most out-ports with given heads."""
+        """Return the moves with given heads that leave the fewest out-ports idle.
+
+        `allowed` is as in `_hill_climb`.
+        """
         self.work += 1
         options: list[list[Move]] = [[] for _ in range(self.ports)]
         for in_port in self.order:

@@ -170,7 +170,7 @@ class _ExchangeSearch(SmallRouterSearch):
         return [port for port in outs if port // 2 in first and port in allowed]
 
     def _note_step(self, step: int, row: Row) -> None:
-        """Note the moves of a step, and the inputs that they take."""
+        """Record the moves of a step, and the inputs of out-ports that they use."""
         for port, move in enumerate(row):
             if move:
                 block = move.word
@@ -240,7 +240,10 @@ class _ExchangeSearch(SmallRouterSearch):
         return sorted(range(self.ports), key=lambda in_port: -crowd[in_port])
 
     def _ready_blocks(self, in_port: int) -> list[tuple[int, int, int]]:
-        """Return the blocks of an in-port that may leave, as (slack, age, block), best first."""
+        """Return the blocks of an in-port that may leave now, as (slack, age, block), best first.
+
+        The slack is the result of `_slack_steps`, and the age is that of a `Move`.
+        """
         now = len(self.rows)
         ready = [
             (self._slack_steps(block), min(now - came, MEMORY_AGE), block)
@@ -252,7 +255,7 @@ class _ExchangeSearch(SmallRouterSearch):
         return sorted(ready)
 
     def _slack_steps(self, block: int) -> int:
-        """Return the number of steps that a block may still wait."""
+        """Return the number of steps for which a block may still wait and arrive in time."""
         ahead = self.steps - len(self.rows)
         return ahead - 1 - (self.length[block] - 1) * self.latency
 

@@ -82,7 +82,7 @@ def plan_few_heads(
 
 
 def _has_time_without_rests(topology: CayleyGraph, latency: int, steps: int) -> bool:
-    """Return True if the time can suffice although no block waits.
+    """Return True if `steps` steps may be enough for an all-gather in which no block waits.
 
     On a bipartite network with latency 1, offsets at an odd distance are then reached in the first,
     third, .. step, and others in the second, fourth, .. step. The steps of one parity may be too
@@ -160,7 +160,7 @@ class _HeadSearch(SmallRouterSearch):
         return self._is_in_time()
 
     def _note_step(self, step: int, row: Row) -> None:
-        """Note the deliveries of a step, and the inputs that they take."""
+        """Record the deliveries of a step, and the inputs of out-ports that they use."""
         for out_port, move in enumerate(row):
             if move:
                 self.done[move.word] = 1
@@ -169,13 +169,16 @@ class _HeadSearch(SmallRouterSearch):
                 self.left -= 1
 
     def _release_arrivals(self, step: int) -> None:
-        """Let the arrivals of a step be sent on from now on."""
+        """Add the blocks that arrived in a step to those that wait to be sent on."""
         for out_port, move in enumerate(self.rows[step] if step >= 0 else ()):
             if move:
                 self._add_waiting(self.opposite[out_port], move.word)
 
     def _add_waiting(self, in_port: int, delivery: int) -> None:
-        """Let a block wait at an in-port; blocks near the origin come first."""
+        """Add a block, given as a delivery, to those that wait at an in-port.
+
+        Blocks near the origin come first.
+        """
         key = self.near[delivery // self.chunks] + self.noise * self.rng.random()
         heappush(self.waiting[in_port], (key, delivery))
 
@@ -203,7 +206,10 @@ class _HeadSearch(SmallRouterSearch):
         return found
 
     def _recent_deliveries(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
-        """Return the blocks so young that they go past the memory, with their deliveries."""
+        """Return the blocks that came a few steps ago, with the deliveries that they allow.
+
+        In hardware such blocks go past the memory (see `small_router`).
+        """
         found: dict[int, list[tuple[int, Move]]] = {}
         oldest = self.latency if self.patience == Patience.HASTY else MEMORY_AGE - 1
         for age in range(self.latency, min(oldest, len(self.rows)) + 1):
@@ -215,8 +221,8 @@ class _HeadSearch(SmallRouterSearch):
     def _onward_moves(self, delivery: int, in_port: int) -> list[tuple[int, Move]]:
         """Return the deliveries that a block can make next, as (out-port, move).
 
-        It has come to a node with `delivery`, by `in_port`; turns and earlier deliveries limit the
-        out-ports.
+        The block came to a node with `delivery`, by `in_port`. Out-ports are left out if the turn
+        is not allowed, or if the next delivery has been made already.
         """
         node, chunk = divmod(delivery, self.chunks)
         around, chunks, done = self.neighbours[node], self.chunks, self.done
@@ -228,7 +234,7 @@ class _HeadSearch(SmallRouterSearch):
         ]
 
     def _is_in_time(self) -> bool:
-        """Return True if the remaining steps could suffice."""
+        """Return True if the remaining steps may be enough for all remaining deliveries."""
         ahead = self.steps - len(self.rows)
         if self.left > self.ports * ahead:
             return False

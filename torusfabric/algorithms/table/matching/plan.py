@@ -180,7 +180,7 @@ def option_variants(topology: Topology, collective: Collective) -> list[dict[str
 
 
 def _parallel_link_variants(topology: CayleyGraph, collective: Collective) -> list[dict[str, int]]:
-    """Return numbers of chunks by which parallel links share messages evenly.
+    """Return options for numbers of chunks with which parallel links share messages evenly.
 
     In an all-reduce the chunks are those of the part that each node owns.
     """
@@ -191,7 +191,10 @@ def _parallel_link_variants(topology: CayleyGraph, collective: Collective) -> li
 
 
 def flit_chunks(topology: Topology, collective: Collective) -> int:
-    """Return the longest message, in flits, with which a chunk for each flit is worth a try."""
+    """Return the longest message for which a plan with one chunk for each flit is tried.
+
+    The length is in flits, 0 if no such plan is tried.
+    """
     if topology.nodes > FEW_NODES or not isinstance(topology, CayleyGraph):
         return 0
     sums = collective.reducing and not collective.to_all
@@ -201,7 +204,10 @@ def flit_chunks(topology: Topology, collective: Collective) -> int:
 
 
 def _chunk_variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
-    """Return the fewest chunks that come near the least message times, unless it is one."""
+    """Return the option for the fewest chunks with which the plan comes near `least_time`.
+
+    The list is empty if a single chunk comes near.
+    """
     exchange = collective.from_each and collective.personal
     least, alike = (
         least_time(topology, collective),

@@ -50,7 +50,7 @@ NOISES = 0.0, 0.3, 1.0, 2.0
 
 
 class Patience(IntEnum):
-    """The words that a search prefers to send on."""
+    """The patience of a search: which words it prefers to send on."""
 
     #: A word is sent on as soon as possible, or never again.
     HASTY = 0
@@ -103,7 +103,7 @@ Row: TypeAlias = list[Move | None]
 
 
 class SmallRouterSearch(ABC):
-    """The state of a search.
+    """The state of a search for a schedule with small routers; the steps planned so far.
 
     Attributes
     ----------
@@ -134,7 +134,10 @@ class SmallRouterSearch(ABC):
         """Plan one more step; return True if the rest can still be done in time."""
 
     def run_to_end(self, budget: int) -> bool:
-        """Continue until all is planned; return False if that takes more work than the budget."""
+        """Plan steps until all words are planned; return True on success.
+
+        The result is False if the search takes more `work` than `budget`.
+        """
         while not self.is_complete:
             if self.work > budget:
                 return False
@@ -170,12 +173,14 @@ class SmallRouterSearch(ABC):
         )
 
     def is_frugal(self) -> bool:
-        """Return True if words that go past memories need no additional inputs."""
+        """Return True if words that go past memories need no additional inputs of out-ports."""
         return self.router_cost()[0] == self.router_cost()[1]
 
 
 def _luts_per_bit(inputs: Iterable[tuple[int, ...]]) -> int:
-    """Return the LUTs for each bit of the word, given the inputs as tuples (out-port, ..).
+    """Return the number of LUTs that the router of a node needs for each bit of the word.
+
+    `inputs` has a tuple for each input of each out-port, which begins with the out-port.
 
     A multiplexer of n inputs takes ceil(n / 2) LUTs, each of which joins two inputs to the LUTs
     before it; a single input takes none.
@@ -202,7 +207,8 @@ def smallest_schedule(
     searches : iterable of callable
         Each returns a `SmallRouterSearch` for a patience.
     budget, haste, more : int
-        The most work of a search; with `Patience.HASTY`; and to find another schedule.
+        Limits on the `work` of a search: `budget` in general, `haste` with `Patience.HASTY`, and
+        `more` for the search of a further schedule after the first one is found.
 
     Returns
     -------
@@ -242,12 +248,12 @@ def _smallest_rows(
 
 
 def all_turns(topology: Topology) -> list[list[int]]:
-    """Return the out-ports allowed for words of each in-port, if all are allowed."""
+    """Return the out-ports that words of each in-port may take, if all turns are allowed."""
     return [list(range(topology.ports)) for _ in range(topology.ports)]
 
 
 def limited_turns(topology: Topology) -> list[list[int]] | None:
-    """Return the out-ports allowed for words of each in-port, if few turns are.
+    """Return the out-ports that words of each in-port may take, if few turns are allowed.
 
     With axes in a cycle, words turn from an axis to the next half of the other axes: from the first
     to the second on two axes, cyclically on three.

@@ -192,7 +192,10 @@ class _RotatedHops:
                 self.rows.append(np.stack([when, *(column[used] for column in columns)]))
 
     def hop_arrays(self) -> np.ndarray:
-        """Return the step, port, node reached, chunk and destination of all hops."""
+        """Return five arrays with an entry for each hop.
+
+        They are the step, the port, the node that is reached, the chunk, and the destination.
+        """
         return np.concatenate([np.empty((5, 0), dtype=np.int64), *self.rows], axis=1)
 
     def table_columns(self) -> np.ndarray:

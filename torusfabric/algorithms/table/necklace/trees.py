@@ -71,7 +71,7 @@ class Necklaces:
 
     @cached_property
     def _periods_and_displacements(self) -> tuple[np.ndarray, np.ndarray]:
-        """The period of each node's necklace, and the rotations from its generator to the node."""
+        """Two arrays of shape (nodes,): the period of a node's necklace, and its displacement."""
         nodes = np.arange(self.topology.nodes)
         period = np.zeros(len(nodes), dtype=np.int16)
         best, ahead = self._node_rank.copy(), np.zeros(len(nodes), dtype=np.int16)
@@ -90,7 +90,7 @@ class Necklaces:
 
     @property
     def displacement(self) -> np.ndarray:
-        """The number of rotations from its generator to each node, an array."""
+        """For each node, the number of rotations that lead to it from its generator, an array."""
         return self._periods_and_displacements[1]
 
     @cached_property
@@ -125,7 +125,7 @@ class Necklaces:
         return np.array(nodes), np.array(ports)
 
     def chunk_shares(self, node: int, chunks: int) -> tuple[int, np.ndarray]:
-        """Return the share of each of the G trees in the chunks for a node (section 5.3).
+        """Return the chunks for a node that each of the G trees carries (section 5.3).
 
         Returns
         -------
@@ -171,7 +171,9 @@ class Necklaces:
 
     @cached_property
     def spanning_tree(self) -> tuple[np.ndarray, np.ndarray]:
-        """The parent of each node in the spanning tree, and its port that leads to the node.
+        """The parent of each node in the spanning tree, and the parent's port towards the node.
+
+        The result is two arrays of shape (nodes,).
 
         Subtree i hangs at port i of the root, and has the nodes with displacement i (see the module
         docstring). Subtree 0 is the part of `tree_parents` at the generators of necklaces. Subtree
