@@ -11,7 +11,7 @@ __all__ = ["BARRIER", "Clocks", "MOST_STALL", "PORTS", "RUNS", "SETTINGS", "chec
 
 
 class Clocks(Choice):
-    """The choice of the clocks of node streams."""
+    """The option for the clocks of node streams: that of the fabric, or one for each node."""
 
     #: The clock of the fabric.
     ONE = "one"
