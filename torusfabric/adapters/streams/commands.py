@@ -335,7 +335,7 @@ class Commands(Leaf):
     def _choice_error(self, command: dict[str, Value]) -> Value:
         """Return the error number (a `RunError`) of a command whose mode is valid.
 
-        Its operator, length and root are checked. With loadable tables `_find_entry` checks the root.
+        The operator, length and root are checked. With loadable tables `_find_entry` checks roots.
         """
         shape = self.shape
         mode = self._mode_number(command)

@@ -198,8 +198,8 @@ class Loader(Engine):
     ) -> tuple[Signal, Signal]:
         """Return two signals that compare the current word with the longest allowed packet.
 
-        The first is high if the word lies beyond the longest allowed packet; the second, if it is the
-        last allowed word.
+        The first is high if the word lies beyond the longest allowed packet; the second, if the
+        word is the last allowed one.
         """
         end = self.shape.word_shape.most - 1
         full, at_last = make_register(name="full"), make_register(name="at_last", init=not end)
@@ -236,8 +236,9 @@ class Loader(Engine):
         """Return two signals: the length of the message, and a fault of the current packet.
 
         The length is the number of the last flit of the first packet, from 0. The fault is high if
-        the packet has another length than the first one, or too many flits in its last allowed word.
-        If the length is fixed, the fault is high for every other length, and the first signal is 0.
+        the packet differs in length from the first one, or has too many flits in its last allowed
+        word. If the length is fixed, the fault is high for every other length, and the first signal
+        is 0.
         """
         shape, last = self.shape, Cat(self._last_valid_flit(m), counter.index)
         beyond: Value = Const(0)
