@@ -1,9 +1,11 @@
 """Claims about loaders: each accepted word is written once, at its location.
 
-The model counts the words and packets of the message that is being loaded, and keeps faults and
-lengths of waiting messages in a queue. The claims say that the loader has the same counts, and that
-the written section is never that of the run under way. So no later message overwrites the words of
-a run.
+A loader takes the packets of a message from the user and writes them into the memories of a node.
+Each memory is divided into *sections*, and consecutive messages use them in turn. A *harness* is
+Verilog around the loader, with a model and the claims. The *model* counts the words and packets of
+the message that is being loaded, and has the faults and lengths of waiting messages in a queue. The
+claims say that the loader has the same counts, and that the written section is never that of the
+run under way. So no later message overwrites the words of a run.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _packet_origin(shape: EngineShape) -> str:
-    """Return the origin of the present packet, in Verilog."""
+    """Return the origin of the current packet of the model, as an expression in Verilog."""
     origin = f"its_packet | {select_by_value([each.origin for each in shape.packets], 'mode')}"
     if shape.has_unequal_packets:
         at = f"((mode << {shape.packet_bits}) | its_packet)"
