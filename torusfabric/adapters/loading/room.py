@@ -175,7 +175,7 @@ class Room:
 
     @property
     def part_words(self) -> int:
-        """Number of addresses of one part of the send memory: `flits`, rounded up to whole beats."""
+        """Number of addresses of a part of the send memory: `flits`, rounded up to whole beats."""
         return round_up_to_beats(self.flits, self.beat)
 
     @property
@@ -304,9 +304,10 @@ class Room:
         return np.where(form.action_values(Action.MEMORY) == self.ports, within, IDLE)
 
     def store_addresses(self, form: LoadableForm) -> IntArray:
-        """Return, for each row, the address of the first stored word.
+        """Return, for each row, the address for stored words.
 
-        The hardware adds the word counter to it.
+        The hardware adds the word counter to it, and subtracts the delay of each word if
+        `stores_exactly` is True.
         """
         late = form.store_delays.max() if form.has_overlapping_rows else 1
         found: IntArray = form.store_addresses + late * self.stores_exactly
