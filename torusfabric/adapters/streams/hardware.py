@@ -1,4 +1,12 @@
-"""`StreamTop`: the builder that assembles core, engines, control and commands to a netlist."""
+"""`StreamTop`: the builder that assembles core, engines, control and commands to a netlist.
+
+A netlist is a circuit as data: modules and *nets*, the named wires between them. Each node has two
+*engines*: the loader takes packets from the user and writes them into the memories of the node, and
+the unloader sends received words as packets to the user. Their *packet tables* have the location of
+each block of a packet, partly in ROMs. The *control* starts a run when the *readiness tree* reports
+that all nodes are ready; the *watch* reports late nodes. `Commands` takes the choices of runs. Each
+memory is divided into *sections*, one for each of some consecutive runs.
+"""
 
 from __future__ import annotations
 

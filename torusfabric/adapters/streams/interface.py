@@ -2,6 +2,11 @@
 
 The commands of the command line (``torusfabric verilog``, ``torusfabric prove``, ..) ask each
 fabric for these declarations through the class `torusfabric.contract.interface.Interface`.
+
+Loaders (engines that take packets from the user), unloaders (engines that send received words to
+the user), the *control*, which starts runs, and the *readiness tree*, which combines the states of
+all nodes, are modules of `torusfabric.adapters.streams`. A proof *harness* is Verilog around one of
+them, with claims about it.
 """
 
 from __future__ import annotations

@@ -56,7 +56,10 @@ def check_probability(name: str, value: object, most: float) -> float:
 
 
 def _probability_reader(most: float) -> Callable[[str], float]:
-    """Return an argparse type for a probability; argparse itself adds the name of the option."""
+    """Return a function by which argparse reads a probability from 0 to `most`.
+
+    Its error messages lack the name of the option, because argparse adds it.
+    """
 
     def parse_probability(text: str) -> float:
         try:

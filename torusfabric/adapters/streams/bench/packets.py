@@ -140,7 +140,7 @@ def make_unequal(packets: list[Packet], generator: random.Random) -> None:
 
 
 def repeat_destination(packets: list[Packet], generator: random.Random) -> None:
-    """Send two packets to one destination."""
+    """Give two of the packets the same destination."""
     first, second = generator.sample(range(len(packets)), 2)
     packets[first] = packets[first]._replace(number=packets[second].number)
 

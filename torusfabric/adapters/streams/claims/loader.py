@@ -224,9 +224,10 @@ def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _equals_model(register: str, known: str, shape: EngineShape) -> str:
-    """Return an expression, in Verilog, that is true if a register equals an entry of the queue.
+    """Return an expression, in Verilog, that is true if a register equals a message of the queue.
 
-    The length of a message with a length fault does not matter.
+    `register` has the faults and the length of a waiting message in the loader, `known` those in
+    the model. The length of a message with a length fault does not matter.
     """
     same = f"{register}[2:0] == {known}[2:0]"
     if shape.length_bits:

@@ -29,7 +29,7 @@ __all__ = ["StreamReport", "draw_jobs", "simulate_streams"]
 
 
 def draw_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
-    """Return the jobs with which every simulation of a fabric begins, then random jobs.
+    """Return the default jobs of a fabric (see `default_jobs`), then random jobs.
 
     If the fabric has a barrier, a barrier follows each job.
 
