@@ -434,7 +434,7 @@ class LoadedFabric(NamedTuple):
 
 
 def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
-    """Return the loaded fabric that a manifest describes.
+    """Return the facts of the loaded fabric that a manifest describes.
 
     Parameters
     ----------

@@ -122,8 +122,9 @@ def last_flit_of_block(
     """Return the number of the last flit of a block, computed from that of the message.
 
     With C chunks and beat 1 the result is floor(last_of_message / C), a product with the reciprocal
-    of C. It is valid from the first slot of the run on. One cycle earlier the product is not ready
-    yet; the value is then 1 if the result will be above 0, else 0.
+    of C. It is valid from the first *slot* of the run on, the first cycle in which the sequencer
+    presents a row and a flit. One cycle earlier the product is not ready yet; the value is then 1
+    if the result will be above 0, else 0.
 
     Parameters
     ----------
