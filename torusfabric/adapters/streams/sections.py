@@ -21,8 +21,8 @@ short runs. Two buffers need two sections of a memory, three need four (a power 
 
 *Beat.* The links of a node deliver up to one flit a cycle at each port. A stream with one flit a
 word would then take longer than the run. A stream whose words are beats of several flits keeps up.
-A row of a send memory is one beat, is written as a whole, and is read flit by flit. The receive
-memories that are unloaded have rows of one beat, too, which are written flit by flit.
+A row of a send memory is one beat; it is written as a whole, and read flit by flit. Unloaders read
+copies of the receive memories, which have rows of one beat, too. These are written flit by flit.
 """
 
 from __future__ import annotations
