@@ -161,7 +161,7 @@ class Commands(Leaf):
         With loadable tables: all rows of the table `starts`, a bit for each entry that may run, and
         a bit that is high if an image is loaded; see `entry_members`.
     modes : Out
-        With loadable tables, a bit for each mode that has an entry that may run.
+        With loadable tables, a bit for each mode: high if the mode is loaded, so that it may run.
     all_rest : In(1)
         With loadable tables, high if all nodes have sent all received words.
     load_we, load_first, load_data : Out
