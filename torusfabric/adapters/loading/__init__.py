@@ -10,11 +10,14 @@ A run goes through the tables in this order::
 
 The terms of this package:
 
+- *Loading* an image means writing its words into the tables.
 - A *room* is the capacity of a loaded fabric: the limits of all programs that can be loaded.
 - A *canonical form* is a form that has been rewritten so that any large enough room can execute it.
 - An *entry* is one form of a mode, for one root if runs choose the root. A mode has an entry for
   each of its forms and roots. One of them is its *default* entry, the others are *further* entries.
-- A *setting* is a row of a setting table of a node: the values of some control points.
+- A *control point* is a selector, an address or an enable of a node, with one value for each row.
+- A *setting* is a row of a setting table of a node: the values of some control points. The rows of
+  a program refer to settings by number.
 - An *owner* is a node, or one of the tables that exist once in a fabric. The loader addresses the
   tables by owner number.
 - A *slot* is a cycle in which the sequencer presents a row and a flit. A word is read, or stored,

@@ -54,7 +54,8 @@ def resolve_loadable(
     room : Room, optional
         Capacity of an existing fabric, into which the forms have to fit.
     roots : int
-        Number of roots for which a form takes rows: 1, or all nodes if runs choose the root.
+        Number of roots for which each form needs rows in the tables: 1 or, if runs choose the root,
+        the number of nodes.
     forms : FormChoice
         The rule by which the forms are selected.
 
@@ -85,10 +86,11 @@ def _find_loadable(
     room: Room | None,
     roots: int,
 ) -> list[tuple[LoadableForm, Selection]]:
-    """Return the loadable form and the selection of each candidate that can be loaded.
+    """Return the loadable form, and the selection, of each schedule that can be loaded.
 
-    In a new fabric, candidates with second registers are left out if others are almost as fast; see
-    `SIMPLE_FORM_RATIO`.
+    The candidates are all schedules for `selection`. In a new fabric (`room` is None), those that
+    need a second register behind in-ports or operators are left out if others are almost as fast;
+    see `SIMPLE_FORM_RATIO`.
     """
 
     found: list[tuple[LoadableForm, Selection]] = []

@@ -1,5 +1,11 @@
 """Contents: the values of all table rows of a loaded fabric, for entries and their allocated rows.
 
+An *entry* is one form of a mode, for one root if runs choose the root. The tables, and the rows
+that an entry occupies in each, are described in `torusfabric.adapters.loading.layout`: `starts`,
+`modes` and `rows` exist once in a fabric; setting tables (`SettingTable`), `unload_row` and
+`facts_row` exist at each node. A *setting* is a row of a setting table. An *owner* is a node, or
+one of the tables that exist once.
+
 `Image` cuts the values into words, and `Loading` uses them as initial contents of the memories.
 """
 
@@ -63,7 +69,7 @@ def table_contents(
     entries: Sequence[tuple[TableAllocation, StartEntry]],
     freed: Sequence[int] = (),
 ) -> Contents:
-    """Return the rows of all tables.
+    """Return the rows of all tables, for the given entries.
 
     Parameters
     ----------
@@ -110,9 +116,9 @@ def table_contents(
 
 
 def _duration_fields(form: LoadableForm) -> dict[str, IntArray]:
-    """Return the values of the fields `pause`, `empty` and `ends` for each row of a form.
+    """Return the values of the fields `pause`, `empty` and `ends` in each row of the table `rows`.
 
-    They decide how many cycles the row takes; see `torusfabric.rtl.core.room.duration_fields`.
+    They decide how many cycles a row takes; see `torusfabric.rtl.core.room.duration_fields`.
     """
     loop, ends = form.program.loop, np.arange(form.n_rows) == form.n_rows - 1
     return {"pause": loop.pause, "empty": loop.blocks == 0, "ends": ends}
@@ -155,9 +161,10 @@ def _sequencer_rows(layout: TableLayout, place: TableAllocation, form: LoadableF
 
 
 def _control_values(layout: TableLayout, forms: Sequence[LoadableForm]) -> dict[Action, IntArray]:
-    """Return the values of all control points by action, shape (rows of all forms, nodes, ports).
+    """Return the values of all control points, keyed by action.
 
-    Sources have the numbers of the room.
+    Each array has the shape (rows of all forms, nodes, ports). The inputs that a selector selects
+    (its sources) have their numbers in the room.
     """
     room = layout.room
 
@@ -183,10 +190,11 @@ def _control_values(layout: TableLayout, forms: Sequence[LoadableForm]) -> dict[
 def _add_settings(
     layout: TableLayout, found: Contents, placed: Sequence[tuple[TableAllocation, LoadableForm]]
 ) -> None:
-    """Write the settings of forms into `found`, for the setting tables of every node.
+    """Write the settings of forms into the setting tables of every node in `found`.
 
-    Rows that share a setting have equal values, or one of them is idle (-1). So the maximum over
-    these rows is the value of the setting.
+    `placed` has each form, and the rows that it occupies in the tables. Rows of a form that share a
+    setting have equal values, or a value is -1, which means idle. So the maximum over these rows is
+    the value of the setting.
     """
     values = _control_values(layout, [form for _, form in placed])
     for table, bits in assemble_tables(layout.room, values, idles=layout.has_zero_identity).items():
@@ -204,11 +212,12 @@ def _add_settings(
 def _add_blocks(
     layout: TableLayout, rows: list[int], place: TableAllocation, form: LoadableForm
 ) -> None:
-    """Write the location of each received block into the table `blocks`.
+    """Write the location of each received block into `rows`, the rows of the table `blocks`.
 
-    The entry for block b of node k is row ``place.block + b * S + k``, where S is the number of
-    nodes, rounded up to a power of two. Blocks are numbered part by part, and within a part by
-    chunk. If only one node receives, its blocks lie in rows ``place.block + b``.
+    The location of block b of node k is in row ``place.block + b * S + k``, where S is the number
+    of nodes, rounded up to a power of two. A node receives one part from each origin, and blocks
+    are numbered part by part, within a part by chunk. If only one node receives, the location of
+    its block b is in row ``place.block + b``.
     """
     nodes, apart = np.arange(layout.room.nodes), 1 << address_width(layout.room.nodes)
     memory, first = (each.reshape(len(nodes), -1) for each in form.received_locations)
@@ -229,7 +238,10 @@ def _add_blocks(
 def _add_packets(
     layout: TableLayout, found: Contents, place: TableAllocation, entry: StartEntry
 ) -> None:
-    """Write the rows of an entry into the tables `unload_row` and `facts_row` of all nodes."""
+    """Write the rows of an entry into the tables `unload_row` and `facts_row` of every node.
+
+    `found` has the rows of all tables, and `place` the numbers of the rows that the entry occupies.
+    """
     room, message = layout.room, entry.form.compiled.layout
     blocks = (message if entry.root is None else message.with_root(entry.root)).blocks
     collective, groups = blocks.collective, blocks.groups

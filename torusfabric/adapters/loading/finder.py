@@ -1,8 +1,10 @@
 """The finder of a loaded fabric: translates host addresses by the table of received blocks.
 
-A host address has the node, the part and the number f of a flit in the part. Flits belong to the C
-chunks of a message in turn, so with beat 1 the flit is word floor(f / C) of chunk f mod C. A
-multiplication by the reciprocal of C replaces the division, because C depends on the entry::
+A host address, by which the master at the host port reads results, has the node, the part (a node
+receives one part from each origin) and the number f of a flit in the part. Flits belong to the C
+chunks of a message in turn, so with beat 1 the flit is word floor(f / C) of chunk f mod C. An
+*entry* is one form of a mode, for one root if runs choose the root. C depends on the entry of the
+last run, so a multiplication by the reciprocal of C replaces the division::
 
     cycle 0   f * reciprocal
     cycle 1   floor(f / C) is valid
@@ -30,7 +32,9 @@ __all__ = ["BlockFinder", "host_layout"]
 
 
 def host_layout(layout: TableLayout) -> HostLayout:
-    """Return the address layout of the host port, which is that of an all-to-all for every image.
+    """Return the division of the address of the host port into node, part and flit.
+
+    It is that of an all-to-all for every image.
 
     An all-to-all has the most parts, so the addresses of all other collectives are among them.
     """
@@ -45,16 +49,16 @@ class BlockFinder(Finder):
     Parameters
     ----------
     addresses : HostLayout
-        Address layout of the host port.
+        Division of the address of the host port into node, part and flit.
     layout : TableLayout
-        Fields of the tables.
+        Bit fields and sizes of the loaded tables.
 
     Members
     -------
     chunks, reciprocal, first_block, one_node : In
         Fields of the entry of the last run: see `TableLayout.mode_fields`.
     block_address : Out
-        Row of the table that holds the block of a node.
+        Row of the table `blocks` that has the location of the block.
     block_word : In
         The contents of this row, one cycle later: see `TableLayout.block_fields`.
     """

@@ -1,5 +1,9 @@
 """Fitting: schedules and programs as loadable modes, and the program of a fabric with such modes.
 
+A *loadable* form is a schedule whose program has been rewritten so that every large enough fabric
+with loaded tables can execute it. A *room* is the capacity of such a fabric. A form *fits* into a
+room if the room has the rows, memories and selector inputs that the form needs.
+
 `Image` and `make_tables` use this module.
 """
 
@@ -68,9 +72,10 @@ def program_from_modes(modes: Sequence[LoadableMode], room: Room) -> Program:
 
 
 def _fit_form(form: LoadableForm, room: Room) -> Form:
-    """Return the form as a room executes it: sources have the numbers of the room.
+    """Return a form as the fabric with this room executes it.
 
-    Without operators in the room, the fields of operators are left out.
+    The inputs that out-ports and operators select (their sources) have their numbers in the room.
+    If the room has no operators, the actions of operators are left out.
     """
     program = form.program
     fields = tuple(
@@ -158,9 +163,7 @@ def loadable_mode(
     schedules: Iterable[Schedule], flits: int, operators: Sequence[Operator],
     room: Room | None, *, any_root: bool, beat: int = 1,
 ) -> LoadableMode:  # fmt: skip
-    """Return the mode that the loadable ones of some schedules make.
-
-    Schedules that cannot be loaded are left out.
+    """Return the mode that consists of those of some schedules that can be loaded.
 
     Parameters
     ----------
@@ -201,9 +204,10 @@ def loadable_form(
     *,
     beat: int = 1,
 ) -> LoadableForm:
-    """Return the form of the first version of a schedule that can be loaded.
+    """Return a loadable form of a schedule.
 
-    The compiler makes several versions, which differ in the use of registers and memories.
+    The compiler makes several versions of its program, which differ in the use of registers and
+    memories. The first version that can be loaded is taken.
 
     Parameters
     ----------

@@ -1,4 +1,9 @@
-"""`LoadedFront`: the front of a loaded fabric, with either a host port or streams."""
+"""`LoadedFront`: the front of a loaded fabric, with either a host port or streams.
+
+A front is the hardware around a core, with the ports that users see. A *loaded* fabric has tables
+in RAMs, which the *loader* fills with the words of an image. A *room* is the capacity of such a
+fabric: the limits of all programs that can be loaded.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +42,8 @@ class LoadedFront(Front):
     cut : NodeBlock, optional
         The nodes to build, for one board of several; by default all nodes.
     closed_by : str
-        Prefix of the nets `start` and `busy` that close the host port to writes, see `HostFront`.
+        Prefix of the names of two nets, `start` and `busy`. While one of them is high, writes at
+        the host port are ignored; see `HostFront`.
     """
 
     agreed = MappingProxyType({IMAGE_OUTPUT: IMAGE_BITS})
@@ -72,12 +78,12 @@ class LoadedFront(Front):
 
     @property
     def sampled_inputs(self) -> Mapping[str, int]:
-        """Inputs that are sampled with a start, with their bits."""
+        """The inputs that are sampled when a run starts, such as ``mode``, with their bits."""
         return start_choices(self.tables.room).sampled_inputs
 
     @property
     def longest_run(self) -> int:
-        """Upper bound of the clock edges of a run, for every image that fits."""
+        """Upper bound of the clock cycles of a run, for every image that fits."""
         return self.tables.room.longest_run
 
     @property
@@ -104,7 +110,11 @@ class LoadedFront(Front):
         return FrontFacts(routers, self._make_interface(latency), latency)
 
     def _make_interface(self, read_latency: int) -> Interface:
-        """Return the declarations of the ports."""
+        """Return the declarations of the ports, for the manifest, the test bench and the proof.
+
+        `read_latency` is the number of clock edges from a read address of the host port to its
+        data.
+        """
         core, layouts, for_bus = self.core, self.layouts, self._for_bus
         if self.tables.room.streams:
             clocks = self._clocks, core.beat

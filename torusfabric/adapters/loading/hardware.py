@@ -1,6 +1,11 @@
 # amaranth: UnusedElaboratable=no
 """The hardware of a loaded fabric: a core built for a room, its tables, and the loader.
 
+A *room* is the capacity of a loaded fabric: the limits of all programs that can be loaded. The
+*loader* is the module that writes the words of an image into the tables. An *owner* is a node, or
+one of the *single tables*, which exist once in a fabric; the loader addresses the tables by owner
+number. An *entry* is one form of a mode, for one root if runs choose the root.
+
 `make_tables` returns a `Loading` for a program and the `tables` option of `Fabric`. `Loading` makes
 the core, and adds the tables, the loader and the host port to its netlist.
 """
@@ -243,8 +248,8 @@ class Loading:
         core : Core
             A core that `make_core` has returned.
         closed_by : str
-            Prefix of the nets `start` and `busy`. Both close the host port to writes, and `busy`
-            also closes the load port.
+            Prefix of the names of two nets, `start` and `busy`. While one of them is high, writes
+            at the host port are ignored. While `busy` is high, the load port is closed, too.
 
         Returns
         -------
@@ -337,13 +342,13 @@ class Loading:
         name : str
             Name of the loader.
         form : str
-            Net with the entry number of the last run.
+            Name of the net that has the entry number of the last run.
         rest : str
-            Net that is high if all nodes have delivered the results of all runs. Empty if images
-            need not wait for this.
+            Name of a net that is high if all nodes have sent the results of all runs to the user.
+            An empty string if images need not wait for this.
         busy : str
-            Net that is high while a run is under way. On several boards it is high already while
-            the board waits for the others to start.
+            Name of a net that is high while a run is under way. On several boards it is high
+            already while the board waits for the others to start.
         """
         layout, room = self.layout, self.room
         there = (0, 0, 0) if self.empty else self.image.loaded_state
@@ -373,9 +378,10 @@ class Loading:
         self, build: NetlistBuilder, name: str, number: int,
         parts: Mapping[str, tuple[Sequence[TableSize], int]], *, whole: bool = False,
     ) -> str:  # fmt: skip
-        """Declare the module of the tables of owner `number`, and return its name.
+        """Add the module with the tables of owner `number` to a netlist, and return its name.
 
-        `name` is the suffix of the module name; `parts` and `whole` as for `LoadedTable`.
+        `name` is the suffix of the module name. `parts` and `whole` are parameters of
+        `LoadedTable`.
         """
         tables, contents = self.layout.table_sizes[number], self.initial_rows(number)
         module = f"table_{name}" if contents else f"empty_{name}"
@@ -388,7 +394,11 @@ class Loading:
     def _table_inputs(
         self, number: int, asked: Mapping[str, Parts], bus: Mapping[str, Parts]
     ) -> dict[str, Parts]:
-        """Return the inputs of the tables of one owner: its number, the addresses and the bus."""
+        """Return the sources of the inputs of the module with the tables of one owner, by name.
+
+        They are its owner number, the addresses of the rows to read (`asked`), and the signals of
+        the bus on which the loader writes (`bus`).
+        """
         own: dict[str, Parts] = {
             "number": (Constant(number, self.layout.bus_signals["load_table"]),)
         }

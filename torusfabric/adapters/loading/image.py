@@ -1,8 +1,13 @@
 """Images: the words that fill the tables of a loaded fabric, and the files that hold them.
 
-An `Image` is made from schedules, and `ImageLoader` takes its words in hardware. A *full* image
-replaces all modes while no run is under way. A *partial* image fills some modes, while others may
-run; it applies only on top of one particular image, its *base*.
+An `Image` is made from schedules, and the hardware `ImageLoader` writes its words into the tables.
+A *full* image replaces all modes while no run is under way. A *partial* image fills some modes,
+while others may run; it can be loaded only after one particular image, its *base*.
+
+A *room* is the capacity of a loaded fabric. An *entry* is one form of a mode, for one root if runs
+choose the root. An *owner* is a node, or one of the tables that exist once in a fabric. A *piece*
+is a range of columns of a table, at most 32 bits wide, since one word of an image fills one row of
+one piece.
 
 An image is a sequence of 32-bit words::
 
@@ -78,10 +83,10 @@ __all__ = ["Image", "LoadedFabric", "ModeRequest", "read_fabric", "read_image"]
 
 
 def _row_runs(there: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
-    """Yield the first row and the end (exclusive) of each run, so that runs cover the rows `there`.
+    """Yield the first row and the end (exclusive) of each row run, to cover the rows in `there`.
 
-    A run may also cover other rows: it bridges gaps of up to `gap` rows. It has at most
-    `MOST_RUN_ROWS` rows.
+    A row run is a range of consecutive rows that an image writes. It may also have rows that are
+    not in `there`, in gaps of up to `gap` rows. It has at most `MOST_RUN_ROWS` rows.
     """
     if not there:
         return
@@ -110,11 +115,11 @@ class Image:
         Numbers of the modes that a partial image writes. Empty for a full image, which writes all
         modes.
     kept : sequence of TableAllocation
-        The rows of each entry in the tables; by default entries are packed one after another.
+        The rows of each entry in the tables. By default entries get rows one after another.
     base : int
         The last word of the image that a partial image builds on; 0 for a full image.
     freed : sequence of int
-        Numbers of entries that the base uses and this image no longer does.
+        Numbers of entries that the base uses, and that are unused after this image.
 
     Raises
     ------
@@ -212,7 +217,7 @@ class Image:
         )
 
     def _with_loadable_modes(self, made: Sequence[LoadableMode], mode: int) -> Image:
-        """Return the partial image of loadable modes that begin at number `mode`."""
+        """Return the partial image that fills modes `mode`, `mode` + 1, .. with those in `made`."""
         fills = range(mode, mode + len(made))
         all_modes = [*self.modes[:mode], *made, *self.modes[mode + len(made) :]]
         entries = list_entries(all_modes)
@@ -239,7 +244,7 @@ class Image:
 
     @cached_property
     def places(self) -> Sequence[TableAllocation]:
-        """The rows of each entry in the tables."""
+        """The rows that each entry occupies in the tables, in the order of `entries`."""
         return self.kept or allocate_entries(self.room, self.entries)
 
     @property
@@ -257,7 +262,7 @@ class Image:
 
     @property
     def settle_cycles(self) -> int:
-        """Clock edges from the last word until the output `loaded` is valid."""
+        """Clock edges from the last word until the output `loaded` of the loader is valid."""
         return LOADED_CYCLES
 
     @cached_property
@@ -274,9 +279,9 @@ class Image:
 
     @property
     def loaded_state(self) -> tuple[int, int, int]:
-        """The loaded state of the fabric after loading, as `ImageLoader` keeps it.
+        """The state that `ImageLoader` has after this image has been loaded, as three integers.
 
-        The state has a mask of all valid entries, the digest of the program, and the last word of
+        They are a mask of the entries that may run, the digest of the program, and the last word of
         the image.
         """
         there = sum(1 << place.number for place in self.places)
@@ -284,14 +289,17 @@ class Image:
 
     @cached_property
     def contents(self) -> Contents:
-        """The values of the table rows that this image writes; `UNUSED_ROW` for all others."""
+        """The values of all table rows, by owner and table.
+
+        The value is `UNUSED_ROW` for a row that this image does not write.
+        """
         return table_contents(self.layout, self._written_entries, self.freed)
 
     def _table_words(self) -> Iterator[int]:
         """Yield the words of all row runs, piece by piece.
 
-        Of a piece, first come the rows that are equal in all nodes, then the other rows of each
-        node.
+        For each piece, the rows that are equal in all nodes come first, then the other rows, node
+        by node.
         """
         nodes, tables = self.room.nodes, self.layout.table_sizes
         for owners in (range(nodes), *([owner] for owner in range(nodes, len(tables)))):
@@ -307,9 +315,10 @@ class Image:
     def _piece_words(
         self, owner: int, piece: int, rows: IntArray, which: BoolArray
     ) -> Iterator[int]:
-        """Yield the words of the runs that write some rows of a piece of an owner.
+        """Yield the words of the row runs that write some rows of one piece of one owner.
 
-        `rows` has the values of all rows, and `which` is True for the rows to write.
+        `owner` and `piece` are the numbers in the headers. `rows` has the values of all rows, and
+        `which` is True for the rows to write.
         """
         # A run that bridges a gap writes zeros into the rows of the gap. This is allowed only in a
         # full image: in a partial image these rows may belong to a mode that stays. It is not
@@ -323,7 +332,7 @@ class Image:
 
     @property
     def facts(self) -> list[dict[str, Any]]:
-        """The number, collective, algorithms, root and formulas of cycles of each mode."""
+        """For each mode a dict: its number, collective, algorithms, root and formulas of cycles."""
         return [
             {
                 "mode": number,
@@ -353,7 +362,10 @@ class Image:
 
 
 def _piece_values(rows: Sequence[int], piece: TablePiece) -> IntArray:
-    """Return the bits of a piece in each row of its table; `UNUSED_ROW` stays as it is."""
+    """Return the bits of one piece, for each row of its table.
+
+    `rows` has the values of whole rows; a value `UNUSED_ROW` stays as it is.
+    """
     values = np.array(rows, object)
     cut = values >> piece.low & (1 << piece.width) - 1
     return np.where(values == UNUSED_ROW, UNUSED_ROW, cut).astype(int)
@@ -377,10 +389,10 @@ def _schedule_from_text(text: str) -> Schedule:
 def _make_fitting_image(
     room: Room, wanted: Iterable[ModeRequest], make: Callable[[Sequence[LoadableMode]], Image]
 ) -> Image:
-    """Return the image of the wanted modes, with all of their forms if these fit.
+    """Return the image of the wanted modes, with all of their forms if the room has space for them.
 
-    Otherwise each mode keeps only its form for the longest messages. `make` makes the image from
-    loadable modes.
+    Otherwise each mode keeps only its form for the longest messages. `make` is a function that
+    makes the image from loadable modes.
     """
     operators, modes = room.parsed_operators(), list[LoadableMode]()
     for schedules, any_root in wanted:
@@ -422,7 +434,7 @@ class LoadedFabric(NamedTuple):
 
 
 def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
-    """Return the loaded fabric that a manifest describes.
+    """Return the facts of the loaded fabric that a manifest describes.
 
     Parameters
     ----------

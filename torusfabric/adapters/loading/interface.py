@@ -1,6 +1,8 @@
 """Declarations of loaded fabrics: ports, manifest entries, test benches and proofs.
 
-Each class adds the ports of the loader to the declarations of a fabric with fixed tables.
+A loaded fabric has tables in RAMs, and the *loader* is the module that writes images into them. The
+commands of the command line ask each fabric for its declarations, through the class `Interface`.
+Each class here adds the ports of the loader to the declarations of a fabric with fixed tables.
 """
 
 from __future__ import annotations
@@ -93,7 +95,10 @@ class LoadedStreamInterface(LoadedInterface, StreamInterface):
     """Declarations of a loaded fabric with streams at every node."""
 
     def proof_harnesses(self, fabric: Any, design: Design) -> Iterable[Harness]:
-        """Yield the proof harnesses of the control, and of the paths between control and nodes."""
+        """Yield the proof harnesses of the control, and of the paths between control and nodes.
+
+        A harness is a small circuit around some modules, with assertions that are proved.
+        """
         from ..streams.claims import tree_and_crossing_harnesses  # here, since only proofs need it
         from ..streams.claims.control import control_harness
 

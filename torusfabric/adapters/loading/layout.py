@@ -6,8 +6,15 @@ A loaded fabric has these tables, each with an *owner*::
     node k, k < N          one for each `SettingTable`; with streams also `unload_row`, `facts_row`
     N, N + 1, ..           one *single table* each: rows, modes, blocks (not with streams), starts
 
-All nodes have tables of the same sizes. A table is a memory that is cut by columns into *pieces* of
-at most `PIECE_BITS` bits, because a word of an image fills one row of one piece.
+An *entry* is one form of a mode, for one root if runs choose the root. `starts` says which starts
+of runs select an entry, `modes` has the constants of an entry, `rows` the rows of the sequencer,
+and `blocks` the locations of received blocks. With streams, `unload_row` has these locations, and
+`facts_row` other constants of the node for an entry. A row of a `SettingTable` has the values of
+one kind of selectors, addresses or enables of a node.
+
+A *room* is the capacity of a loaded fabric. All nodes have tables of the same sizes. A table is a
+memory that is cut by columns into *pieces* of at most `PIECE_BITS` bits, because a word of an image
+fills one row of one piece.
 """
 
 from __future__ import annotations
@@ -71,7 +78,7 @@ class TableLayout:
 
     @property
     def has_zero_identity(self) -> bool:
-        """True if the identity word of the operators is 0."""
+        """True if the identity of the operators is 0: the operand that leaves a word unchanged."""
         operators = self.room.parsed_operators()
         unit = OperatorUnit(operators) if operators else None
         return NodeSettings(self.width, self.room.ports, unit).identity_is_zero
@@ -91,9 +98,10 @@ class TableLayout:
 
     @property
     def reciprocal_shift(self) -> int:
-        """Fraction bits of the reciprocal of the number of chunks.
+        """Number of fraction bits of the reciprocal of the number of chunks.
 
-        A multiplication by the reciprocal, and a shift by these bits, replace a division.
+        A multiplication by the reciprocal, and a shift right by this number of bits, replace a
+        division by the number of chunks.
         """
         return address_width(self.room.flits) + address_width(self.room.sizes.chunks) + 1
 
@@ -101,7 +109,8 @@ class TableLayout:
     def mode_fields(self) -> StructLayout:
         """The fields of a row of the table `modes`, one row for each entry.
 
-        First come the fields for the sequencer, then those for `Requests` and the host port.
+        First come the fields for the sequencer, then those for the start of runs (`Requests`) and
+        for the host port.
         """
         return StructLayout(
             {
@@ -119,12 +128,12 @@ class TableLayout:
 
     @cached_property
     def start_fields(self) -> StructLayout:
-        """The fields of a row of the table `starts`: the starts of runs that an entry serves.
+        """The fields of a row of the table `starts`: which starts of runs an entry serves.
 
-        A further entry serves starts of mode `mode` with a length of at least `least` flits and, if
-        `chosen` is set, with root `root`. Entry k without the bit `further` is the default of mode
-        k: it serves all starts of this mode that no further entry serves. Freed entries are marked
-        `further`, too.
+        If the bit `further` is set, the entry serves starts of mode `mode` with a length of at
+        least `least` flits and, if `chosen` is set, with root `root`. Otherwise entry k is the
+        default of mode k: it serves all starts of this mode that no further entry serves. In a row
+        of an entry that is no longer used `further` is set, too.
         """
         room = self.room
         roots = {"chosen": 1, "root": address_width(room.nodes)} if room.roots else {}
@@ -141,9 +150,9 @@ class TableLayout:
     def packet_row_fields(self) -> StructLayout:
         """The fields of a row of `unload_row`: memory, first address and origin of a chunk.
 
-        Each row is for one received chunk. The memory numbered `ports` is the send memory, for the
-        packet that a node sends to itself. The field `origin` exists only if the room lists origins
-        (`Room.lists`).
+        Each row is for one received chunk. The memory is that of an in-port, by number. The number
+        after the last in-port is the send memory, for the packet that a node sends to itself. The
+        field `origin` exists only if `Room.lists` is True.
         """
         room = self.room
         origin = {"origin": address_width(room.nodes)} if room.lists else {}
@@ -189,7 +198,7 @@ class TableLayout:
 
     @property
     def single_tables(self) -> dict[str, TableSize]:
-        """Sizes of the single tables, in the order of their owners behind the nodes."""
+        """Sizes (rows, bits) of the single tables, keyed by name, in the order of owner numbers."""
         sizes = self.room.sizes
         blocks = {} if self.room.streams else {"blocks": (sizes.blocks, self.block_fields.size)}
         return {
@@ -201,7 +210,7 @@ class TableLayout:
 
     @cached_property
     def table_sizes(self) -> list[tuple[TableSize, ...]]:
-        """Sizes of the tables of each owner: the nodes, then the single tables."""
+        """Sizes (rows, bits) of the tables of each owner: first the nodes, then single tables."""
         settings = zip(self.room.sizes.settings, self.setting_bits, strict=True)
         of_node = (*settings, *self.stream_tables.values())
         single = self.single_tables.values()
@@ -231,12 +240,15 @@ class TableLayout:
 
     @property
     def fill_words(self) -> int:
-        """Words of the fill mask of an image, which has a bit for each entry."""
+        """Number of words of the fill mask of an image: the mask has a bit for each entry."""
         return -(-self.room.sizes.entries // PIECE_BITS)
 
     @property
     def image_words(self) -> int:
-        """Words of the longest image: its first words, the runs of all pieces, END_MARK and CRC."""
+        """Number of words of the longest image.
+
+        It has the words of the header, all rows of all pieces, END_MARK and the CRC.
+        """
         found = [piece.rows for table in self.table_sizes for piece in split_into_pieces(table)]
         return (
             4

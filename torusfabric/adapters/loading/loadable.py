@@ -1,5 +1,11 @@
 """Loadable forms: canonical programs, their needs of a room, and the modes that consist of them.
 
+A *room* is the capacity of a loaded fabric. A program in *canonical form* has been rewritten so
+that any large enough room can execute it (see `rewriting`). A *slot* is a cycle in which the
+sequencer presents a row and a flit; a word is read, or stored, some cycles after its slot. A
+*reader* is one of the read ports of a node's memories. A *control point* is one selector, address
+or enable of a node, and an *action* is a kind of control points.
+
 A `LoadableForm` is one schedule in canonical form. A `LoadableMode` has one or more of them, each
 for a range of message lengths. A `StartEntry` is an entry: one form of a mode, for one root if runs
 choose the root::
@@ -74,12 +80,12 @@ class LoadableForm:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Number of rows of the program: each takes a row of the sequencer's table."""
         return self.program.loop.n_rows
 
     @property
     def n_chunks(self) -> int:
-        """Chunks of a message."""
+        """Number of chunks of a message."""
         return self.program.schedule.chunks
 
     @property
@@ -94,17 +100,23 @@ class LoadableForm:
 
     @cached_property
     def store_delays(self) -> IntArray:
-        """Cycles from a slot to the storing of its word, 0 for none; shape (rows, nodes, ports)."""
+        """For each row and in-port, the cycles from a slot to the storing of its word.
+
+        The shape is (rows, nodes, ports); 0 where no word is stored.
+        """
         return self.action_values(Action.TAP)
 
     @cached_property
     def reader_lags(self) -> IntArray:
-        """Cycles from a slot to the read of each reader, shape (rows, nodes, ports)."""
+        """For each row and reader, the cycles from a slot to the read of its word.
+
+        The shape is (rows, nodes, ports).
+        """
         return self.action_values(Action.LAG)
 
     @property
     def memory_words(self) -> int:
-        """Words of the memory of an in-port."""
+        """Number of words that the memory of an in-port must hold."""
         return int(self.program.depth[0, 0])
 
     @cached_property
@@ -126,13 +138,17 @@ class LoadableForm:
 
     @cached_property
     def _source_stages(self) -> IntArray:
-        """The `Stage` of each selected source: index 0 for operators, 1 for out-ports."""
+        """The `Stage` (part of a node) from which operators and out-ports select a word.
+
+        The first axis has index 0 for operators and 1 for out-ports, the others are rows, nodes and
+        ports.
+        """
         both = [self.action_values(action) for action in (Action.OPERAND, Action.SELECT)]
         return np.stack(both) // self.program.ports
 
     @property
     def needs_second_registers(self) -> bool:
-        """True if any word is selected from a second register."""
+        """True if a word is selected from the second register behind an in-port or an operator."""
         return bool(np.isin(self._source_stages, (Stage.DELAYED, Stage.DELAYED_RESULT)).any())
 
     @property
@@ -145,9 +161,10 @@ class LoadableForm:
     def store_addresses(self) -> IntArray:
         """The address in each row for words that are stored one cycle after their slot.
 
-        Words that are stored d cycles after their slot lie d - 1 addresses higher, because the word
-        counter of the row has advanced. With overlapping rows, or a beat above 1, all words have
-        the same address. The address may be negative if no word is stored after one cycle.
+        A word that is stored d cycles after its slot lies d - 1 addresses higher, because the word
+        counter of the row has advanced by d - 1. With overlapping rows, or a beat above 1, the
+        address does not depend on d. It may be negative in a row in which d is 2 or more for every
+        word.
         """
         spreads = not self.has_overlapping_rows and self.beat == 1
         write = self.action_values(Action.WRITE) - (self.store_delays - 1 if spreads else 0)
@@ -157,9 +174,10 @@ class LoadableForm:
 
     @cached_property
     def received_locations(self) -> tuple[IntArray, IntArray]:
-        """Memory and first address of each received block, both of shape (nodes, parts, chunks).
+        """Two arrays: the memory, and the first address, of each received block.
 
-        The address is -1 if a node receives no such block.
+        Both have the shape (nodes, parts, chunks); a node receives one part from each origin. The
+        address is -1 if a node receives no such block.
         """
         program = self.program
         groups, layout = program.form.groups, program.layout
@@ -260,7 +278,8 @@ class LoadableForm:
     def _translate_send_addresses(self, first: IntArray, root: int) -> IntArray:
         """Return addresses in the send memory, each moved from part v to part v + root.
 
-        Both parts are positions in the group, added as translations of the torus. -1 stays.
+        Part v has the data for the node at position v in its group; the sum is a translation of the
+        torus. `first` has the addresses; -1, which stands for none, stays.
         """
         program = self.program
         groups, flits = program.form.groups, round_up_to_beats(program.flits, self.beat)
@@ -323,7 +342,7 @@ class LoadableMode:
 
     @classmethod
     def from_forms(cls, forms: Sequence[LoadableForm], *, any_root: bool = False) -> LoadableMode:
-        """Return a mode with those of some forms that are the fastest for some lengths.
+        """Return a mode with those of the given forms that are the fastest for some lengths.
 
         Each form gets one range of lengths. Why: every range has a comparator in hardware. So a
         form does not get a second range, in which it is faster again because its last chunks are
@@ -356,7 +375,7 @@ class LoadableMode:
 
     @property
     def n_roots(self) -> int:
-        """Number of roots that have forms of their own; 0 where the root is fixed."""
+        """Number of roots from which a run chooses, each with its own entries; 0 if it is fixed."""
         return self.forms[0].program.form.groups.group_size if self.any_root else 0
 
     @cached_property

@@ -1,8 +1,14 @@
 """The loader: hardware that takes the words of an image, checks them, and writes them into tables.
 
-The format of an image is described in `torusfabric.adapters.loading.image`. `ImageLoader` steps
-through one `LoaderState` for each part of an image. It keeps the *loaded state*: a mask of the
-entries that may run, the digest of the program, and the last word of the image.
+The format of an image is described in `torusfabric.adapters.loading.image`. A *full* image replaces
+all modes; a *partial* image fills some modes, and can be loaded only after one particular image,
+its *base*. An *entry* is one form of a mode, for one root if runs choose the root. An *owner* is a
+node, or one of the tables that exist once in a fabric. A *piece* is a range of columns of a table,
+at most 32 bits wide.
+
+`ImageLoader` steps through one `LoaderState` for each part of an image. It keeps the *loaded
+state*: a mask of the entries that may run, the digest of the program, and the last word of the
+image.
 
 Rows are written as they arrive, before the CRC is known. So before the first row, the loader
 removes the entries that the image fills from the mask (for a full image all entries). It adds them
@@ -98,8 +104,8 @@ class ImageLoader(Leaf):
     written : bool
         False for proofs, in which the loaded state is constant and no image is taken.
     waits : bool
-        True with streams: an image is then refused unless all nodes have delivered the results of
-        all runs.
+        True with streams: an image is then refused unless all nodes have sent the results of all
+        runs to the user.
     blocks : ndarray of int, shape (boards, nodes of a board), optional
         The nodes of each board, if the loader is that of one board of several. Every image is then
         refused while `busy`, and the output `image` tells the other boards which image is loaded.
@@ -112,7 +118,7 @@ class ImageLoader(Leaf):
         `busy` is high while a run is under way; `last_entry` is the entry of the last run. An image
         that fills the entry of a run under way is refused.
     all_rest : In(1)
-        High if all nodes have delivered the results of runs; only with `waits`.
+        High if all nodes have sent the results of all runs to the user; only with `waits`.
     loaded : Out(1)
         High if an image is loaded completely.
     loaded_program : Out(32)
@@ -152,7 +158,10 @@ class ImageLoader(Leaf):
         )
 
     def _block_members(self, blocks: IntArray) -> dict[str, Member]:
-        """Return the members that the loader of one board of several has."""
+        """Return the further inputs and outputs of the loader of one board of several, by name.
+
+        They are `block`, `numbers` and `image`. `blocks` are the nodes of each board.
+        """
         number, nodes = blocks.shape
         return {
             IMAGE_OUTPUT: Out(IMAGE_BITS),
@@ -246,9 +255,9 @@ class ImageLoader(Leaf):
         return m
 
     def _take_row_run(self, m: Module, state: Signal, word: Value) -> None:
-        """Add the states that take the header, first row and data of a run of rows.
+        """Add the states that take a run of rows: header, number of the first row, and data.
 
-        In the cycle after a data word, the bus carries it to the tables.
+        The bus carries each data word to the tables in the cycle after the word was taken.
         """
         bits, rows = self._bus, len(range(ROWS_AT, PIECE_BITS))
         row, left = Signal(bits["load_row"], name="next_row"), Signal(rows, name="rows_left")
@@ -287,7 +296,8 @@ class ImageLoader(Leaf):
         entries : Value
             The new mask of entries.
         rest : Value
-            The other bits of the new state: complete (1), program (32), last word (32).
+            The other bits of the new state: 1 bit that is high if an image is complete, 32 bits for
+            the digest of the program, and 32 bits for the last word of the image.
 
         Returns
         -------
@@ -310,7 +320,10 @@ class ImageLoader(Leaf):
 
 
 def _next_crc(m: Module, check: Value, word: Value) -> Value:
-    """Return the CRC after one more word: each bit is a parity of bits of old CRC and word."""
+    """Return the CRC after one more word: each bit is a parity of bits of old CRC and word.
+
+    `check` is the old CRC.
+    """
     mixed = Signal(CRC_BITS, name="mixed")
     m.d.comb += mixed.eq(check ^ word)
     # The word is as wide as the CRC, so it can be added to the CRC first: one mask serves both.

@@ -1,7 +1,9 @@
 """Places: allocation of table rows to entries.
 
-A full image allocates rows to all entries. A partial image allocates rows to new entries, and the
-other entries keep their rows.
+An *entry* is one form of a mode, for one root if runs choose the root. A *room* is the capacity of
+a loaded fabric. An *owner* is a node, or one of the tables that exist once in a fabric. A full
+image replaces all modes, and allocates rows to all entries. A partial image allocates rows to new
+entries, and the other entries keep their rows.
 
 An entry needs consecutive rows in the table `rows` of the sequencer, and in the tables of received
 blocks. Each row of the sequencer also refers to one row of every setting table, a setting. Equal
@@ -53,7 +55,7 @@ class TableAllocation(NamedTuple):
     def is_valid_for(self, room: Room, form: LoadableForm) -> bool:
         """Return True if the room has these rows, and they are as many as the form needs.
 
-        Why: the numbers may come from a file.
+        Why this check: the numbers of the rows may come from a file.
         """
         blocks = form.block_rows(streams=room.streams).max()
         return (
@@ -67,10 +69,10 @@ class TableAllocation(NamedTuple):
 
 
 def join_settings(rows: IntArray) -> tuple[IntArray, int]:
-    """Return the number of a setting for each row, and the count of settings.
+    """Return two values: the number of a setting for each row, and the count of settings.
 
-    Rows share a setting if they agree in all values that matter to both. Row by row, the first
-    setting that fits is taken, else a new one.
+    Rows may share a setting if they agree in all values that matter to both. Row by row, the first
+    setting with which the row agrees is taken; if there is none, a new one.
 
     Parameters
     ----------
@@ -97,10 +99,11 @@ def join_settings(rows: IntArray) -> tuple[IntArray, int]:
 def stack_ranges(
     uses: Sequence[IntArray], taken: Sequence[tuple[int, IntArray]] = ()
 ) -> tuple[list[int], int]:
-    """Allocate ranges of rows in the tables of several owners, first fit.
+    """Allocate ranges of rows in the tables of several owners, each range at the first free rows.
 
-    A *use* is the need of one entry. It takes a range of rows in the table of each owner. The
-    ranges of a use begin at the same row in all tables, and may differ in length.
+    Each owner has one table of the same kind. A *use* is the need of one entry: a range of rows in
+    the table of each owner. The ranges of a use begin at the same row in all tables, and may differ
+    in length.
 
     Parameters
     ----------
@@ -177,7 +180,11 @@ def allocate_entries(
     def stack_rows(
         what: str, most: int, taken: Iterable[int], use: Callable[[LoadableForm], IntArray]
     ) -> list[int]:
-        """Return the first row of each new form in a kind of tables, or raise InputError."""
+        """Return the first row of each new form in tables of one kind, or raise InputError.
+
+        `what` is the name of these tables, `most` their number of rows, `taken` the first rows of
+        the entries that stay, and `use` a function for the numbers of rows that a form needs.
+        """
         there = zip(taken, (use(form) for _, form in staying), strict=True)
         found, needed = stack_ranges([use(form) for form in forms], [*there])
         check_limit(what, most, needed)
@@ -207,7 +214,7 @@ def allocate_entries(
 
 
 def _assign_numbers(room: Room, entries: Sequence[StartEntry], taken: set[int]) -> list[int]:
-    """Return a number for each entry, distinct from the numbers that are taken.
+    """Return a number for each entry, distinct from the numbers of other entries in `taken`.
 
     Raises `InputError` if the number of a default entry is taken.
     """

@@ -1,7 +1,10 @@
 """`Requests`: the check of the start of a run in a loaded fabric, and the selection of its entry.
 
-A start has a mode, a length and, if runs choose the root, a root. The module compares them with all
-rows of the table `starts` in parallel, so the selection takes no cycle.
+An *entry* is one form of a mode, for one root if runs choose the root. The loaded table `starts`
+has a row for each entry, with the starts that the entry serves; the table `modes` has the constants
+of each entry, such as its number C of chunks. A start has a mode, a length and, if runs choose the
+root, a root. The module compares them with all rows of the table `starts` in parallel, so the
+selection takes no cycle.
 """
 
 from __future__ import annotations
@@ -26,9 +29,9 @@ HOST_FIELDS = ("chunks", "reciprocal", "first_block", "one_node")
 
 
 def start_choices(room: Room) -> RunChoices:
-    """Return the choices of a start, with as many modes as the room has entries.
+    """Return the choices of a start, with as many modes as the room has space for entries.
 
-    The loaded entries decide which values are valid.
+    The loaded entries decide which values of mode, length and root are valid.
     """
     operators, entries = room.parsed_operators(), room.sizes.entries
     unit = OperatorUnit(operators) if operators else None
@@ -41,9 +44,9 @@ def start_choices(room: Room) -> RunChoices:
 
 
 def command_choices(room: Room) -> dict[str, int]:
-    """Return the fields of a command of a fabric with streams, with their bits.
+    """Return the fields of a command of a fabric with streams, by name, with their bits.
 
-    They are the inputs of a start, and the root, by which the command unit selects the entry.
+    They are the inputs of a start, and the root. The module `Commands` selects the entry by them.
     """
     root = {"root": address_width(room.nodes)} if room.roots else {}
     return start_choices(room).sampled_inputs | root
@@ -65,8 +68,8 @@ class Requests(Leaf):
     entry : Out
         Number of the selected entry.
     loaded, entries, starts : In
-        Loaded state, and all rows of the table `starts`: see
-        `torusfabric.rtl.run_choices.entry_members`.
+        High if an image is loaded; a bit for each entry that may run; all rows of the table
+        `starts`: see `torusfabric.rtl.run_choices.entry_members`.
     modes : Out
         Mask of the modes that may run.
     form_word : In
@@ -119,8 +122,9 @@ def last_flit_of_block(
     """Return the number of the last flit of a block, computed from that of the message.
 
     With C chunks and beat 1 the result is floor(last_of_message / C), a product with the reciprocal
-    of C. It is valid from the first slot of the run on. One cycle earlier the product is not ready
-    yet; the value is then 1 if the result will be above 0, else 0.
+    of C. It is valid from the first *slot* of the run on, the first cycle in which the sequencer
+    presents a row and a flit. One cycle earlier the product is not ready yet; the value is then 1
+    if the result will be above 0, else 0.
 
     Parameters
     ----------

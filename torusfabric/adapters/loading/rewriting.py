@@ -1,7 +1,19 @@
 """Rewriting: turns a program into canonical form, which every large enough room can execute.
 
+The terms of this module:
+
+- A *room* is the capacity of a loaded fabric.
+- A *reader* is a read port of a node's memories. An *injection port* is an input of the crossbar
+  at which a word that was read arrives.
+- A *source* is an input that an out-port or an operator can select. A *stage* is the part of a node
+  that provides it: an in-port, the result of an operator, an injection port, ..
+- A *control point* is one selector, address or enable of a node, with one value for each row.
+- A *slot* is a cycle in which the sequencer presents a row and a flit. A word is read, or stored,
+  some cycles after its slot. The *word counter* counts the slots of a row.
+- A *location* is a memory and the first address of a block in it.
+
 The compiler gives each program the memories, readers and sources that suit it. The hardware of a
-loaded fabric is built before its programs are known, so all of them use it in the same way. With P
+loaded fabric is built before its programs are known, so all programs use it in the same way. With P
 ports, canonical form means:
 
 - Memory p stores the words that arrive on in-port p, for p < P. Memory P is the send memory.
@@ -152,7 +164,7 @@ class _Rewriter:
     def _check_supported(self) -> None:
         """Raise InputError for properties of the program that exclude a canonical form.
 
-        Others are found during the rewriting.
+        Further such properties are found later, during the rewriting.
         """
         program, loop = self._program, self._loop
         sources = loop.sources
@@ -265,8 +277,8 @@ class _Rewriter:
     def _canonical_form(self, loop: Loop) -> Form:
         """Return the form with the rows of `loop`, and with address maps of the new locations.
 
-        The send map is the same for all programs of a room and a collective, so that the host port
-        writes messages without a look-up.
+        The address map of the send memory is the same for all programs of a room and a collective,
+        so that the host port writes messages without a look-up.
         """
         program, ports = self._program, self._ports
         layout = program.layout
@@ -286,7 +298,8 @@ class _Rewriter:
     def _own_addresses(self) -> IntArray:
         """Return the first address in the send memory of each block, shape (parts, chunks).
 
-        Flits of a part lie in the order of the host, whole beats of the chunks in turn.
+        A part is the message for one destination. Its flits lie in the order in which the host
+        writes them: one beat of each chunk in turn.
         """
         layout = self._program.layout
         part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
@@ -299,21 +312,31 @@ class _Rewriter:
         return places
 
     def _row_values(self, action: Action, number: int) -> IntArray:
-        """Return the values of a control point of the old program, shape (new rows, nodes)."""
+        """Return the values of a control point of the old program, shape (new rows, nodes).
+
+        `action` and `number` are those of its `Point`.
+        """
         found: IntArray = self._loop.point_values(action, number)[self._of][
             :, self._program.variant_of
         ]
         return found
 
     def _locate_blocks(self, mapped: AddressMap, parts: int, node: int) -> list[_Place]:
-        """Return the old locations of all blocks at a node, part by part, by an address map."""
+        """Return the old locations of all blocks at a node, part by part.
+
+        `mapped` is the address map of the blocks that the node sends, or receives, and `parts` the
+        number of parts.
+        """
         program = self._program
         blocks = np.mgrid[:parts, : program.layout.part_chunks].reshape(2, -1)
         memory, base = mapped.locate(program.form.groups.position_of_node[node], *blocks)
         return list(zip(memory.tolist(), base.tolist(), strict=True))
 
     def _sent_locations(self, node: int) -> dict[_Place, _Place]:
-        """Return a dict from old to new locations of the blocks that a node sends."""
+        """Return a dict whose keys are old locations of the blocks that a node sends.
+
+        The values are the new locations, all in the send memory.
+        """
         there = self._locate_blocks(
             self._program.form.send_map, self._program.layout.send_parts, node
         )
@@ -321,10 +344,10 @@ class _Rewriter:
         return {place: (self._ports, address) for place, address in places if place[1] >= 0}
 
     def _find_stores(self, stores: IntArray) -> list[tuple[int, int, int, _Place]]:
-        """Fill `stores` with the delays of stored words, and return the stored blocks.
+        """Write the delays of stored words into `stores`, and return the stored blocks.
 
-        A delay counts the cycles from a slot to the storing of its word. `stores` has the shape
-        (rows, nodes, ports).
+        A delay is the number of cycles from a slot to the storing of its word. `stores` has the
+        shape (new rows, nodes, in-ports).
 
         Returns
         -------
@@ -365,8 +388,9 @@ class _Rewriter:
     ) -> tuple[IntArray, int]:
         """Allocate a region to each row that stores, and record the new locations of the blocks.
 
-        `late` has the delays, and `blocks` the blocks, of `_find_stores`. Returns the store address
-        of each row, and the number of words that a memory needs.
+        `late` has the delays that `_find_stores` has written, and `blocks` the blocks that it has
+        returned. `streams` is True if rows overlap. Returns two values: the store address of each
+        row, and the number of words that a memory needs.
         """
         region = _assign_regions((late > 0).reshape(len(late), -1))
         spread = self._delay_offsets(late, streams=streams)
@@ -386,14 +410,15 @@ class _Rewriter:
     def _delay_offsets(self, late: IntArray, *, streams: bool) -> IntArray:
         """Return the distance of stored words from the store address of their row.
 
-        A word that is stored d cycles after its slot lies d - 1 addresses higher, because the word
-        counter has advanced. The distance is 0 if rows overlap (`streams`), or the beat is above 1.
+        `late` has the number d of cycles from a slot to the storing of its word. The word then lies
+        d - 1 addresses higher, because the word counter has advanced. The distance is 0 if words of
+        a row may arrive while later rows are executed (`streams`), or if the beat is above 1.
         """
         found: IntArray = np.zeros_like(late) if streams or self._beat > 1 else late - 1
         return found
 
     def _choose_sources(self, found: dict[Action, IntArray], reads: IntArray) -> None:
-        """Fill in the sources of out-ports and operators, and the reads of injected words.
+        """Write the sources of out-ports and operators into `found`, and their reads into `reads`.
 
         `found` has the source of each out-port and operator, shape (rows, nodes, ports). `reads`
         has memory, first address and delay of each reader, shape (rows, nodes, ports, 3).
@@ -431,7 +456,9 @@ class _Rewriter:
                     reads[at, node, number] = *place, late
 
     def _read_row(self, row: int, injection: int, delay: int) -> tuple[int, int]:
-        """Return the row in which a selected word is read, and the delay of the read in cycles.
+        """Return two values: the row in which a selected word is read, and the delay of this read.
+
+        The delay is the number of cycles from the slot to the read.
 
         Parameters
         ----------
@@ -455,7 +482,9 @@ class _Rewriter:
         """Return the reader for a word: that of the out-port, or a free one for an operator.
 
         `use` is row, node and injection port of the word, and `point` the out-port or operator that
-        selects it. A reader may serve several points that need the same word.
+        selects it. `taken` has the injection port of each reader in use, by row, node and reader;
+        the result is added to it. A reader may serve several out-ports and operators that need the
+        same word.
         """
         row, node, injection = use
         ports = [point.number] if point.action is Action.SELECT else range(self._ports)
@@ -468,10 +497,10 @@ class _Rewriter:
         return number
 
     def _block_location(self, node: int, memory: int, base: int, row: int) -> _Place:
-        """Return the new location at which a row reads a block.
+        """Return the new location at which row `row` of a node reads a block.
 
-        `memory` and `base` are the old location. The result is (IDLE, IDLE) if the block has not
-        arrived before the row.
+        `memory` and `base` are the old location. The result is (IDLE, IDLE) if the block arrives
+        too late for this row.
         """
         if self._program.memories[memory].own:
             return self._own[node].get((memory, base), (IDLE, IDLE))
@@ -479,10 +508,11 @@ class _Rewriter:
         return next((place for first, place in reversed(came) if first <= row), (IDLE, IDLE))
 
     def _select_identities(self, select: IntArray, operand: IntArray, *, streams: bool) -> None:
-        """Select the identity as operand of the words that pass on, or are stored, uncombined.
+        """Select the identity as second operand for words that are passed on or stored unchanged.
 
         Why: in a room with operators every arriving word goes through an operator, and the identity
-        leaves a word unchanged.
+        leaves a word unchanged. `select` has the sources of out-ports, and the method writes into
+        `operand`, the second operands of operators; both have the shape (rows, nodes, ports).
         """
         passed = np.stack([(select == p).any(axis=2) for p in range(self._ports)], axis=2)
         if streams and self._loop.order is Order.FLIT:
@@ -498,7 +528,10 @@ class _Rewriter:
         operand[passed] = Stage.IDENTITY * self._ports
 
     def _received_locations(self) -> IntArray:
-        """Return the new location of each received block, shape (nodes, blocks, 2)."""
+        """Return the new location (memory, first address) of each received block.
+
+        The shape is (nodes, blocks, 2).
+        """
         mapped, layout = self._program.form.receive_map, self._program.layout
         return np.array(
             [
@@ -512,7 +545,8 @@ class _Rewriter:
 def _assign_regions(stored: BoolArray) -> IntArray:
     """Return the number of the region of each row; IDLE for rows that store nothing.
 
-    Two rows that store into the same memory of the same node get different regions, first fit.
+    Two rows that store into the same memory of the same node get different regions. Row by row, the
+    first region that is possible is taken.
 
     Parameters
     ----------

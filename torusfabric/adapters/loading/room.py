@@ -1,5 +1,20 @@
 """Room: the capacity of a loaded fabric, as data from which its hardware is built.
 
+The terms of this module:
+
+- A *form* is one schedule of a mode, here in canonical form (see `rewriting`): rewritten so that
+  every large enough room can execute it.
+- An *entry* is one form of a mode, for one root if runs choose the root.
+- A *reader* is a read port of a node's memories.
+- A *source* is an input that an out-port or an operator can select. A *stage* is the part of a node
+  that provides it: an in-port, the result of an operator, a register behind these, ..
+- A *slot* is a cycle in which the sequencer presents a row and a flit. A word is read, or stored,
+  some cycles after its slot. The *word counter* counts the slots of a row.
+- A *setting* is a row of a setting table of a node (`SettingTable`): the values of some selectors,
+  addresses or enables. The rows of a program refer to settings by number.
+- The data that a node sends or receives consist of *parts*: the message for one destination, or
+  from one origin.
+
 A `Room` has the sizes of all tables and memories, and the inputs of each multiplexer of a node: the
 sources that an out-port or an operator can select, and the memories that a reader can read.
 `room_for` makes a room large enough for some modes. The hardware is built from the room alone, so
@@ -77,7 +92,8 @@ class NodePaths:
     Parameters
     ----------
     later : bool
-        True if in-ports and operators have second registers.
+        True if there is a second register behind each in-port and each operator, so that a word can
+        be selected one cycle later.
     late : bool
         True if the hardware supports `LoadableForm.has_late_reads`.
     inputs : tuple of (tuple of (int, int)), or None
@@ -144,7 +160,7 @@ class Room:
 
     @property
     def ports(self) -> int:
-        """Ports of a node."""
+        """Number of ports of a node."""
         return self.topology.ports
 
     @property
@@ -159,12 +175,12 @@ class Room:
 
     @property
     def part_words(self) -> int:
-        """Addresses of one part of the send memory: `flits`, rounded up to whole beats."""
+        """Number of addresses of a part of the send memory: `flits`, rounded up to whole beats."""
         return round_up_to_beats(self.flits, self.beat)
 
     @property
     def sent_words(self) -> int:
-        """Addresses of the send memory of a node, one for each flit of all parts."""
+        """Number of addresses of the send memory of a node, one for each flit of all parts."""
         return self.nodes * self.part_words
 
     @property
@@ -179,7 +195,9 @@ class Room:
 
     @property
     def stores_exactly(self) -> bool:
-        """True if a node subtracts the delay of a stored word from its address.
+        """True if the address of a stored word does not depend on the delay from its slot.
+
+        The hardware of a node then subtracts this delay from the word counter.
 
         Why: with a beat above 1 a block has to begin at a whole row of the memory. With beat 1
         nodes need not subtract: a word that is stored d cycles after its slot lies d - 1 addresses
@@ -189,7 +207,7 @@ class Room:
 
     @property
     def read_lags(self) -> int:
-        """Most cycles by which a reader of the send memory lags behind the word counter of a row.
+        """Largest number of cycles by which a reader of the send memory follows the word counter.
 
         With beat 1 a lag is expressed by a lower first address, and the result is 0. With a larger
         beat the addresses of a chunk in the send memory are not evenly spaced, so the reader has to
@@ -215,8 +233,8 @@ class Room:
     def numbers_in_room(self) -> IntArray:
         """The number in this room of each source of canonical forms; -1 if the room lacks it.
 
-        A last entry of -1 is added. It is found by the index -1, the value of an idle control
-        point.
+        The index is the number of the source in canonical forms. A last element of -1 is added, for
+        the index -1, which is the value of an idle selector.
         """
         listed = {source: number for number, source in enumerate(self.sources.by_number)}
         instead = (
@@ -234,7 +252,8 @@ class Room:
     def source_numbers(self, action: Action, port: int) -> tuple[int, ...]:
         """Return the numbers of the sources that an out-port, or an operator, can select.
 
-        `action` is `SELECT` for an out-port, or `OPERAND` for an operator.
+        `action` is `Action.SELECT` for an out-port, or `Action.OPERAND` for the operator behind an
+        in-port; `port` is the number of this port.
         """
         sources, adds = self.sources, bool(self.operators)
         operand = action is Action.OPERAND
@@ -252,7 +271,10 @@ class Room:
         return (*passed, own, *range(sources.identity, sources.identity + adds))
 
     def memories_of_reader(self, port: int) -> tuple[int, ...]:
-        """Return the memories that a reader can read; memory `ports` is the send memory."""
+        """Return the numbers of the memories that reader `port` can read.
+
+        Memory k is that of in-port k; the number after the last in-port is the send memory.
+        """
         if self.ways.inputs is None:
             return tuple(range(self.ports + 1))
         return tuple(memory for memory, _ in self.ways.inputs[2 * self.ports + port])
@@ -261,7 +283,7 @@ class Room:
         """Return the address of each reader in each row, shape (rows, nodes, ports); -1 if idle.
 
         The hardware adds the word counter of the row to this address. The address is reduced
-        modulo the size of the memory, since it may be negative.
+        modulo the size of the memory, because it would otherwise be negative for some reads.
         """
         memory, first = form.action_values(Action.MEMORY), form.action_values(Action.READ)
         own = memory == self.ports
@@ -273,23 +295,28 @@ class Room:
         return np.where(memory >= 0, first % size, IDLE)
 
     def read_lag(self, form: LoadableForm) -> IntArray:
-        """Return the lag of each reader behind the word counter, in cycles; see `read_lags`.
+        """Return the cycles by which each reader follows the word counter; see `read_lags`.
 
-        The result is -1 for readers that do not read the send memory.
+        The shape is (rows, nodes, ports). The value is -1 for readers that do not read the send
+        memory.
         """
         within = 0 if form.has_overlapping_rows else form.reader_lags % self.beat
         return np.where(form.action_values(Action.MEMORY) == self.ports, within, IDLE)
 
     def store_addresses(self, form: LoadableForm) -> IntArray:
-        """Return the address in each row to which the hardware adds the word counter of stores."""
+        """Return, for each row, the address for stored words.
+
+        The hardware adds the word counter to it, and subtracts the delay of each word if
+        `stores_exactly` is True.
+        """
         late = form.store_delays.max() if form.has_overlapping_rows else 1
         found: IntArray = form.store_addresses + late * self.stores_exactly
         return found
 
     def setting_values(self, form: LoadableForm) -> dict[SettingTable, IntArray]:
-        """Return the values that a setting has to hold for each row, by setting table.
+        """Return the values that the setting of each row has to have, keyed by setting table.
 
-        The shape is (rows, nodes, values); -1 does not matter.
+        Each array has the shape (rows, nodes, values); a value of -1 does not matter.
         """
         first, low = self.read_addresses(form), (self.flits - 1).bit_length()
         block, within = (np.where(first >= 0, each, IDLE) for each in np.divmod(first, 1 << low))
@@ -308,9 +335,10 @@ class Room:
     def settings_of(
         self, forms: Sequence[LoadableForm]
     ) -> dict[SettingTable, tuple[IntArray, int]]:
-        """Return the setting number of each row, and the count of settings, by setting table.
+        """Return the setting number of each row, and the count of settings, keyed by setting table.
 
-        The rows of all forms are concatenated. Rows whose values agree share a setting.
+        The rows of all forms are concatenated. Rows whose values agree share a setting; values of
+        -1 agree with all others.
         """
         each = [self.setting_values(form) for form in forms]
         return {
@@ -457,7 +485,7 @@ class Room:
         )
 
     def with_facts(self, **facts: Any) -> Room:
-        """Return a copy of the room with some facts replaced.
+        """Return a copy of the room with some of its data replaced.
 
         The keywords are the keys of the data that `to_json` returns.
         """
@@ -490,8 +518,8 @@ def room_for(
     programs : sequence of Program or LoadableMode
         The modes; a program stands for a mode of one form.
     rows, depth : int, optional
-        Capacity in rows, and the largest number of cycles from a slot to the arrival of its word.
-        By default as many as the modes need.
+        Number of rows of all modes together, and the largest number of cycles from a slot to the
+        arrival of its word. By default as many as the modes need.
     inputs : sequence of Program, optional
         Further programs that may be loaded later. Multiplexers of nodes then have only the inputs
         that these and `programs` select. By default every multiplexer has all inputs.

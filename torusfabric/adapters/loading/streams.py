@@ -1,6 +1,11 @@
 # amaranth: UnusedElaboratable=no
 """Streams of a loaded fabric: loaders and unloaders that take their facts from loaded tables.
 
+The *loader* of a node takes packets from the user and writes them into memories; the *unloader*
+reads received words from memories and sends them as packets to the user. Each memory is divided
+into *sections*, one for each of some consecutive runs. An *entry* is one form of a mode, for one
+root if runs choose the root. A *bank* is the number of one of the memories of a node.
+
 The *facts* of a node say, for one entry, whether the node sends and receives, how many packets, and
 where received packets lie. With fixed tables they are constants of each loader and unloader. Here
 each node has two loaded tables instead:
@@ -56,7 +61,7 @@ __all__ = ["LoadedStreamTop"]
 class SentTable:
     """Locations of the packets to send, computed from the destination instead of looked up.
 
-    The members are those of `PacketTable` that a loader uses.
+    The class has those properties and methods of `PacketTable` that a loader uses.
     """
 
     layout: TableLayout
@@ -65,12 +70,12 @@ class SentTable:
 
     @property
     def address_bits(self) -> int:
-        """Bits of the number of a packet, which is the number of its destination."""
+        """Bits of the number of a packet; a packet has the number of its destination."""
         return address_width(self.layout.room.nodes)
 
     @property
     def address_source_bits(self) -> Sequence[int]:
-        """The bits of the packet number on which the fields depend: all of them."""
+        """Positions of the bits of a packet number that the location depends on: all of them."""
         return range(self.address_bits)
 
     def row_address(self, block: Value, packet: Value, form: Value) -> Value:
@@ -86,9 +91,11 @@ class SentTable:
         return Const(room.ports) if name == "bank" else address * room.part_words
 
     def is_disjoint(self, name: str, bits: int) -> bool:
-        """Return True if an address is first address OR word number, so that no adder is needed.
+        """Return True if no adder is needed for addresses of words.
 
-        This is so if the distance of packets is a power of two, and word numbers have fewer bits.
+        An address is then the OR of the first address of the packet and the number of the word.
+        This is so if the distance of first addresses is a power of two, and all word numbers
+        (`bits` is the OR of them) are below it.
         """
         del name
         words = self.layout.room.part_words
@@ -99,7 +106,7 @@ class SentTable:
 class ReceivedTable:
     """Locations of the received packets, from the rows of the loaded table `unload_row`.
 
-    The members are those of `PacketTable` that an unloader uses.
+    The class has those properties and methods of `PacketTable` that an unloader uses.
     """
 
     layout: TableLayout
@@ -108,16 +115,20 @@ class ReceivedTable:
 
     @property
     def address_bits(self) -> int:
-        """Bits of a row number."""
+        """Bits of the number of a row of `unload_row`."""
         return address_width(self.layout.room.sizes.blocks)
 
     @property
     def rom_bits(self) -> int:
-        """Bits of a row."""
+        """Bits of a row of `unload_row`."""
         return int(self.layout.packet_row_fields.size)
 
     def read_field(self, name: str, address: Value, row: Value, form: Value) -> Value:
-        """Return a field of a row of `unload_row`; "own" is high for words of the send memory."""
+        """Return a field of a row of `unload_row`, by name.
+
+        "bank" is the memory, "base" the first address, and "own" is high for a packet that the node
+        sends to itself.
+        """
         del address, form
         found = View(self.layout.packet_row_fields, row)
         if name == "own":
@@ -133,7 +144,7 @@ class ReceivedTable:
 
 @dataclass(frozen=True, eq=False)
 class TableEngineShape(EngineShape):
-    """Parameters of loaders, or unloaders, that take the facts of a form from tables."""
+    """Parameters of loaders, or unloaders, that take the facts of an entry from tables."""
 
     layout: TableLayout
 
@@ -146,7 +157,7 @@ class TableEngineShape(EngineShape):
 
     @cached_property
     def word_shape(self) -> WordShape:
-        """The division of the words of a packet into blocks, whose number is one of the facts."""
+        """The division of the words of a packet into blocks; their number is one of the facts."""
         most, beat = self.layout.room.part_words // self.beat, self.beat
         several = (1, self.layout.room.sizes.chunks) if self.verb == "unload" else (1,)
         pitch = (beat,) * len(several)
@@ -154,7 +165,7 @@ class TableEngineShape(EngineShape):
 
 
 class TableEngine(Engine):
-    """An engine (loader or unloader) with inputs for the facts of a form instead of constants."""
+    """An engine (loader or unloader) with inputs for the facts of an entry, not constants."""
 
     #: Inputs that an engine has with fixed tables, for constants of each form. They are left out.
     CONSTANTS = ("sends", "receives", "position", "own_last", "own_numbers")
@@ -276,7 +287,7 @@ class NodeFacts(Leaf):
     Parameters
     ----------
     facts : RunFacts
-        Bit fields of the facts.
+        Bit fields of the facts, and the number of sections.
 
     Members
     -------
@@ -414,10 +425,10 @@ class LoadedStreamTop(StreamTop):
 
     @override
     def _command_nets(self) -> dict[str, str]:
-        """Return the new names of nets of the command unit; with a run port add the load port.
+        """Return the names of the nets to which further inputs and outputs of `Commands` connect.
 
-        With a run port images arrive through inputs of the fabric, and the outputs of the command
-        unit for images get other names.
+        If a bus starts runs (by a run port), images arrive through inputs of the fabric. The method
+        then adds these inputs, and the outputs of `Commands` for images get other names.
         """
         if not self._has_run_port:
             return {}
@@ -431,7 +442,7 @@ class LoadedStreamTop(StreamTop):
 
     @override
     def _constant_inputs(self, leaf: Engine) -> dict[str, Sequence[Source]]:
-        """Return the sources of those inputs of an engine that come from its own node."""
+        """Return the sources of the inputs of an engine that come from its own node, by name."""
         nodes, members = np.arange(self._build.nodes), leaf.signature.members
         nets = {"load_valid": "known_{}", "load_facts": "load_facts_{}",
                 "unload_facts": "unload_facts_{}", "row": "unload_row_{}"}  # fmt: skip

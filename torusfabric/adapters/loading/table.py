@@ -1,7 +1,9 @@
 """`LoadedTable`: the memories of loaded tables, which the loader writes over a bus.
 
-A module holds all tables of one owner: those of a node, or a single table of the fabric (see
-`torusfabric.adapters.loading.layout`). Cycles of a write::
+A module has all tables of one *owner*: those of a node, or one of the tables that exist once in a
+fabric (see `torusfabric.adapters.loading.layout`). A table is a memory that is cut by columns into
+*pieces* of at most 32 bits. The *loader* is the module that takes the words of images; a write on
+the bus has an owner number, a piece, a row and a word. Cycles of a write::
 
     cycle 0   the loader drives the bus; the table compares the owner number
     cycle 1   write enable, row, piece and word come from registers
@@ -39,9 +41,10 @@ class LoadedTable(Leaf):
     contents : sequence of (sequence of int)
         Initial rows of each table; all rows of a table without initial rows are 0.
     parts : dict of str to ((sequence of (int, int)), int)
-        For each output its bits and its delay. The rows that are read from all tables are
-        concatenated, table 0 lowest. An output has some ranges (first bit, number of bits) of the
-        concatenation, delayed by a number of further registers.
+        For each output, by name, its bits and its delay. The rows that are read from all tables are
+        concatenated, those of table 0 in the lowest bits. The bits of an output are some ranges
+        (first bit, number of bits) of the concatenation. The delay is the number of further
+        registers before the output.
     whole : bool
         True if the owner has one table, made of registers. Then all of its rows are concatenated,
         row 0 lowest, and are read in every cycle.
@@ -57,7 +60,8 @@ class LoadedTable(Leaf):
     load_valid, load_every, load_table, load_row, load_piece, load_word : In
         The bus from the loader: see `TableLayout.bus_signals`.
     NAME : Out
-        The bits of an output, one cycle after the addresses plus the delay.
+        The outputs have the names in `parts`. Their bits are valid one cycle after the addresses,
+        plus the delay.
     """
 
     def __init__(
@@ -121,7 +125,10 @@ class LoadedTable(Leaf):
     def _make_registers(
         self, m: Module, init: list[int], bits: int, write: WritePort
     ) -> list[Value]:
-        """Return the rows of a piece as registers; as constants if tables cannot be written."""
+        """Return the rows of a piece as registers, or as constants if tables cannot be written.
+
+        `init` has the initial rows, of `bits` bits each, and `write` the signals of a write.
+        """
         if not self._written:
             return [Const(value, bits) for value in init]
         rows = [Signal(bits, init=value, reset_less=True, name=f"row_{k}")

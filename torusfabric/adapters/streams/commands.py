@@ -4,8 +4,15 @@ A *command* is a packet with the choices of a run: mode, length, root, operation
 *status* is a packet with the tag, an error number and the cycles of the run. Statuses have the
 order of commands.
 
-While run k is under way, nodes may load the messages of runs k + 1 and k + 2. So the module holds
-two commands besides that of the run under way, one with an even and one with an odd number.
+Nodes *load* a message when their loaders take its packets from the user and write them into the
+memories; unloaders send the received words of a run to the user. Runs, their commands and their
+messages are numbered. While run k is under way, nodes may load the messages of runs k + 1 and
+k + 2. So the module holds two commands besides that of the run under way, one with an even and one
+with an odd number. Run k uses *section* ``k mod S``, one of S equal parts of each memory.
+
+With loadable tables (`torusfabric.adapters.loading`) an *image* can replace the modes. An *entry*
+is then one form of a mode, for one root if runs choose the root. The table `starts` has a row for
+each entry: the mode, the least length and the root of the commands that select this entry.
 """
 
 from __future__ import annotations
@@ -42,10 +49,10 @@ class CommandShape:
     Parameters
     ----------
     choices : RunChoices
-        Choices of each mode; the last mode is the barrier, if there is one. With loadable tables,
-        choices of each entry of the table `starts`.
+        The values from which commands may choose, for each mode; the last mode is the barrier, if
+        there is one. With loadable tables, for each entry instead.
     facts : RunFacts
-        Widths of the choices at the nodes.
+        Widths of the signals that tell loaders and unloaders the form and root of a run.
     most : int
         Flits of the longest packet.
     barrier : bool
@@ -56,7 +63,8 @@ class CommandShape:
     root_bits : int
         With loadable tables, the bits of a node number.
     settled : int
-        With loadable tables, the cycles from the last word of an image until `loaded` is valid.
+        With loadable tables, the cycles from the last word of an image until the input `loaded` of
+        `Commands` is valid.
     """
 
     choices: RunChoices
@@ -76,12 +84,12 @@ class CommandShape:
 
     @property
     def operation_bits(self) -> int:
-        """Bits of the number of an operator in a command; 0 if runs do not choose the operator."""
+        """Bits of the operator number in a command; 0 if runs do not choose the operator."""
         return self.choices.sampled_inputs.get("operation", 0)
 
     @property
     def n_forms(self) -> int:
-        """Number of forms of all modes; the last is the barrier, if there is one."""
+        """Number of forms of all modes together; a barrier counts as the last form."""
         return 1 + max(form for ranges in self.choices.served for _, form in ranges)
 
     @property
@@ -100,9 +108,9 @@ class CommandShape:
 
     @property
     def stored_bits(self) -> dict[str, int]:
-        """Number of bits to store for each word of a command, by the name of the word.
+        """Number of bits that are stored for each word of a waiting command, by the word's name.
 
-        Of ``mode`` the form is stored.
+        In place of the word ``mode`` the number of the form is stored.
         """
         return {
             "mode": self.facts.form_bits,
@@ -145,14 +153,15 @@ class Commands(Leaf):
     may_begin : Out(1)
         High if there is room for the status of the next run.
     load_valid, load_mode, load_root : Out
-        For the commands with an even and an odd number: high if the command is put, its form, and
-        its root.
+        Each with two fields, for the waiting command with an even and the one with an odd number:
+        high if the command is put, its form, and its root.
     unload_mode, unload_root : Out
         Form and root of the last run in each section.
     starts, entries, loaded : In
-        With loadable tables, the table `starts` and the loaded state; see `entry_members`.
+        With loadable tables: all rows of the table `starts`, a bit for each entry that may run, and
+        a bit that is high if an image is loaded; see `entry_members`.
     modes : Out
-        With loadable tables, a bit for each mode that may run.
+        With loadable tables, a bit for each mode: high if the mode is loaded, so that it may run.
     all_rest : In(1)
         With loadable tables, high if all nodes have sent all received words.
     load_we, load_first, load_data : Out
@@ -228,8 +237,9 @@ class Commands(Leaf):
     def _collect_words(self, m: Module, there: Signal, taken: Signal) -> dict[str, Value]:
         """Store the words of a command, and count them; return the words by name.
 
-        `there` is high from the last word until `taken`. All words beyond those of a command
-        together increase the count by one. A missing word is 0.
+        The method drives `there`: high from the last word of the command until the input `taken`,
+        which says that the module no longer needs the words. All surplus words of a packet together
+        increase the count by one. A word that is missing from the packet has the value 0.
         """
         number, beat = self._number, Signal(name="beat")
         m.d.comb += [self.tready.eq(~there), beat.eq(self.input_value("tvalid") & self.tready)]
@@ -250,7 +260,11 @@ class Commands(Leaf):
     def _find_entry(
         self, m: Module, command: dict[str, Value], starts: data.StructLayout
     ) -> tuple[Value, Value]:
-        """Return the entry for a command with loadable tables, and the error number."""
+        """Return two values, for loadable tables: the entry of a command, and its error number.
+
+        `starts` are the fields of a row of the table `starts`. The error number is a `RunError`, 0
+        for a valid command.
+        """
         bits = self.shape.root_bits
         chosen = {
             "mode": command["mode"][: self.shape.facts.form_bits],
@@ -309,16 +323,19 @@ class Commands(Leaf):
         return loads, image_there
 
     def _choose_form(self, command: dict[str, Value]) -> tuple[Value, Value]:
-        """Return the form for a command with fixed tables, and the error number, a `RunError`."""
+        """Return two values, for fixed tables: the form of a command, and its error number.
+
+        The error number is a `RunError`, 0 for a valid command.
+        """
         length = self.shape.effective_length(command["length"])
         form = find_form(self.shape.choices.served, self._mode_number(command), length)
         unknown = command["mode"] >= self.shape.choices.n_modes
         return form, Mux(unknown, RunError.MODE, self._choice_error(command))
 
     def _choice_error(self, command: dict[str, Value]) -> Value:
-        """Return the error number of a command with a valid mode: of operation, length and root.
+        """Return the error number (a `RunError`) of a command whose mode is valid.
 
-        With loadable tables the root is checked by `_find_entry`.
+        The operator, length and root are checked. With loadable tables `_find_entry` checks roots.
         """
         shape = self.shape
         mode = self._mode_number(command)
@@ -338,7 +355,7 @@ class Commands(Leaf):
         return error
 
     def _mode_number(self, command: dict[str, Value]) -> Value:
-        """Return the mode with the bits that valid modes need."""
+        """Return the lowest bits of the word ``mode``: as many as numbers of valid modes need."""
         return command["mode"][: max(self.shape.mode_bits, 1)]
 
     def _store_choices(
@@ -346,9 +363,10 @@ class Commands(Leaf):
     ) -> tuple[Value, Value]:
         """Store the choices of commands, and drive the outputs with them.
 
-        The choices of a command are stored until its run begins. Then those that unloaders need are
-        stored for the section of the run. Return the tag of the run under way, and a flag that this
-        run is a barrier, which moves no words through the core.
+        `put` is high when `command` is stored, in the place for odd or for even numbers (`odd`). It
+        stays there until its run begins; the form and the root are then kept for the unloaders, in
+        the register of the section of the run. Return the tag of the run under way, and a flag that
+        this run is a barrier, so that no words move through the core.
         """
         begins, sections = self.input_value("run_begins"), self.shape.facts.sections
         section = Signal(sections.section_number_bits, name="next_section")

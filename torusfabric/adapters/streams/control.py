@@ -1,8 +1,13 @@
 """`StreamControl`: the module that starts a run as soon as every node is ready.
 
-Its inputs come from the readiness tree and from `Commands`; it drives the run port of the core and
-reports runs to the nodes. Messages with a fault are *dropped*: the control reports begin and end of
-an empty run to the nodes, and does not start the core.
+Its inputs come from the readiness tree, which combines the states of all nodes, and from
+`Commands`, which takes a command for each run. It drives the run port of the core (the signals that
+start a run and report its state), and tells the loaders and unloaders of all nodes when a run
+begins and ends. Loaders write the messages of nodes into memories; unloaders send received words to
+the user. Run k uses *section* ``k mod S``, one of S equal parts of each memory.
+
+If the message of any node has a fault, such as a wrong length, the messages of all nodes for this
+run are *dropped*: the control reports begin and end of an empty run, and does not start the core.
 """
 
 from __future__ import annotations
@@ -37,10 +42,10 @@ class StreamControl(Leaf):
     shape : EngineShape
         Parameters of the loaders.
     flits : int, optional
-        Flits of the longest block that any loadable program may have; by default the longest block
-        of `program`.
+        Flits of the longest block, if other programs can be loaded: of any of these programs. By
+        default, flits of the longest block of `program`.
     others : mapping of str to Member
-        Further members, for a subclass.
+        Signals that a subclass has in addition to those below.
 
     Members
     -------
@@ -57,7 +62,7 @@ class StreamControl(Leaf):
     start, section, last_flit : Out
         Inputs of the run port; `last_flit` is the number of the last flit of a block.
     clear : Out(1)
-        Reset of the nodes.
+        Reset of the loaders and unloaders of all nodes.
     run_begins : Out(1)
         High for a cycle when a run begins.
     run_ends : Out(1)
@@ -167,14 +172,17 @@ class StreamControl(Leaf):
         return m
 
     def _has_other_length(self) -> Value:
-        """Return a signal that is high if messages have another length than the command says."""
+        """Return a signal: high if the waiting messages differ in length from the command."""
         if not (self._shape.facts.commanded and self._shape.length_bits):
             return Const(0, 1)
         wanted, length = self.input_value("wanted"), self.input_value("last") + Const(1)
         return (wanted != 0) & (wanted != length[: self._length_bits])
 
     def _last_flit(self, m: Module, go: Value) -> Value:
-        """Return the last flit of a block; with several forms valid one cycle after the start."""
+        """Return the number of the last flit of a block, from 0, for the run that `go` starts.
+
+        With several forms it is valid one cycle after the start.
+        """
         last, form = self.input_value("last"), Const(0, 1)
         if len(self._program.forms) > 1:
             held = Signal(len(last), name="last_before", reset_less=True)

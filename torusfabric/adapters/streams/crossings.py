@@ -12,9 +12,11 @@ period, although their clocks are unrelated:
 2. `held` sets the reset of the side of the node, which ends three edges of its clock later.
 3. That reset sets the reset of the side of the fabric, which ends three edges of `clk` later.
 
-So there are edges of each clock at which both sides are in reset. Why three edges: the counter that
-the other side has reset arrives through two registers. A side in reset neither accepts nor offers a
-word.
+So there are edges of each clock at which both sides are in reset. Why three edges: the count of the
+other side, which that side has reset, arrives through two registers. A side in reset neither
+accepts nor offers a word.
+
+The *watch* (`torusfabric.adapters.streams.readiness`) reports nodes for which others wait too long.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ class ClockCrossing(Leaf):
     inward : bool
         True for a stream from the node into the fabric, False for the other direction.
     watched : bool
-        True if the watch needs to know whether the node accepts its words.
+        True to add the outputs `untaken` and `takes`, by which the watch sees whether the node
+        accepts its words.
 
     Members
     -------
@@ -90,7 +93,7 @@ class ClockCrossing(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the queue between the domains."""
+        """Build the queue between the clocks of the node and the fabric, and the resets."""
         m = Module()
         m.domains += ClockDomain(NODE_DOMAIN, local=True)
         m.d.comb += ClockSignal(NODE_DOMAIN).eq(self.input_value("node_clk"))
@@ -157,7 +160,12 @@ class _QueuePointer(NamedTuple):
 
 
 def _add_pointer(m: Module, name: str, passes: Value, domain: str, other: str) -> _QueuePointer:
-    """Add the counter of one end of a queue, in `domain`, and its synchroniser to `other`."""
+    """Add the counter of the words that pass one end of a queue, and return its signals.
+
+    The counter is in the clock domain `domain`, and increases when `passes` is high. Two registers
+    in the domain `other` bring its Gray code to the clock of the other end. `name` is the prefix of
+    the signals.
+    """
     bits = QUEUE_DEPTH.bit_length()
     number, gray = Signal(bits, name=name), Signal(bits, name=f"{name}_gray")
     following, seen = Signal(bits, name=f"{name}_next"), Signal(bits, name=f"{name}_seen")

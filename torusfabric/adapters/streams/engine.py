@@ -1,5 +1,12 @@
 """`Engine`, the base class of `Loader` and `Unloader`, and `EngineShape`, their parameters.
 
+Each node has two engines (not those of the glossary). The loader takes packets from the user and
+writes them into the memories of the node; the unloader reads received words from the memories and
+sends them as packets. Both use the *memory port* of the node, by which one word a cycle is written
+and one is read. A *bank* is the number of one of the memories behind this port. The *packet table*
+says in which bank, and from which address on, each block of each packet lies. The *own block* is
+the part of a message that a node sends to itself; a memory outside of the core holds it.
+
 A loader needs form and root of the message that it loads, an unloader those of the run that it
 unloads. `Commands` drives inputs for them, with one field for each of the few messages or runs
 under way. The lowest bits of the number of a message or run select its field; see `RunFacts`.
@@ -39,9 +46,9 @@ class EngineShape:
     core : Core
         The core of the fabric.
     packets : tuple of Packets
-        One entry for each form.
+        For each form, the packets that nodes send (for loaders) or receive (for unloaders).
     facts : RunFacts
-        Widths of the choices that commands make for a run.
+        Widths of the signals that tell engines the form and root of a run.
     keeps : bool
         True if any node keeps a block that it sends to itself.
     """
@@ -83,17 +90,17 @@ class EngineShape:
 
     @property
     def any_length(self) -> bool:
-        """True if packets may be shorter."""
+        """True if runs choose the length of packets; False if all have one fixed length."""
         return self.core.program.any_length
 
     @property
     def stream_id_bits(self) -> int:
-        """Bits of `tdest` and `tid`."""
+        """Bits of the signals `tdest` and `tid`: the destination, or origin, of a packet."""
         return stream_id_bits(self.core.program)
 
     @cached_property
     def packet_counts(self) -> list[int]:
-        """Largest number of packets of a node, in each form."""
+        """For each form, the largest number of packets that a node sends, or receives, in a run."""
         return [each.most_packets for each in self.packets]
 
     @cached_property
@@ -134,7 +141,10 @@ class EngineShape:
 
     @property
     def has_idle_senders(self) -> bool:
-        """True if lengths vary, and in some form some nodes have no packets, hence no length."""
+        """True if lengths vary and, in some form, some nodes have no packets.
+
+        These nodes must be left out when the lengths of the messages of all nodes are compared.
+        """
         return self.any_length and any(
             each.at_root or not each.has_packets.all() for each in self.packets
         )
@@ -146,19 +156,20 @@ class EngineShape:
 
     @property
     def packet_bits(self) -> int:
-        """Bits of the number of a packet of a node."""
+        """Bits of a packet number: the packets of a node in one run are numbered from 0."""
         return (max(self.packet_counts) - 1).bit_length()
 
     @property
     def has_destinations(self) -> list[bool]:
-        """True for each form in which packets have destinations."""
+        """For each form, True if each packet names its destination in `tdest`."""
         return [each.named for each in self.packets]
 
     @property
     def position_bits(self) -> int:
-        """Bits of the input `position`: the position of a node in its group, for each form.
+        """Bits of one field of the input `position`, which has a field for each form.
 
-        The engine compares it with roots and destinations. The result is 0 if no form needs this.
+        The field is the number of the node within its group. The engine compares it with roots and
+        destinations. The result is 0 if no form needs this.
         """
         matters = any(each.at_root for each in self.packets)
         matters |= self.verb == "load" and any(self.has_destinations)
@@ -171,9 +182,9 @@ class EngineShape:
 
     @property
     def address_is_disjoint(self) -> bool:
-        """True if no base address and offset have a bit in common.
+        """True if no base address of a block has a bit in common with a word's distance from it.
 
-        An address is then their OR, which needs no adder.
+        The address of a word is then the OR of both, which needs no adder.
         """
         most, bits = (1 << self.word_shape.offset_bits) - 1, min(self.word_shape.pitch) - 1
         pitches = {*self.word_shape.pitch}
@@ -189,7 +200,7 @@ class Engine(Leaf):
     shape : EngineShape
         Parameters that all engines of one side of the fabric share.
     signature : mapping of str to Member
-        Members of the module.
+        Inputs and outputs of the module, keyed by name.
     """
 
     #: Prefix of the stream, and the input with one bit for each form, high if the node has packets.
@@ -200,11 +211,12 @@ class Engine(Leaf):
         super().__init__(signature)
 
     def _run_choice(self, name: str, number: Value, bits: int, *, otherwise: int = 0) -> Value:
-        """Return the choice `name` of a message or run, from the input ``<verb>_<name>``.
+        """Return a choice of a message or run, such as ``mode`` or ``root``, as a signal.
 
+        It is read from the input ``load_<name>`` of a loader, ``unload_<name>`` of an unloader.
         `number` has the lowest bits of the number of the message or run, and selects one of the
-        fields of the input, each of `bits` bits. If commands have no such choice, return
-        `otherwise`.
+        fields of this input, each of `bits` bits. If commands have no such choice, return the
+        constant `otherwise`.
         """
         name = f"{self.shape.verb}_{name}"
         if name not in self.signature.members:
@@ -220,12 +232,15 @@ class Engine(Leaf):
         return self._run_choice("root", number, self.shape.facts.root_bits)
 
     def _form_field(self, name: str, form: Value) -> Value:
-        """Return the field of a form, from an input with one field for each form."""
+        """Return the field of `form` in the input `name`, which has one field for each form."""
         given = self.input_value(name)
         return given.word_select(form, len(given) // len(self.shape.packets))
 
     def _has_packets(self, number: Value) -> Value:
-        """Return True if the node has packets in a run, given the lowest bits of its number."""
+        """Return a signal that is high if the node has packets in a run.
+
+        `number` has the lowest bits of the number of the run.
+        """
         form, at_root = self._form_of(number), [each.at_root for each in self.shape.packets]
         passes = self._form_field(self.passes, form)
         if not any(at_root):
@@ -235,7 +250,10 @@ class Engine(Leaf):
         return passes & (is_root | ~constant_at(list(map(int, at_root)), form)[0])
 
     def _word_address(self, base: Value, within: Value) -> Value:
-        """Return the address of a word, from the base of its block and its offset."""
+        """Return the memory address of a word.
+
+        `base` is the first address of its block, and `within` the distance of the word from it.
+        """
         if not len(base):
             return within
         return base | within if self.shape.address_is_disjoint else base + within

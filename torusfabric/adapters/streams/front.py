@@ -1,4 +1,9 @@
-"""`StreamFront`: the front of the top ``stream``, a core with two engines at every node."""
+"""`StreamFront`: the front of the top ``stream``, a core with two engines at every node.
+
+A front is the hardware around a core, with the ports that users see. The two engines of a node are
+its loader, which takes packets from the user and writes them into memories, and its unloader, which
+sends received words as packets to the user. The *watch* reports a node for which others wait.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""`StreamTop`: the builder that assembles core, engines, control and commands to a netlist."""
+"""`StreamTop`: the builder that assembles core, engines, control and commands to a netlist.
+
+A netlist is a circuit as data: modules and *nets*, the named wires between them. Each node has two
+*engines*: the loader takes packets from the user and writes them into the memories of the node, and
+the unloader sends received words as packets to the user. Their *packet tables* have the location of
+each block of a packet, partly in ROMs. The *control* starts a run when the *readiness tree* reports
+that all nodes are ready; the *watch* reports late nodes. `Commands` takes the choices of runs. Each
+memory is divided into *sections*, one for each of some consecutive runs.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +75,7 @@ class StreamTop:
     Attributes
     ----------
     loader, unloader : EngineShape
-        Parameters of all loaders, and of all unloaders.
+        Parameters that all loaders share, and those that all unloaders share.
     """
 
     #: The modules of loaders and unloaders. With commands, a high bit of the net requests a run.
@@ -102,7 +110,7 @@ class StreamTop:
         )
 
     def _plan_facts(self) -> RunFacts:
-        """Return the widths of the choices that commands make."""
+        """Return the widths of the signals that tell engines the form and root of a run."""
         program = self._program
         return RunFacts(
             commanded=needs_commands(program),
@@ -113,7 +121,7 @@ class StreamTop:
         )
 
     def add_modules(self) -> list[tuple[str, int]]:
-        """Add all modules; return the router modules, with the number of nodes of each."""
+        """Add all modules; return each router module, by name, with the number of its instances."""
         build = self._build
         self._add_ports()
         self._add_control()
@@ -134,11 +142,15 @@ class StreamTop:
         return routers
 
     def _add_core(self) -> list[tuple[str, int]]:
-        """Add the parts of the core."""
+        """Add the modules of the core; return its router modules as `add_modules` does."""
         return self._core.add_modules(RUN_PORT_NETS)
 
     def _request_bits(self) -> Parts:
-        """Return some bits for the watch: a run is requested if any of them is high."""
+        """Return the nets that tell the watch of a requested run: one of them is then high.
+
+        With commands, these are the bits for waiting commands. Otherwise it is, for each node that
+        sends, the net that is high while a message of the node waits.
+        """
         if self._facts.commanded:
             return self._build.all_bits(self.request_net)
         (packets,) = self.loader.packets
@@ -174,11 +186,17 @@ class StreamTop:
             add_single_instance(build, "commands", Role.STREAM, commands, renamed=nets)
 
     def _command_nets(self) -> dict[str, str]:
-        """Return the nets of further members of `Commands`; a subclass overrides this."""
+        """Return the nets to which further inputs and outputs of `Commands` are connected, by name.
+
+        Here there are none; a subclass for loadable tables overrides this.
+        """
         return {}
 
     def _make_control(self, round_trip: int) -> Callable[[], StreamControl]:
-        """Return a function that makes the control."""
+        """Return a function that makes the control.
+
+        `round_trip` is a parameter of `StreamControl`, in cycles.
+        """
         return partial(StreamControl, self._program, round_trip, self.loader)
 
     def _command_shape(self) -> CommandShape:
@@ -194,7 +212,10 @@ class StreamTop:
         return CommandShape(choices, self._facts, program.flits, program.barrier)
 
     def _add_engines(self, name_of: str, make: Callable[[], Engine]) -> None:
-        """Add an array of loaders or unloaders, one for each node, with their ROMs."""
+        """Add an array of loaders or unloaders, one for each node, with the ROMs of their tables.
+
+        `name_of` is the name of the module, and `make` a function that makes it.
+        """
         build, leaf = self._build, make()
         nodes, shape = np.arange(build.nodes), leaf.shape
         build.add_module(name_of, make, role=Role.STREAM)
@@ -213,9 +234,10 @@ class StreamTop:
         build.add_array(f"{name_of}_at_{{}}", name_of, nodes, inputs=inputs, outputs=outputs)
 
     def _constant_inputs(self, leaf: Engine) -> dict[str, Sequence[Source]]:
-        """Return the sources of those inputs of an engine that belong to its own node.
+        """Return the sources of the inputs of an engine that differ from node to node, by name.
 
-        These are constants of the node, and the row that its ROM outputs.
+        These are constants, such as the position of the node in its group, and the row that the ROM
+        of its packet table outputs.
         """
         shape, nodes = leaf.shape, np.arange(self._build.nodes)
         here = self._core.nodes
@@ -249,7 +271,10 @@ class StreamTop:
         return inputs
 
     def _add_own_blocks(self) -> None:
-        """Add the own block of each node, which drives the data of its stream."""
+        """Add the `OwnBlock` of each node, which drives the data (`tdata`) of its output stream.
+
+        Nodes that never send words to themselves get a variant without a memory, named ``outlet``.
+        """
         build, shape = self._build, self.unloader
         keeps = np.any([each.has_own_words for each in shape.packets], axis=0)
         for name, nodes in (
@@ -272,7 +297,11 @@ class StreamTop:
 
 
 def _own_packet_inputs(shape: EngineShape, nodes: int) -> dict[str, Sequence[Source]]:
-    """Return the sources of the inputs `own_last` and `own_numbers` of unloaders."""
+    """Return the constants for the inputs `own_last` and `own_numbers` of all unloaders.
+
+    For each form, `own_last` is the number of the last packet that a node receives, from 0, and
+    `own_numbers` are the origins of its packets.
+    """
     last, numbers = list[Source](), list[Source]()
     for each in shape.packets:
         counts = (

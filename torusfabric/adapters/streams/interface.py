@@ -1,6 +1,12 @@
 """Declarations of streams: ports, manifest entries, test bench, simulation and proof.
 
-The commands ask for them through `torusfabric.contract.interface.Interface`.
+The commands of the command line (``torusfabric verilog``, ``torusfabric prove``, ..) ask each
+fabric for these declarations through the class `torusfabric.contract.interface.Interface`.
+
+Loaders (engines that take packets from the user), unloaders (engines that send received words to
+the user), the *control*, which starts runs, and the *readiness tree*, which combines the states of
+all nodes, are modules of `torusfabric.adapters.streams`. A proof *harness* is Verilog around one of
+them, with claims about it.
 """
 
 from __future__ import annotations
@@ -86,12 +92,12 @@ class StreamInterface(Interface):
         self.ports = WATCH_PORTS | stream_ports(program, width, clocks, beat=beat)
 
     def port_members(self) -> dict[str, Member]:
-        """Return the Amaranth streams of nodes, commands and statuses."""
+        """Return the Amaranth members of a `Fabric` for its node, command and status streams."""
         found = stream_members(self._program, self._width, self._beat)
         return {"node": found["node"]} if self._has_run_port else found
 
     def is_in_member(self, port: str) -> bool:
-        """Return True if a port is a signal of a stream."""
+        """Return True if the Verilog signal `port` belongs to a stream, hence to such a member."""
         return port.startswith(("s_axis_", "m_axis_"))
 
     def connect_members(self, m: Module, fabric: Fabric, assembly: Assembly) -> None:
@@ -106,7 +112,10 @@ class StreamInterface(Interface):
         return drive
 
     def manifest_entries(self) -> dict[str, Any]:
-        """Return the names of command and status words, and special modes, for the manifest."""
+        """Return the entries that streams add to the manifest.
+
+        They are the names of the words of a command and a status, and the numbers of special modes.
+        """
         program = self._program
         if not needs_commands(program):
             return {}
@@ -126,7 +135,10 @@ class StreamInterface(Interface):
         )
 
     def port_assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
-        """Yield the handshake rules of each stream, as assertions."""
+        """Yield the handshake rules of each AXI4-Stream, as assertions about its signals.
+
+        `ports` has the manifest entry of each Verilog signal, keyed by name.
+        """
         for valid in ports:
             prefix = valid.removesuffix("valid")
             if prefix.startswith(("s_axis_", "m_axis_")) and prefix != valid:

@@ -1,11 +1,17 @@
 """`Loader`: the engine that takes the packets which a node sends, and writes them into memories.
 
-Message m is written into section ``m mod S`` of the memories, while earlier runs are executed. A
-complete message waits until its run begins. At most two messages wait. With two sections only one
-can wait while a run is under way, because the run uses the other section.
+Each memory is divided into S equal *sections* (2 or 4). Message m, the message for run m, is
+written into section ``m mod S`` while earlier runs are executed. A complete message waits until its
+run begins. At most two messages wait. With two sections only one can wait while a run is under way,
+because the run uses the other section.
 
-The loader also checks messages: lengths of packets (`BAD_LENGTH`) and destinations
-(`BAD_DESTINATION`). The control drops a message with a fault.
+A *bank* is the number of one of the memories of a node. The *packet table* of a node says in which
+bank, and from which address on, each block of each packet lies. Words that a node sends to itself
+are also written into a memory of their own, the *own block*.
+
+The loader also checks messages for two faults: a wrong length of a packet (`BAD_LENGTH`) and a
+wrong destination (`BAD_DESTINATION`). The control, which starts all runs, drops a message with a
+fault.
 
 Pipeline of a word:
 
@@ -80,11 +86,11 @@ class Loader(Engine):
     bad : Out(2)
         Faults of the oldest waiting message.
     length : Out
-        Number of the last flit of a packet of the oldest waiting message; only if runs choose their
-        length.
+        Number of the last flit of a packet of the oldest waiting message, from 0; only if runs
+        choose their length.
     counts : Out(1)
-        High if the oldest waiting message has words, so that `length` counts; only if some nodes
-        send nothing.
+        High if the oldest waiting message has words, so that its `length` has to be compared with
+        those of other nodes; only if some nodes send nothing.
     """
 
     side, passes = "s_axis", "sends"
@@ -166,9 +172,11 @@ class Loader(Engine):
     def _may_load(
         self, m: Module, ends: Value, both: tuple[Signal, Signal]
     ) -> tuple[Signal, Value]:
-        """Return two copies of a signal that is high if the message `_number` may be loaded.
+        """Return two copies of a signal that is high if the current message may be loaded.
 
-        The first copy is for words, the second for the ends of packets and messages.
+        The first copy is for the logic of each word, the second for that of the ends of packets and
+        messages. `ends` is high in the cycle in which a message becomes complete. `both` are two
+        signals: a register that is high if two messages wait, and its next value.
         """
         full, following = both
         clear = self.input_value("clear")
@@ -188,9 +196,10 @@ class Loader(Engine):
     def _length_limits(
         self, m: Module, counter: WordPosition, beat: Value
     ) -> tuple[Signal, Signal]:
-        """Return two flags of the current word, relative to a packet of the largest length.
+        """Return two signals that compare the current word with the longest allowed packet.
 
-        The first: the word lies beyond such a packet. The second: it is the last word of one.
+        The first is high if the word lies beyond the longest allowed packet; the second, if the
+        word is the last allowed one.
         """
         end = self.shape.word_shape.most - 1
         full, at_last = make_register(name="full"), make_register(name="at_last", init=not end)
@@ -203,7 +212,11 @@ class Loader(Engine):
         return full, at_last
 
     def _count_packets(self, m: Module, ends: Value) -> tuple[Value, Value]:
-        """Return two flags: the packet is the first, or the last, of its message."""
+        """Count the packets of a message, and return two signals.
+
+        The first is high while the current packet is the first of its message; the second, while it
+        is the last. `ends` is high with the last word of a packet.
+        """
         if not self.shape.packet_bits:
             return Const(1), Const(1)
         count = make_register(self.shape.packet_bits, name="packet")
@@ -214,16 +227,18 @@ class Loader(Engine):
         return count == 0, last
 
     def _last_packet(self) -> Value:
-        """Return the number of the last packet of a message."""
+        """Return the number of the last packet of the current message, from 0."""
         return constant_at([count - 1 for count in self.shape.packet_counts], self._current_form)
 
     def _check_lengths(
         self, m: Module, counter: WordPosition, ends: Value, first: Value, at_last: Value
     ) -> tuple[Value, Value]:
-        """Return the length of the message, and a flag for a packet of another length.
+        """Return two signals: the length of the message, and a fault of the current packet.
 
-        The length is the number of the last flit of its first packet. If the length is fixed, the
-        flag is high for a packet that does not have this fixed length.
+        The length is the number of the last flit of the first packet, from 0. The fault is high if
+        the packet differs in length from the first one, or has too many flits in its last allowed
+        word. If the length is fixed, the fault is high for every other length, and the first signal
+        is 0.
         """
         shape, last = self.shape, Cat(self._last_valid_flit(m), counter.index)
         beyond: Value = Const(0)
@@ -242,12 +257,12 @@ class Loader(Engine):
         return Mux(first, last, held), (~first & (last != held)) | beyond
 
     def _keep_by_flit(self) -> list[Value]:
-        """Return the bits of `tkeep` for each flit of a word."""
+        """Return, for each flit of a word, the bits of `tkeep` for the bytes of this flit."""
         keep, beat = self.input_value("tkeep"), self.shape.beat
         return [keep.word_select(k, len(keep) // beat) for k in range(beat)]
 
     def _last_valid_flit(self, m: Module) -> Value:
-        """Return the number of the last flit of a word that is valid by `tkeep`."""
+        """Return the position, in the current word, of the last flit that `tkeep` keeps."""
         last = Signal(self.shape.flit_bits, name="last_flit")
         for k, kept in enumerate(self._keep_by_flit()[1:] if self.shape.flit_bits else [], 1):
             with m.If(kept.all()):
@@ -255,9 +270,10 @@ class Loader(Engine):
         return last
 
     def _has_invalid_keep(self) -> Value:
-        """Return True if `tkeep` is invalid, which is a length fault.
+        """Return a signal that is high if `tkeep` is invalid; the fault is then `BAD_LENGTH`.
 
-        In a valid word only whole flits at the end of a packet are missing.
+        It is valid if all bytes of the word are kept. In the last word of a packet, whole flits at
+        the end of the word may be left out.
         """
         if not self.shape.flit_bits:
             return Const(0)
@@ -268,9 +284,10 @@ class Loader(Engine):
         return Cat(*gaps, *halves, ~full[0], ~self.input_value("tlast") & ~full[-1]).any()
 
     def is_wrong_destination(self, m: Module, ends: Value, last: Value) -> Value:
-        """Return True if the destination is out of range, or has had a packet of this message.
+        """Return a signal that is high if the destination of the current packet is wrong.
 
-        Valid only for the word that ends a packet.
+        It is wrong if it is out of range, or if an earlier packet of the message had it. The signal
+        has a meaning only with the last word of a packet.
         """
         shape, dest = self.shape, self.input_value("tdest") if self._dest_bits else Const(0, 0)
         if not self._dest_bits:
@@ -288,11 +305,11 @@ class Loader(Engine):
         return (unknown | sent.bit_select(bit, 1)) & named
 
     def _has_destinations(self) -> Value:
-        """Return True if packets have destinations in the form that is being loaded."""
+        """Return a signal: high if packets name destinations in the form of the current message."""
         return constant_at([int(each) for each in self.shape.has_destinations], self._current_form)
 
     def _is_out_of_range(self, dest: Value) -> Value:
-        """Return True if a destination is out of range in the form that is being loaded."""
+        """Return a signal: high if `dest` is out of range in the form of the current message."""
         shape = self.shape
         counts = [
             count
@@ -346,10 +363,11 @@ class Loader(Engine):
     def _add_message_queue(
         self, m: Module, ends: Value, both: tuple[Signal, Signal], new: Value
     ) -> None:
-        """Keep length and faults of waiting messages in a queue of two, the oldest in ``first``.
+        """Add the queue of at most two waiting messages, which has the length and faults of each.
 
-        `ends` is high in the cycle in which a message becomes complete, and `new` describes this
-        message. `both` is a register that is high if two messages wait, and its next value.
+        The register ``first`` has those of the oldest message. `ends` is high in the cycle in which
+        a message becomes complete, and `new` has its length and faults. The method drives `both`: a
+        register that is high if two messages wait, and its next value.
         """
         first = Signal(len(new), name="first", reset_less=True)
         second = Signal(len(new), name="second", reset_less=True)

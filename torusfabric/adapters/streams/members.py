@@ -1,7 +1,9 @@
 """Node streams as Amaranth streams (``amaranth.lib.stream``), for `wiring.connect`.
 
-`StreamInterface` uses this module. The netlist has the signals of AXI4-Stream, such as
-``s_axis_8_tdata``. A `Fabric`, as an Amaranth component, has members such as ``node[8].send``.
+`StreamInterface` uses this module. The netlist (the generated circuit) has the signals of
+AXI4-Stream, such as ``s_axis_8_tdata``. A `Fabric`, as an Amaranth component, has *members* in
+place of them: ``node[8].send`` is an Amaranth stream, whose `payload` has a field for the data of a
+word and for each other signal, such as `last` for ``tlast``.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Mem
     Parameters
     ----------
     program : Program
-        The program, which decides the fields of payloads, and whether there are commands.
+        The program, which decides the fields of payloads, and whether there are members for the
+        command and status streams.
     width : int
         Bits of a flit.
     beat : int
@@ -66,7 +69,11 @@ def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Mem
 
 
 def _stream_signature(ports: Mapping[str, int], prefix: str, width: int) -> stream.Signature:
-    """Return a stream with a payload field for each port that exists; `data` has `width` bits."""
+    """Return the signature of the Amaranth stream for the ports whose names begin with `prefix`.
+
+    Its payload has a field for each signal of the stream that is in `ports` (widths by name). The
+    field `data` has `width` bits, without padding.
+    """
     bits = {field: ports.get(f"{prefix}_{name}", 0) for field, name in PAYLOAD_SIGNALS.items()}
     fields = {field: size for field, size in bits.items() if size}
     return stream.Signature(StructLayout(fields | {"data": width}))
@@ -93,7 +100,10 @@ def connect_streams(m: Module, fabric: Any, assembly: Assembly) -> None:
 
 
 def _connect_stream(m: Module, assembly: Assembly, prefix: str, ours: Any) -> None:
-    """Connect an Amaranth stream to the ports with a prefix; inputs are padded with zeros."""
+    """Connect the Amaranth stream `ours` to the ports whose names begin with `prefix`.
+
+    Inputs of the netlist that are wider than the field of the payload are padded with zeros.
+    """
     names = {PAYLOAD_SIGNALS[field]: ours.payload[field] for field, _ in ours.payload.shape()}
     names |= {"tvalid": ours.valid, "tready": ours.ready}
     for name, value in names.items():

@@ -11,7 +11,7 @@ __all__ = ["BARRIER", "Clocks", "MOST_STALL", "PORTS", "RUNS", "SETTINGS", "chec
 
 
 class Clocks(Choice):
-    """The choice of the clocks of node streams."""
+    """The option for the clocks of node streams: that of the fabric, or one for each node."""
 
     #: The clock of the fabric.
     ONE = "one"
@@ -56,7 +56,10 @@ def check_probability(name: str, value: object, most: float) -> float:
 
 
 def _probability_reader(most: float) -> Callable[[str], float]:
-    """Return an argparse type for a probability; argparse itself adds the name of the option."""
+    """Return a function by which argparse reads a probability from 0 to `most`.
+
+    Its error messages lack the name of the option, because argparse adds it.
+    """
 
     def parse_probability(text: str) -> float:
         try:

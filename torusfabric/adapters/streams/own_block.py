@@ -1,8 +1,12 @@
 """`OwnBlock`: the memory for words that a node sends to itself, and the source of `tdata`.
 
-The words that a node sends to itself are its *own block*. They do not pass through the core; they
-are kept here from the load of the message until its run is unloaded. This takes longer than a word
-stays in a memory of the core, so the memory here has twice as many sections.
+The words that a node sends to itself are its *own block*. They do not pass through the core: the
+loader of the node writes them into this memory when it takes the message from the user, and the
+unloader reads them when it sends the received packets to the user. This takes longer than a word
+stays in a memory of the core. The memories of the core are divided into sections, one for each of
+two (or four) consecutive runs, so the memory here has twice as many sections.
+
+`tdata` is the data of the node's AXI4-Stream for received words.
 """
 
 from __future__ import annotations
@@ -32,12 +36,12 @@ class OwnBlock(Leaf):
     Members
     -------
     own_enable, own_index, write_data, write_section : In
-        Write of a word, from the loader.
+        Write of a word, from the loader: enable, number of the word in its packet, data, section.
     read_advance, read_own, read_index, read_section : In
-        Read of a word, from the unloader, in the cycle in which the unloader drives the memory
-        port.
+        Read of a word, from the unloader, in the cycle in which the unloader addresses the memories
+        of the core: enable, high for an own word, number of the word in its packet, and section.
     read_data : In
-        The word of the memory port.
+        The word that was read from the memories of the core.
     tkeep : In
         Bytes of the word that are part of the packet; all others are 0 in `tdata`.
     tdata : Out
@@ -57,7 +61,7 @@ class OwnBlock(Leaf):
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
-        """Build the memory, and the multiplexer of the word."""
+        """Build the memory, and the selection of `tdata`: an own word or a received word."""
         m, word = Module(), self.input_value("read_data")
         if self._keeps:
             own, kept = self._read_own_word(m)
@@ -71,10 +75,10 @@ class OwnBlock(Leaf):
         return m
 
     def _read_own_word(self, m: Module) -> tuple[Value, Value]:
-        """Return a flag that the word comes from the own block, and the word of the own block.
+        """Return two signals: high if the word to send is an own word, and this own word.
 
-        Registers delay this read by as much as the memory port delays a read, so that both words
-        arrive in the same cycle.
+        Registers delay this read by as many cycles as a read of the memories of the core takes, so
+        that both words arrive in the same cycle.
         """
         most, advance = self._shape.word_shape.most, self.input_value("read_advance")
         sections = 2 * self._shape.facts.sections.n_sections

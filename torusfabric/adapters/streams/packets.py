@@ -3,11 +3,13 @@
 `packets_sent` and `packets_received` derive the locations from the program, once for each form. The
 packet table (`torusfabric.adapters.streams.table`) turns them into hardware.
 
-The memory port moves one *word* a cycle: one flit, or a beat of several flits. The address of a
-word is that of its first flit. A packet has one *block* for each chunk; C is the number of chunks,
-B the words of a block. Word w of a packet belongs to block ``w % C`` if runs choose their length,
-and to block ``w // B`` if the length is fixed. The words of a block lie in one bank, `pitch`
-addresses apart.
+The memory port of a node gives access to all memories of this node, and moves one *word* a cycle:
+one flit, or a beat of several flits. A *bank* is the number of one of these memories. The address
+of a word is that of its first flit. A packet has one *block* for each chunk; C is the number of
+chunks, B the words of a block. Word w of a packet belongs to block ``w % C`` if runs choose their
+length, and to block ``w // B`` if the length is fixed. The words of a block lie in one bank,
+`pitch` addresses apart. Memories are divided into *sections*, one for each of some consecutive
+runs; addresses here are those within a section.
 
 The block that a node sends to itself does not pass the memory port. A memory beside the core keeps
 it (`torusfabric.adapters.streams.own_block`); its bank is `OWN_BLOCK`.
@@ -47,12 +49,13 @@ class Packets:
     at_root : bool
         True if only the root of a run has packets, and each run chooses its root.
     named : bool
-        True if packets have destinations.
+        True if each packet names its destination in `tdest`.
     origin : int
         Origin of the first packet; later packets have the following numbers. Not used if `by_root`
         is True.
     bank, base : ndarray of int, shape (nodes, packets, blocks)
-        Bank (`OWN_BLOCK` and `NO_BLOCK` included) and first address of each block.
+        Bank and first address of each block. The bank is `OWN_BLOCK` for a block that the node
+        sends to itself, and `NO_BLOCK` where the node has no such packet.
     by_root : bool
         True if a node has a single packet, whose origin is the root that the run chooses. The
         second axis of `bank` and `base` then has an entry for each root.
@@ -81,7 +84,7 @@ class Packets:
 
     @cached_property
     def packets_of_nodes(self) -> IntArray:
-        """Number of packets that each node sends or receives in a run, as the table says.
+        """Number of packets that each node sends or receives in a run, shape (nodes,).
 
         With `by_root`, the number of roots for which the node has a packet.
         """
@@ -89,17 +92,17 @@ class Packets:
 
     @property
     def has_packets(self) -> BoolArray:
-        """True for each node that has packets."""
+        """True for each node that sends (or receives) packets, shape (nodes,)."""
         return self.packets_of_nodes > 0
 
     @property
     def has_own_words(self) -> BoolArray:
-        """True for each node that sends words to itself."""
+        """True for each node that sends words to itself, shape (nodes,)."""
         return (self.bank == OWN_BLOCK).any(axis=(1, 2))
 
     @property
     def n_blocks(self) -> int:
-        """Blocks of a packet."""
+        """Number of blocks of a packet."""
         return int(self.base.shape[2])
 
 
@@ -201,10 +204,12 @@ def barrier_packets(nodes: int, bank: int) -> Packets:
 def _first_words(
     core: Core, form: int, count: int, *, received: bool, root: int | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Return bank and address of the first two words of each block.
+    """Return two arrays: the bank, and the address, of the first two words of each block.
 
-    Both have the shape (nodes, packets, blocks, 2), from which `_make_packets` derives the pitch.
-    The address is -1 where a node has no such word.
+    Both have the shape (nodes, packets, blocks, 2); `_make_packets` derives the pitch from the two
+    addresses. The address is -1 where a node has no such word. `count` is the number of packets of
+    a node, `received` is True for received packets, and `root` is the root of the run, if runs
+    choose it.
     """
     program = core.program
     blocks, words = _block_shape(core, form)
@@ -228,9 +233,10 @@ def _block_shape(core: Core, form: int) -> tuple[int, int]:
 def _make_packets(
     core: Core, form: int, bank: IntArray, address: IntArray, **others: Any
 ) -> Packets:
-    """Return packets, given bank and address of the first two words of each block.
+    """Return `Packets`, given bank and address of the first two words of each block.
 
-    If the blocks of every packet are contiguous in one bank, each packet is given as a single
+    `bank` and `address` are those of `_first_words`, and `others` further parameters of `Packets`.
+    If the blocks of every packet are contiguous in one bank, each packet is represented as a single
     block, because this makes the packet table smaller.
     """
     _, words = _block_shape(core, form)

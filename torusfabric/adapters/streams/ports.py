@@ -1,7 +1,8 @@
 """The ports of a fabric with streams: names, widths and purposes.
 
-`StreamTop` adds these ports to a netlist. Manifest, test bench and Amaranth members are made from
-them. Each port has a string, its purpose, which the manifest and generated pages show.
+In this module a *port* is a signal of the top Verilog module. `StreamTop` adds these ports to a
+netlist. The manifest, the test bench and the Amaranth streams of a `Fabric` are derived from them.
+Each port has a string that states its purpose, for the manifest and generated pages.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def needs_commands(program: Program) -> bool:
 def stream_signals(
     data: int = 0, *, keep: int = 0, dest: int = 0, origin: int = 0
 ) -> dict[str, Member]:
-    """Return the signals of an AXI4-Stream, with the directions of its receiver.
+    """Return the signals of an AXI4-Stream, with their directions at the receiver of the stream.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def stream_signals(
 
 
 def command_members() -> dict[str, Member]:
-    """Return the signals of command and status streams, with the directions of `Commands`."""
+    """Return the signals of command and status streams, with their directions at `Commands`."""
     command = stream_signals(COMMAND_BITS)
     return command | {f"status_{name}": each.flip() for name, each in command.items()}
 
@@ -174,7 +175,12 @@ def stream_ports(
 def _axi_stream_ports(
     prefix: str, width: int, meaning: str, *, keeps: bool = False, tdest: int = 0, tid: int = 0
 ) -> dict[str, Port]:
-    """Return the ports of one stream; `tdata` is padded to whole bytes."""
+    """Return the ports of one stream, keyed by name: `prefix` and a signal of AXI4-Stream.
+
+    `width` are the bits of a word; `tdata` is padded to whole bytes. `meaning` is the text for the
+    purpose of the ports, `keeps` is True for a stream with `tkeep`, and `tdest` and `tid` are the
+    bits of these signals.
+    """
     signals = {
         "tdata": (8 * -(-width // 8), f"a word of {meaning}"),
         "tvalid": (1, "tdata is valid"),
@@ -192,5 +198,5 @@ def _axi_stream_ports(
 
 
 def is_fabric_input(prefix: str, name: str) -> bool:
-    """Return True if a signal of a stream is an input of the fabric."""
+    """Return True if the signal `name` of the stream `prefix` is an input of the fabric."""
     return prefix.startswith("s_axis") != (name == "tready")

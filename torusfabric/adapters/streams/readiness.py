@@ -1,8 +1,13 @@
 """The readiness tree, which combines the states of all nodes, and the watch for late nodes.
 
-The tree consists of levels of `ReadinessMerge`. The root tells the control when every node is
-ready, and reports length and faults of the waiting messages. The optional `StallWatch` has direct
-wires from all nodes, and reports the number of a node for which the others have waited too long.
+A node of the network is *ready* for a run if its loader holds a complete message, which waits for
+the run (`loaded`), and its unloader has a free buffer for the received words (`free`).
+
+The tree consists of levels of `ReadinessMerge`. Each merge combines the signals of some nodes of
+the network, or of some *branches*: merges of the level below. The last merge tells the control,
+which starts all runs, when every node is ready, and reports length and faults of the waiting
+messages. The optional `StallWatch` has direct wires from all nodes of the network, and reports the
+number of a node for which the others have waited too long.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ __all__ = ["ReadinessMerge", "add_readiness_tree", "add_stall_watch"]
 
 
 class MessageShape(Protocol):
-    """Protocol of the parameters that decide the ports of the tree.
+    """Protocol of the parameters that decide which signals the tree has.
 
     `EngineShape` implements it.
     """
@@ -43,33 +48,34 @@ class MessageShape(Protocol):
 
     @property
     def facts(self) -> RunFacts:
-        """The choices of commands."""
+        """Widths of the signals that tell loaders and unloaders the form and root of a run."""
 
 
 class ReadinessMerge(Leaf):
-    """A node of the readiness tree, which combines its inputs in one cycle.
+    """One module of the readiness tree, which combines its inputs in one cycle.
 
     Parameters
     ----------
     inputs : int
-        Number of fabric nodes, or of branches, that are combined.
+        Number of nodes of the network, or of branches, that are combined.
     shape : MessageShape
         Decides the members `length`, `sends` and `rest`.
     branches : bool
-        True if the inputs come from other nodes of the tree, False if from nodes of the fabric.
+        True if the inputs come from merges of the level below, False if from nodes of the network.
 
     Members
     -------
     ready : In
-        Two bits of each fabric node (`loaded`, `free`), or one bit of each branch; all have to be
-        high.
+        Two bits of each node of the network (`loaded`, `free`), or one bit of each branch. All are
+        high if every node is ready.
     bad : In
-        For each input two bits, the faults of its messages.
+        For each node or branch two bits: `BAD_LENGTH` and `BAD_DESTINATION`, the faults of its
+        waiting messages.
     good : In
         For each branch one bit, high if it has no fault; only with `branches`.
     length, sends : In
-        For each input the number of the last flit of its packets, if runs choose their length; and
-        a bit that is high if it has packets, if some nodes may send nothing.
+        For each node or branch: the number of the last flit of its packets (only if runs choose
+        their length), and a bit that is high if it has packets (only if some nodes may send none).
     rest : In
         High for each input that has sent all received words; only with loadable tables.
     all_ready, none_bad, any_bad, any_length, any_sends, all_rest : Out
@@ -135,8 +141,8 @@ class ReadinessMerge(Leaf):
 def add_readiness_tree(build: CoreBuilder, shape: MessageShape) -> None:
     """Add the readiness tree to a netlist.
 
-    The outputs of the root are the nets ``ready_<level>_0``, ``bad_<level>_0`` and so on, for the
-    last level.
+    The outputs of its last merge are the nets ``ready_<level>_0``, ``bad_<level>_0`` and so on,
+    where ``<level>`` is the number of the last level.
     """
     widths = {
         "ready": 1,
@@ -204,7 +210,7 @@ class StallWatch(Leaf):
     timeout : int
         Cycles without a run before the search begins.
     bits : int
-        Bits of the input `asked`.
+        Bits of the input `asked`, each of which can request a run.
 
     Members
     -------
@@ -235,7 +241,7 @@ class StallWatch(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the count, and the search."""
+        """Build the counter of cycles without a run, and the search for a late node."""
         m = Module()
         # Long wires from all nodes end in these registers.
         loaded = Signal(self._nodes, name="loaded_here", reset_less=True)
@@ -284,7 +290,8 @@ def add_stall_watch(build: CoreBuilder, timeout: int, asked: Parts, *, apart: bo
     asked : tuple of Part
         Bits for the input `asked`.
     apart : bool
-        True if nodes have clocks of their own. Crossings then report offered and accepted words.
+        True if nodes have clocks of their own. The queues between the clocks (`ClockCrossing`) then
+        report offered and accepted words.
     """
     offered, taken = (
         ("untaken_{}", "takes_{}") if apart else ("m_axis_{}_tvalid", "m_axis_{}_tready")

@@ -1,9 +1,14 @@
 """`RunFacts`: the widths of the inputs by which loaders and unloaders know the choices of a run.
 
-The choices are form and root. At most two messages are pending at a loader, one with an even and
-one with an odd number. Each such input of a loader therefore has two fields, selected by the lowest
-bit of the message number. Each such input of an unloader has one field for each section of the
-memories.
+The choices are form and root; a command asks for a run and makes these choices. The loader of a
+node writes the message for run m into memories, its unloader sends the received words to the user,
+both in *section* ``m mod S``, one of S equal parts of each memory. At most two messages are pending
+at a loader, one with an even and one with an odd number. Each such input of a loader therefore has
+two fields, selected by the lowest bit of the message number. Each such input of an unloader has one
+field for each section.
+
+With loadable tables a node has *facts* in place of form and root: values that it looks up in a
+loaded table when a command arrives, such as the number of its packets.
 """
 
 from __future__ import annotations
@@ -46,7 +51,7 @@ class RunFacts:
 
     @property
     def has_form_constants(self) -> bool:
-        """True if engines have constants for each form: with fixed tables."""
+        """True if loaders and unloaders have constants for each form: with fixed tables."""
         return not self.looked_up
 
     def run_choice_widths(self, verb: str) -> dict[str, int]:
@@ -81,5 +86,5 @@ class RunFacts:
         return valid | {f"{verb}_facts": self._fields_per_signal(verb) * self.looked_up[verb].size}
 
     def _fields_per_signal(self, verb: str) -> int:
-        """Return the number of fields of a signal: 2 for loaders, one for each section else."""
+        """Return the number of fields of a signal: 2 for loaders, one per section for unloaders."""
         return 2 if verb == "load" else self.sections.n_sections

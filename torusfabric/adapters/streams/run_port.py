@@ -1,7 +1,9 @@
 """`CommandPort`: a run port in place of the command and status streams, for the bus adapter.
 
-Each start becomes a command, and each status sets the outputs `done`, `error` and `cycles`. So the
-bus adapter drives a fabric with streams as it drives the run port of a core.
+A *run port* is a group of signals that start a run and report its state: `start` with the choices
+of the run, and `busy`, `done`, `error` and `cycles`. A command is a packet that asks for one run, a
+status a packet that reports its end. Each start becomes a command, and each status sets `done`,
+`error` and `cycles`. So the bus adapter drives a fabric with streams as it drives one without.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ STATUS_OUTPUTS = {"busy": 1, "done": 1, "error": ERROR_BITS, "cycles": 32}
 
 
 def run_choices(program: Program) -> dict[str, int]:
-    """Return the words of a command that matter, with their widths in bits."""
+    """Return the words of a command from which runs of `program` choose, with their bits.
+
+    The keys are names of the words, such as ``mode`` or ``length``.
+    """
     modes = len(program.modes) + program.barrier
     choices = RunChoices.from_program(program).sampled_inputs
     return dict(choices) | ({"mode": address_width(modes)} if modes > 1 else {})
@@ -48,7 +53,7 @@ def add_run_port(
     choices : mapping of str to int
         Widths of the choices of a command, keyed by name.
     kept : collection of str
-        Names of further ports that the fabric keeps.
+        Names of other ports, which stay ports of the fabric.
     """
     ports = {"start": 1, **choices, **STATUS_OUTPUTS}
     inputs, outputs = build.turn_ports_into_nets({name: f"run_{name}" for name in ports})

@@ -1,7 +1,13 @@
 """Choice of the number of sections and of the beat, so that streams do not slow down the runs.
 
-*Buffers.* A buffer of a loader holds a message from its first loaded word to the end of its run.
-A buffer of an unloader is taken from the begin of a run to its last unloaded word. Let
+The *loader* of a node takes messages from the user and writes them into memories; the *unloader*
+reads received words from memories and sends them to the user. A *section* is one of some equal
+parts of each memory, for the data of one run. The *readiness tree* is the logic that combines the
+states of all nodes; the *control* starts a run when all are ready.
+
+*Buffers.* A buffer is the space for the data of one run at a node. One of the loader holds a
+message from its first loaded word to the end of its run. One of the unloader is occupied from the
+begin of a run until the last received word has been unloaded. Let
 
 - R, L, U be the cycles in which a message runs, is loaded, and is unloaded;
 - u be the levels of the readiness tree plus 1, the delay between nodes and control.
@@ -15,8 +21,8 @@ short runs. Two buffers need two sections of a memory, three need four (a power 
 
 *Beat.* The links of a node deliver up to one flit a cycle at each port. A stream with one flit a
 word would then take longer than the run. A stream whose words are beats of several flits keeps up.
-Send memories have rows of one beat, which are written whole, and read flit by flit. The copies of
-receive memories that are unloaded have such rows too, which are written flit by flit.
+A row of a send memory is one beat; it is written as a whole, and read flit by flit. Unloaders read
+copies of the receive memories, which have rows of one beat, too. These are written flit by flit.
 """
 
 from __future__ import annotations
@@ -86,7 +92,7 @@ class Sections:
 
     @property
     def n_sections(self) -> int:
-        """Sections of a memory."""
+        """Number of sections of a memory."""
         return 1 << self.section_number_bits
 
     @property
@@ -96,7 +102,7 @@ class Sections:
 
     @property
     def has_two_sections(self) -> bool:
-        """True if there are two sections. The section is then the lowest bit of a number."""
+        """True if there are two sections: the lowest bit of its number is the section of a run."""
         return self.n_sections == 2
 
     def section_of(self, number: Value) -> Value:
@@ -111,7 +117,9 @@ class Sections:
 
 
 def choose_sections(program: Program, beat: int = 1) -> Sections:
-    """Return the sections for a program: two, or four if two do not reach `LEAST_SHARE`.
+    """Return the sections for a program: two, or four if two slow down the runs too much.
+
+    Two suffice if `rate_share_with_two` is at least `LEAST_SHARE`.
 
     A fabric with loadable tables has two sections, because its runs may change. If runs choose
     their length, the longest messages decide.
@@ -137,7 +145,9 @@ def choose_sections(program: Program, beat: int = 1) -> Sections:
 
 
 def rate_share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float:
-    """Return the rate of runs with two sections, divided by the rate without limits by sections.
+    """Return the rate of runs with two sections, divided by the rate with unlimited sections.
+
+    The result is at most 1.
 
     Parameters
     ----------
@@ -166,17 +176,20 @@ def rate_share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float
 
 
 def packet_counts(program: Program, form: int) -> tuple[int, int]:
-    """Return the numbers of packets that a node sends, and receives, in a form.
+    """Return two numbers: of the packets that a node sends, and that it receives, in a form.
 
-    There is one packet for each destination (origin), or for each offset of an exchange, or a
-    single packet.
+    There is one packet for each destination (or origin), or one for each offset of an exchange, or
+    a single packet.
     """
     blocks = program.part(form).schedule.blocks
     return blocks.messages_per_origin, blocks.messages_per_receiver
 
 
 def stream_id_bits(program: Program) -> int:
-    """Return the bits of `tdest` and `tid`: the number of a node, or of an offset."""
+    """Return the bits of the stream signals `tdest` and `tid`.
+
+    Both contain the number of a node or, in an exchange, the number of an offset in its list.
+    """
     counts = [max(packet_counts(program, form)) for form in range(len(program.forms))]
     return address_width(max(program.topology.nodes, *counts))
 
@@ -199,7 +212,7 @@ def address_in_section(address: Value, depth: int, section: Value) -> Value:
 
 
 def tree_levels(nodes: int) -> int:
-    """Return the levels of the readiness tree, at least one.
+    """Return the number of levels of the readiness tree for `nodes` nodes, at least one.
 
     Examples
     --------
@@ -210,9 +223,10 @@ def tree_levels(nodes: int) -> int:
 
 
 def least_beat(program: Program, width: int, *, fixed: bool = True) -> tuple[int, Program]:
-    """Return the smallest beat with which streams do not slow down the runs, and its program.
+    """Return the smallest beat with which streams do not slow down the runs, and a program.
 
-    If streams slow down the runs with every beat, return the beat with the highest rate of runs.
+    If streams slow down the runs with every beat, the beat is that with the highest rate of runs.
+    The program does the same as `program`, with memories for words of this beat.
 
     Parameters
     ----------
@@ -253,9 +267,10 @@ def least_beat(program: Program, width: int, *, fixed: bool = True) -> tuple[int
 def _relative_slowdown(program: Program, beat: int, runs: Sequence[int]) -> float:
     """Return the factor by which a beat and its streams slow down consecutive runs.
 
-    For each mode it is the number of cycles from one run to the next, divided by the cycles of a
-    run with beat 1, which are in `runs`. The result is the largest factor of all modes. The packet
-    of a node to itself is not counted, because it can pass through the stream at another time.
+    The factor of a mode is the number of cycles from one run to the next, divided by the cycles of
+    a run with beat 1, which are in `runs`, one number for each mode. The result is the largest
+    factor of all modes. The packet of a node to itself is not counted, because it can pass through
+    the stream at another time.
     """
     found, beats = 0.0, -(-program.flits // beat)
     for mode, least in enumerate(runs):

@@ -1,6 +1,12 @@
 """`PacketTable`: the table of a node with bank and base address of each block of each packet.
 
-An engine reads one row for each word, at the address ::
+A *bank* is the number of one of the memories of a node. An *engine* is the loader of a node, which
+takes packets from the user and writes them into the memories, or the unloader, which reads received
+packets from the memories. A packet has one block for each chunk of a message. A *field* is one of
+the values in a row of this table: bank, base address, and whether the node sends the block to
+itself.
+
+An engine reads one row of the table for each word of a packet, at the address ::
 
     | form | packet | block |
 
@@ -76,22 +82,26 @@ class PacketTable:
 
     @cached_property
     def packet_bits(self) -> list[int]:
-        """Address bits of the packet number, for each form."""
+        """For each form, the bits of a packet number in the address of a row."""
         return [(each.base.shape[1] - 1).bit_length() for each in self.packets]
 
     @cached_property
     def block_bits(self) -> list[int]:
-        """Address bits of the block number, for each form."""
+        """For each form, the bits of a block number in the address of a row."""
         return [(each.n_blocks - 1).bit_length() for each in self.packets]
 
     @cached_property
     def _form_address_bits(self) -> list[int]:
-        """Address bits of packet and block together, for each form."""
+        """For each form, the bits of packet number and block number together."""
         return [sum(bits) for bits in zip(self.packet_bits, self.block_bits, strict=True)]
 
     @cached_property
     def first_rows(self) -> list[int]:
-        """First row of each form. Larger forms come first, so that all are aligned."""
+        """The address of the first row of each form.
+
+        Forms with more rows lie at lower addresses. So each first row is a multiple of the number
+        of rows of its form.
+        """
         starts, start = [0] * len(self._form_address_bits), 0
         for form in sorted(range(len(starts)), key=lambda form: -self._form_address_bits[form]):
             starts[form], start = start, start + (1 << self._form_address_bits[form])
@@ -99,7 +109,7 @@ class PacketTable:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of all forms."""
+        """Number of rows of the table, for all forms together."""
         return sum(1 << bits for bits in self._form_address_bits)
 
     @property
@@ -120,7 +130,7 @@ class PacketTable:
 
     @cached_property
     def field_widths(self) -> dict[str, int]:
-        """Bits of each field."""
+        """Bits of each field, keyed by its name."""
         return {
             name: max(int(each.max(initial=0)) for each in values).bit_length()
             for name, values in self.fields.items()
@@ -128,11 +138,17 @@ class PacketTable:
 
     @cached_property
     def field_values(self) -> dict[str, IntArray]:
-        """Values of each field, shape (nodes, rows); `ANY_VALUE` where a value does not matter."""
+        """Values of each field, keyed by its name: an array of shape (nodes, rows).
+
+        A value is `ANY_VALUE` where it does not matter.
+        """
         return {name: self._concatenate_forms(values) for name, values in self.fields.items()}
 
     def _concatenate_forms(self, values: Sequence[IntArray]) -> IntArray:
-        """Return the values of a field in all rows, given those of each form."""
+        """Return the values of a field in all rows, shape (nodes, rows).
+
+        `values` has the values in each form, of shape (nodes, packets, blocks).
+        """
         found = np.full((len(values[0]), self.n_rows), ANY_VALUE)
         for form, (each, packets) in enumerate(zip(values, self.packets, strict=True)):
             packet, block = np.ogrid[: each.shape[1], : each.shape[2]]
@@ -142,7 +158,7 @@ class PacketTable:
 
     @property
     def _rows_of_forms(self) -> list[IntArray]:
-        """The rows of each form."""
+        """The addresses of the rows of each form."""
         return [
             start + np.arange(1 << bits)
             for start, bits in zip(self.first_rows, self._form_address_bits, strict=True)
@@ -150,7 +166,7 @@ class PacketTable:
 
     @cached_property
     def bit_sources(self) -> dict[str, list[list[BitSource]]]:
-        """Source of each bit of each field, for each form."""
+        """For each field, by name, and each form: a list with the source of each bit."""
         found = dict[str, list[list[BitSource]]]()
         for name, values in self.field_values.items():
             first = _row_bits(found)
@@ -163,9 +179,11 @@ class PacketTable:
     def _find_bit_sources(
         self, values: IntArray, rows: IntArray, width: int, first: int
     ) -> list[BitSource]:
-        """Return the source of each bit of a field, from its values in the rows of one form.
+        """Return the source of each bit of a field, for one form.
 
-        ROM bits are numbered from `first` on.
+        `values` has the values of the field at all nodes in the rows of the form, `rows` the
+        addresses of these rows. The field has `width` bits. Bits of the ROM are numbered from
+        `first` on.
         """
         known = values >= 0
         places: list[BitSource] = []
@@ -198,7 +216,7 @@ class PacketTable:
 
     @property
     def depends_on_form(self) -> bool:
-        """True if any bit of a field has different sources in different forms."""
+        """True if some bit of a field has different sources in different forms."""
         return any(places != forms[0] for forms in self.bit_sources.values() for places in forms)
 
     @cached_property
@@ -214,7 +232,7 @@ class PacketTable:
         return found
 
     def read_field(self, name: str, address: Value, row: Value, form: Value) -> Value:
-        """Return the value of a field.
+        """Return a field of a row, as a signal that is combined from the sources of its bits.
 
         Parameters
         ----------
@@ -241,11 +259,11 @@ class PacketTable:
         return Cat(*bits)
 
     def is_disjoint(self, name: str, bits: int) -> bool:
-        """Return True if no value of a field has a bit in common with the mask `bits`."""
+        """Return True if no value of the field `name` has a 1 where the mask `bits` has one."""
         return not (np.maximum(self.field_values[name], 0) & bits).any()
 
 
 def _row_bits(fields: Mapping[str, Sequence[Sequence[BitSource]]]) -> int:
-    """Return the bits of a ROM row, from the sources of the bits of some fields."""
+    """Return the number of bits of a ROM row: the bits of `fields` whose source is the ROM."""
     every = (place for forms in fields.values() for places in forms for place in places)
     return max((place.number + 1 for place in every if place.kind == "rom"), default=0)

@@ -1,8 +1,14 @@
 """`Unloader`: the engine that reads received words from memories, and sends them as packets.
 
-While a run is executed, the words of earlier runs are read from other sections.
+Each memory is divided into S equal *sections*, and the words that run m receives lie in section
+``m mod S``. While a run is executed, the words of earlier runs are read from other sections. A
+*buffer* of the node is the space for the words of one run. A *bank* is the number of one of the
+memories. The *packet table* of the node says in which bank, and from which address on, each block
+of each packet lies; it is partly in a ROM. Words that a node sends to itself are in a memory of
+their own, the *own block*. The *control* starts all runs; it *drops* a run whose messages have a
+fault, so that nothing is received.
 
-Pipeline of a word, if the receiver accepts a word in every cycle:
+Pipeline of a word, if the receiver (the user of the stream) accepts a word in every cycle:
 
 =====  ==========  ===================================================================
 cycle  stage       contents
@@ -58,8 +64,8 @@ class Unloader(Engine):
     receives, position : In
         For each form, high if the node receives packets, and the position of the node in its group.
     own_last, own_numbers : In
-        For each form, the number of the last packet of the node, and the origins of its packets;
-        only if nodes lack some packets.
+        For each form, the number of the last packet that the node receives, and the origins of its
+        packets; only if some nodes do not receive a packet from every origin.
     clear : In(1)
         Reset of the node.
     run_begins, run_ends : In(1)
@@ -198,24 +204,35 @@ class Unloader(Engine):
         return m
 
     def _add_word_counter(self, m: Module, beat: Value, restart: Value) -> WordPosition:
-        """Add the counters of the words of a packet."""
+        """Add the counters of the words of a packet; return the position of the current word.
+
+        `beat` is high when the current word passes, and `restart` if it is the last of its packet.
+        """
         return add_word_counter(
             m, self.shape.word_shape, self._current_form, beat=beat, restart=restart
         )
 
     def _origin_from_row(self, row: Value) -> Value:
-        """Return the origin of a packet if its row contains it; a subclass overrides this."""
+        """Return the origin of a packet if its row of the packet table has it, else no bits.
+
+        Here there are none; a subclass for loadable tables overrides this.
+        """
         del row
         return Const(0, 0)
 
     def _drive_rests(self, m: Module, claimed: Value) -> None:
-        """Drive an output that is high if all packets are sent; only a subclass has this output.
+        """Drive an output that is high if all received packets are sent; only a subclass has it.
 
-        `claimed` is the number of claimed runs.
+        `claimed` is the number of runs that have begun, and whose received words have not all left
+        the memories.
         """
 
     def _add_stage(self, m: Module, advance: Value, valid: Value, tags: Value, name: str) -> Value:
-        """Add a pipeline stage, and return its registers: a valid bit, then tags of the word."""
+        """Add a pipeline stage, and return its registers as one value: a valid bit, then `tags`.
+
+        `valid` and `tags` come from the stage before. The tags of a word are the facts that travel
+        with it, such as its origin. The registers change if `advance` is high.
+        """
         there = make_register(name=f"{name}_valid")
         known = Signal(len(tags), name=name, reset_less=True)
         with m.If(advance):
@@ -224,10 +241,12 @@ class Unloader(Engine):
         return Cat(there, known)
 
     def _advance_copy(self, m: Module, shown_next: Value, name: str) -> Value:
-        """Return a copy of `advance` for registers far from the pipeline.
+        """Return a copy of the signal `advance`, which is high if the pipeline moves.
 
-        The copy has its own register `shows_<name>`. Why: the register `shows` is placed near the
-        pipeline, from where wires to other registers are long.
+        The copy is for registers that are placed far from the pipeline. It has its own register
+        `shows_<name>`, high while a word is on the stream. Why: the register `shows` is placed near
+        the pipeline, from where wires to other registers are long. `shown_next` is high if the
+        stage before the stream holds a word.
         """
         shows, tready = Signal(name=f"shows_{name}"), self.input_value("tready")
         stays = (shown_next | (shows & ~tready)) & ~self.input_value("clear")
@@ -241,7 +260,10 @@ class Unloader(Engine):
         return self.input_value("run_last").word_select(section, self.shape.length_bits)
 
     def _valid_flits(self, ends_packet: Value) -> Value:
-        """Return one bit for each flit of a word except the first: high if it is in the packet."""
+        """Return a bit for each flit of the current word except the first flit.
+
+        The bit is high if the flit belongs to the packet, and low behind the end of the packet.
+        """
         bits = self.shape.flit_bits
         if not bits:
             return Const(0, 0)
@@ -251,9 +273,12 @@ class Unloader(Engine):
     def _count_packets(
         self, m: Module, goes_on: Value, ends_packet: Value, following: Value
     ) -> tuple[Value, Value]:
-        """Return the packet number, and a flag: the packet of the next word is the last of its run.
+        """Return two signals: the number of the current packet, and a flag about the next word.
 
-        Why of the next word: the flag decides on the counters of runs, so it is registered first.
+        The flag is high if the packet of the next word is the last one of its run. Why the next
+        word: the flag decides whether the counters of runs change, and passes a register before it
+        does. `goes_on` is high if the pipeline moves, `ends_packet` if the current word ends a
+        packet, and `following` is the section of the next word.
         """
         shape, there = self.shape, self._there
         if not shape.packet_bits:
@@ -284,7 +309,7 @@ class Unloader(Engine):
         return packet, last_follows
 
     def _packet_origin(self, packet: Value) -> Value:
-        """Return the origin of a packet."""
+        """Return the origin of a packet, given its number."""
         shape = self.shape
         number = packet | constant_at([each.origin for each in shape.packets], self._current_form)
         if shape.has_unequal_packets:
@@ -302,7 +327,7 @@ class Unloader(Engine):
         )
 
     def _row_address(self, counter: WordPosition, packet: Value) -> Value:
-        """Return the address of the row of a word."""
+        """Return the address of the current word's row in the packet table."""
         return self.shape.packet_table.row_address(
             counter.chunk, self._root_or_number(packet), self._current_form
         )
@@ -310,9 +335,10 @@ class Unloader(Engine):
     def _request_word(
         self, m: Module, advance: Value, counter: WordPosition, packet: Value
     ) -> Value:
-        """Address the ROM in cycle 0, and drive bank and address of the memory port in cycle 2.
+        """Address the ROM in cycle 0, and drive bank and address of the memories in cycle 2.
 
-        Return the row of the packet table, valid in cycle 1.
+        Return the word's row in the packet table, valid in cycle 1. The cycles are those of the
+        module docstring.
         """
         shape, table = self.shape, self.shape.packet_table
         address = self._row_address(counter, packet)
@@ -371,7 +397,8 @@ class Unloader(Engine):
 
         A run is *complete* from its end until its last word enters the pipeline; the unloader works
         only on complete runs. A dropped run, or one without packets for this node, is skipped when
-        the pipeline is empty (`rests`).
+        the pipeline is empty (`rests` is high). `finishes` is high if the current word is the last
+        of its run, and `goes_on` if the pipeline moves.
         """
         there, skips, sections = self._there, self._skips, self._sections
         ends, clear, empty = map(self.input_value, ("run_ends", "clear", "run_empty"))

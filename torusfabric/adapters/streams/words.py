@@ -1,5 +1,9 @@
 """Registers and counters of the engines.
 
+An *engine* is the loader of a node, which takes packets from the user and writes them into
+memories, or the unloader, which reads received words and sends them to the user. The words of a
+packet are divided into *chunks*, as the message is.
+
 `add_word_counter` counts the words of packets and of their chunks. The registers of engines that
 need a reset are made by `make_register`, and reset by the input `clear` of the engine.
 Why not by the reset of the clock domain: a reset from one register to all nodes would be the
@@ -34,9 +38,9 @@ def make_register(bits: int = 1, *, name: str, init: int = 0) -> Signal:
 
 
 def register_outputs(leaf: Leaf, *names: str) -> None:
-    """Turn outputs of a leaf into registers that only `add_clear` resets.
+    """Turn outputs of a module into registers that only `add_clear` resets.
 
-    Names of outputs that the leaf lacks are ignored.
+    `leaf` is the module, and `names` are the outputs; names that it lacks are ignored.
     """
     for name in names:
         if name in leaf.signature.members:
@@ -140,7 +144,7 @@ class WordShape:
 
     @property
     def index_bits(self) -> int:
-        """Bits of the number of a word."""
+        """Bits of the number of a word in its packet."""
         return address_width(self.most)
 
     @property
@@ -150,7 +154,7 @@ class WordShape:
 
     @property
     def offset_bits(self) -> int:
-        """Bits of the offset of a word: its address minus the first address of its chunk."""
+        """Bits of the distance of a word: its address minus the first address of its chunk."""
         words = self.most if max(self.chunks) == 1 else self.block
         return address_width((words - 1) * max(self.pitch) + 1)
 
@@ -158,7 +162,8 @@ class WordShape:
     def divisor_bits(self) -> int | None:
         """Number of low bits of a word number that are the remainder of the division into chunks.
 
-        None if a packet has one chunk, or the divisor is no power of two.
+        The divisor is the number of chunks if `in_turn` is True, else the number of words of a
+        chunk. The result is None if a packet has one chunk, or if the divisor is no power of two.
 
         Examples
         --------
@@ -183,7 +188,7 @@ class WordPosition(NamedTuple):
     index, following : Signal
         Number of the word in its packet, and number of the next word.
     chunk, within : Value
-        Number of the chunk, and offset of the word: its address minus the first of its chunk.
+        Number of the chunk, and distance of the word from the first address of its chunk.
     registers : tuple of Signal
         Registers that the caller has to reset by `add_clear`.
     """
@@ -201,8 +206,9 @@ def add_word_counter(
 ) -> WordPosition:  # fmt: skip
     """Add counters for the words of packets, and return the position of the current word.
 
-    Chunk and offset of a word are the results of a division of its number. If the divisor is a
-    power of two, they are bits of the number. Otherwise they have counters of their own.
+    The chunk of a word, and its distance from the first address of the chunk, are the results of a
+    division of the word number. If the divisor is a power of two, they are bits of the number.
+    Otherwise they have counters of their own.
 
     Parameters
     ----------
@@ -244,7 +250,11 @@ def add_word_counter(
 
 
 def _split_index(shape: WordShape, bits: int, index: Signal) -> tuple[Value, Value]:
-    """Return chunk and offset of a word by splitting the bits of its number."""
+    """Return the chunk of a word, and its distance from the first address of the chunk.
+
+    `index` is the number of the word in its packet. Its `bits` low bits are one result, and the
+    other bits the other one.
+    """
     low, high = index[:bits], index[bits:]
     chunk, word = (low, high) if shape.in_turn else (high, low)
     apart = Cat(Const(0, shape.pitch[0].bit_length() - 1), word)
@@ -254,9 +264,11 @@ def _split_index(shape: WordShape, bits: int, index: Signal) -> tuple[Value, Val
 def _count_chunks(
     m: Module, shape: WordShape, form: Value, last: Value, *, beat: Value, restart: Value
 ) -> tuple[Signal, Signal]:
-    """Add two counters: the chunk of the current word, and the position of the word in its chunk.
+    """Add two counters, and return their registers: chunk, and distance, of the current word.
 
-    Both advance with `beat`, and return to 0 with `restart`. Returns the two registers.
+    The distance is that of the word from the first address of its chunk. Both counters advance if
+    `beat` is high, and return to 0 if `restart` is high as well. `last` is the number of the last
+    chunk of a packet.
     """
     chunk = make_register(shape.chunk_bits, name="chunk")
     within = make_register(shape.offset_bits, name="within_chunk")

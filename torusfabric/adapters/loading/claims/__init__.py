@@ -1,10 +1,13 @@
 """Proofs of a fabric with loaded tables.
 
+An *image* is a sequence of words that the *loader* writes into the tables. A *claim* is a statement
+that is proved, a *harness* Verilog around one module with the claims about it.
+
 The proof has two halves. Whole runs are proved of a copy of the hardware in which the tables are
-constants that hold the image (`with_constant_tables`). Loading is proved separately, in three
-steps: the words of the image write exactly these constants (`image_claim`); the loader and the
-tables store any words as the format of images says (`writing_harnesses`); and the copy differs from
-the fabric in tables and loader only (`equal_texts_claim`).
+constants with the contents of the image (`with_constant_tables`). Loading is proved separately, in
+three steps: the words of the image write exactly these constants (`image_claim`); the loader and
+the tables store any words as the format of images says (`writing_harnesses`); and the copy differs
+from the fabric in tables and loader only (`equal_texts_claim`).
 """
 
 from __future__ import annotations

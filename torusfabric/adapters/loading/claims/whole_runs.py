@@ -1,6 +1,9 @@
 """Proof of whole runs of a fabric with streams and loaded tables.
 
-The proof drives the signals that loaders and unloaders give to the nodes.
+A loader takes packets from the user and writes them into the memories of a node, an unloader sends
+received words to the user. The proof drives the signals by which they write and read memories. An
+*entry* is one form of a mode, for one root if runs choose the root. A *slot* is a cycle in which
+the sequencer presents a row and a flit.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ class LoadedStreamAccess(StreamAccess):
         return np.minimum(drains, self.lead)
 
     def sending_nodes(self, run: Run) -> BoolArray:
-        """Return True for each node that sends a message."""
+        """Return an array that is True for each node that sends a message."""
         part = self.program.part(run.form_number(self.program))
         sends: BoolArray = part.groups.group_of_node >= 0
         if part.schedule.collective.single_origin:

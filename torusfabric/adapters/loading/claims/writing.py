@@ -1,7 +1,11 @@
 """Claims about loading: the loader follows the format of images, and tables store its words.
 
-The loader is compared with the *reader*, a model of the format in the harness: with each word it
-advances to the next part of the image (see `torusfabric.adapters.loading.image`).
+An *image* is a sequence of words, which the *loader* checks and writes into tables. An *owner* is a
+node, or one of the tables that exist once in a fabric; a *piece* is a range of columns of a table.
+A *harness* is Verilog around a module, with the claims about it.
+
+The loader is compared with the *reader*, a model of the format in the harness. With each word the
+reader advances to the next part of the image (see `torusfabric.adapters.loading.image`).
 
 A table is proved for one read address, which is an arbitrary constant, so for all. The claim is
 that each output bit keeps its value until the loader writes the row at this address, and then takes
@@ -104,9 +108,11 @@ def _table_harness(design: Design, name: str, table: LoadedTable) -> Harness:
 
 
 def _written_bits(table: LoadedTable) -> Iterator[tuple[str, int]]:
-    """Yield for each bit of a row the condition that writes the bit, and its bit in `load_word`.
+    """Yield two values for each bit of a row: a condition and a bit number.
 
-    With `whole`, the bits are those of all rows.
+    The loader writes the bit if the condition, in Verilog, is true. The new value is the bit of
+    this number in the word `load_word`. If all rows of a table are read at once, the bits are those
+    of all rows.
     """
     mine = "!rst && load_valid && (load_every || load_table == number)"
     listed = split_into_pieces(table.tables)
@@ -121,9 +127,9 @@ def _written_bits(table: LoadedTable) -> Iterator[tuple[str, int]]:
 
 
 def _successive_bits(places: Sequence[tuple[str, int]]) -> Iterator[tuple[int, int]]:
-    """Yield first and last index of each range of bits that is written by the same word.
+    """Yield the first and last index of each range of bits that the same word writes.
 
-    One claim covers such a range.
+    `places` has the results of `_written_bits`. One claim covers such a range.
     """
     first = 0
     for k in range(1, len(places) + 1):

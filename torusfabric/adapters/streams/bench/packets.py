@@ -40,10 +40,10 @@ class FaultChoices(NamedTuple):
     most : int
         Flits of the longest packet.
     any_length : bool
-        True if packets may be shorter.
+        True if packets may be shorter than the longest one.
     commands : dict of str to int
-        Number of valid values of each word of a command that matters, by name; empty if the fabric
-        has no commands.
+        For each word of a command by which runs choose something, by name, the number of its valid
+        values; empty if the fabric has no commands.
     destinations : int
         Number of destinations in the group; 0 if packets have none.
     destination_bits : int
@@ -140,7 +140,7 @@ def make_unequal(packets: list[Packet], generator: random.Random) -> None:
 
 
 def repeat_destination(packets: list[Packet], generator: random.Random) -> None:
-    """Send two packets to one destination."""
+    """Give two of the packets the same destination."""
     first, second = generator.sample(range(len(packets)), 2)
     packets[first] = packets[first]._replace(number=packets[second].number)
 

@@ -1,5 +1,11 @@
 """Proof of a fabric with streams.
 
+A *claim* is a statement about the hardware that is proved. A *harness* is Verilog around one
+module: a *model*, which computes the expected behaviour, and the claims. The *engines* of a node
+are its loader, which takes packets from the user and writes them into memories, and its unloader,
+which sends received words to the user. The *packet table* of an engine has the location of each
+block of a packet.
+
 The proof has three parts:
 
 - Each module keeps its claims, by induction (`stream_harnesses`).

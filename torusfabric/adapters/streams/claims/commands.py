@@ -1,8 +1,9 @@
 """Claims about `Commands`: each command gets one status, in order, and the run that it requests.
 
-The model follows one arbitrary command, from its last word to the last word of its status. It
-counts the commands ahead, whose statuses have not been sent. This number and the numbers of
-commands in each state determine the state of the followed command::
+A *harness* is Verilog around the module, with the *claims*: statements that are proved. Its *model*
+follows one arbitrary command, from its last word to the last word of its status. The model counts
+the earlier commands whose statuses have not been sent. This number and the numbers of commands in
+each state determine the state of the followed command::
 
     taken        received, neither put nor refused
     waiting      put; its run has not begun
@@ -89,7 +90,7 @@ def _add_collection(model: HarnessBuilder) -> None:
 
 
 def _add_counts(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Add the number of commands in each state."""
+    """Add registers to the model that count the commands in each state."""
     section = section_of("begun", shape.facts.sections)
     model.add_wire("put", "there && fine && waiting != 2")
     model.add_wire("refused", "there && !fine && waiting == 0 && running == 0 && may_begin")
@@ -225,7 +226,7 @@ def _claim_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
 
 
 def _claim_refusals(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Claim that invalid commands are refused, with a right error number."""
+    """Claim that invalid commands are refused, with an error number that fits the command."""
     modes = shape.choices.n_modes
     mode = f"command_mode[{max(shape.mode_bits, 1) - 1}:0]"
     model.add_wire("bad_mode", f"command_mode >= {modes}")

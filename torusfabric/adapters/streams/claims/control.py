@@ -1,6 +1,8 @@
 """Claims about the control: the conditions for begin and end of runs, and its outputs to the nodes.
 
-The model has one node, one free signal for all other nodes, and the readiness tree; see
+The *control* is the module that starts runs when all nodes are ready. A *harness* is Verilog around
+it, with a model of its surroundings and the *claims*: statements that are proved. The model has one
+node, one free signal (which may have any value) for all other nodes, and the readiness tree; see
 `torusfabric.adapters.streams.claims.readiness`. It also has a core, which may end a run at any
 time.
 """

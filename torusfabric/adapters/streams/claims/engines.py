@@ -1,8 +1,11 @@
 """Parts that the models of loader and unloader share: runs, words and packet tables, in Verilog.
 
-A model counts the pulses `run_begins` and `run_ends`, modulo twice the number of sections. So it
+A loader takes packets from the user and writes them into the memories of a node; an unloader sends
+received words to the user. Each memory is divided into *sections*, and consecutive runs use them in
+turn. A *harness* is Verilog around a module, with a model of the expected behaviour and the claims.
+The model counts the pulses `run_begins` and `run_ends`, modulo twice the number of sections. So it
 numbers runs from 0. The last run in each section has *facts*: form, root, length of packets, and a
-flag for a dropped run.
+flag for a dropped run. The *packet table* has a row for each block of a packet, with its location.
 """
 
 from __future__ import annotations
@@ -109,11 +112,11 @@ def choose_by_form(texts: Sequence[str], form: str) -> str:
 def add_word_position(
     model: HarnessBuilder, shape: EngineShape, number: str, form: str, *, valid: str
 ) -> None:
-    """Add the wires ``word_block`` and ``word_within``: block of a word, and offset in the block.
+    """Add the wires ``word_block`` and ``word_within``: block of a word, and position in the block.
 
-    If the module has counters for both, the wires are these counters, and a claim says that they
-    are right: they satisfy the equation ``word = block, offset`` of the division into blocks, which
-    has one solution. Nothing is claimed beyond the longest packet of a form.
+    If the module has counters for both, the wires are these counters. A claim then says that their
+    values satisfy the equation for the number of the word in its packet, which has one solution.
+    Nothing is claimed beyond the longest packet of a form.
 
     Parameters
     ----------
@@ -184,6 +187,9 @@ def field_expression(table: PacketTable, name: str, address: str, row: str, form
 
 
 def address_expression(shape: EngineShape, base: str, within: str) -> str:
-    """Return the address of a word, in Verilog, from base address and offset."""
+    """Return the address of a word, in Verilog.
+
+    `base` is the first address of its block, `within` the distance of the word from it.
+    """
     bits, sign = shape.memory_port.address_bits, "|" if shape.address_is_disjoint else "+"
     return f"{bits}'({bits}'({base}) {sign} {bits}'({within}))"

@@ -1,9 +1,11 @@
 """Claims about loaders: each accepted word is written once, at its location.
 
-The model counts the words and packets of the message that is being loaded, and keeps faults and
-lengths of waiting messages in a queue. The claims say that the loader has the same counts, and that
-the written section is never that of the run under way. So no later message overwrites the words of
-a run.
+A loader takes the packets of a message from the user and writes them into the memories of a node.
+Each memory is divided into *sections*, and consecutive messages use them in turn. A *harness* is
+Verilog around the loader, with a model and the claims. The *model* counts the words and packets of
+the message that is being loaded, and has the faults and lengths of waiting messages in a queue. The
+claims say that the loader has the same counts, and that the written section is never that of the
+run under way. So no later message overwrites the words of a run.
 """
 
 from __future__ import annotations
@@ -222,9 +224,10 @@ def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _equals_model(register: str, known: str, shape: EngineShape) -> str:
-    """Return an expression, in Verilog, that is true if a register equals an entry of the queue.
+    """Return an expression, in Verilog, that is true if a register equals a message of the queue.
 
-    The length of a message with a length fault does not matter.
+    `register` has the faults and the length of a waiting message in the loader, `known` those in
+    the model. The length of a message with a length fault does not matter.
     """
     same = f"{register}[2:0] == {known}[2:0]"
     if shape.length_bits:

@@ -1,5 +1,9 @@
 """Claims about the readiness tree and the crossings, and a model of the nodes for the control.
 
+The *readiness tree* combines the states of all nodes for the *control*, which starts runs; a
+*crossing* is a queue between two clocks. A *harness* is Verilog around one module, with the claims
+about it. A *free* signal may have any value in each cycle.
+
 The model of the nodes (`add_nodes`) is for `torusfabric.adapters.streams.claims.control`. It has
 one node with free outputs, which stands for any node, and one free signal for all others together.
 The only assumption is that the node stays ready until a run begins at the node. The tree is a delay
@@ -58,8 +62,8 @@ def _stays_in_others(sections: Iterable[int], stays: Callable[[str], str]) -> st
 def claim_facts(model: HarnessBuilder) -> None:
     """Claim the outputs of the control that describe a run: `error`, `run_empty`, `run_last`.
 
-    They are right one cycle after the begin of the run. The last two are kept until the next run in
-    the same section begins.
+    They have the values for a run from one cycle after its begin. `run_empty` and `run_last` keep
+    them until the next run in the same section of the memories begins.
     """
     sections, bits = range(model.port_width("run_empty")), model.port_width("last")
     destination, packets = RunError.DESTINATION, RunError.PACKETS
@@ -88,7 +92,7 @@ def claim_facts(model: HarnessBuilder) -> None:
 
 
 def tree_harness(design: Design, name: str) -> Harness:
-    """Return the harness of a tree node: one cycle later it outputs its inputs combined.
+    """Return the harness of a module of the tree: one cycle later it outputs its inputs combined.
 
     Parameters
     ----------

@@ -1,7 +1,9 @@
 """Check of packet tables: an engine accesses each word at its location in the core.
 
-Bank and address of a word are decoded from its row in the packet table, and compared with the
-location that the core gives.
+An engine is the loader of a node, which writes sent packets into memories, or the unloader, which
+reads received packets. A *bank* is the number of one of the memories. The *packet table* of an
+engine has a row for each block of a packet, with the *fields* bank and base address. Bank and
+address of a word are decoded from its row, and compared with the location that the core gives.
 """
 
 from __future__ import annotations
@@ -83,9 +85,11 @@ def decode_field(table: PacketTable, name: str) -> IntArray:
 def _rows_and_steps(
     shape: EngineShape, form: int, root: int, beats: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the row of each word of each packet, and the offset of each word in its block.
+    """Return two arrays for the words of packets of one form, for one root.
 
-    The shapes are (packets, words) and (words,).
+    The first, of shape (packets, words), has the number of the row of each word in the packet
+    table. The second, of shape (words,), has the distance of each word from the first address of
+    its block.
     """
     words, packets, table = shape.word_shape, shape.packets[form], shape.packet_table
     packet = np.array([root]) if packets.by_root else np.arange(packets.most_packets)
@@ -101,9 +105,9 @@ def _rows_and_steps(
 def _expected_fields(
     core: Core, shape: EngineShape, form: int, length: int, root: int
 ) -> tuple[dict[str, IntArray], BoolArray]:
-    """Return the expected fields of each word, and a flag for each word that exists.
+    """Return the expected values of each field, and an array that is True for words that exist.
 
-    All arrays have the shape (nodes, packets, words). A field is -1 where it does not matter.
+    All arrays have the shape (nodes, packets, words). A value is -1 where it does not matter.
     """
     packets, received = shape.packets[form], shape.verb == "unload"
     first = core.beat * np.arange(-(-length // core.beat))

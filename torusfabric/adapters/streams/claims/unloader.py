@@ -1,6 +1,11 @@
 """Claims about unloaders: the rules of AXI-Stream, and each word once, in order, with its tags.
 
-A *model* in Verilog beside the unloader steps through the words of ended runs, packet by packet.
+An unloader sends the received words of a node as packets to the user. Each memory is divided into
+*sections*, one for each of some consecutive runs. The *facts* of a run are its form, root, length
+of packets, and a flag for a dropped run. A *harness* is Verilog around the unloader, with a model
+and the claims.
+
+The *model* beside the unloader steps through the words of ended runs, packet by packet.
 When a word enters the pipeline of the unloader, the model puts the tags of the word, `tlast` and
 `tid`, into a queue as long as the pipeline::
 
@@ -124,9 +129,9 @@ def _add_facts(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add packet and index of the next word, and claim that the unloader has the same.
+    """Add registers to the model: the number of the current packet, and of the next word in it.
 
-    Runs without words for this node are skipped.
+    Also claim that the unloader has the same numbers. Runs without words for this node are skipped.
     """
     sections, bits = shape.facts.sections, shape.facts.sections.message_number_bits
     model.add_wire("last_word", "at == last_index")
@@ -207,7 +212,7 @@ def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _packet_origin(shape: EngineShape) -> str:
-    """Return the origin of the present packet, in Verilog."""
+    """Return the origin of the current packet of the model, as an expression in Verilog."""
     origin = f"its_packet | {select_by_value([each.origin for each in shape.packets], 'mode')}"
     if shape.has_unequal_packets:
         at = f"((mode << {shape.packet_bits}) | its_packet)"
@@ -216,10 +221,10 @@ def _packet_origin(shape: EngineShape) -> str:
 
 
 def _add_location(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add the location of the word at the memory port, and claim that the unloader reads there.
+    """Add the location from which a word is read, and claim that the unloader reads there.
 
-    The row of a word is known one cycle after its address is at the ROM. The model keeps the row
-    number, the form and the index of the word for that cycle.
+    The word's row in the packet table is known one cycle after the ROM has its address. The model
+    keeps the number of the row, the form, and the number of the word in its packet, for that cycle.
     """
     table, bits = shape.packet_table, shape.facts.sections.message_number_bits
     packet = (

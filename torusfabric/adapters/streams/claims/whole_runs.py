@@ -1,8 +1,13 @@
 """Proof of whole runs, from the outputs of loaders to the words that unloaders read.
 
+The loader of a node writes sent packets into memories, the unloader reads received ones. Each
+memory is divided into *sections*, one for each of some consecutive runs. The *own block* is a
+memory for words that a node sends to itself. A *buffer* is the space for one message, or for the
+received words of one run.
+
 The proof executes the emitted core symbolically. Loaders and unloaders are replaced by the writes
-and reads that are proved of them. A run has a number, modulo twice the sections. The lowest bits of
-the number are the section of the memories; one further bit distinguishes messages in the own block
+and reads that are proved of them. A run has a number, modulo twice the number of sections. The
+lowest bits of the number are the section; one further bit distinguishes messages in the own block
 of a node. While run s is loaded, executed and unloaded, other messages are loaded and other runs
 are executed. The proof lets these write unknown values into their own sections at any time. With B
 buffers they are::

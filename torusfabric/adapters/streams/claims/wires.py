@@ -101,7 +101,7 @@ def _control_wires(fabric: Fabric, text: GateText) -> Wires:
 
 
 def _tree_sources(fabric: Fabric, text: GateText, bits: list[Bit]) -> set[Bit]:
-    """Return the outputs of nodes that reach some outputs of the root of the readiness tree."""
+    """Return the outputs of nodes that lead to the outputs `bits` of the readiness tree."""
     before: dict[Bit, list[Bit]] = {}
     for instance in fabric.netlist.instances_with_role(Role.STREAM):
         if instance.name in text.instances and instance.module.startswith("readiness"):

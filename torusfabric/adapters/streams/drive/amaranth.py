@@ -61,10 +61,10 @@ class StreamBench:
         return sum(len(source.beats) for source in self._sources)
 
     def testbenches(self) -> list[Testbench]:
-        """Return a testbench for each clock; the first one, for the fabric clock, ends all.
+        """Return a process of the simulator for each clock; the first is for the fabric clock.
 
-        Periods and phases of the other clocks are random, so that edges of two clocks drift past
-        each other.
+        The simulation ends when the first process ends. Periods and phases of the other clocks are
+        random, so that edges of two clocks drift past each other.
         """
         # The ports of each clock; the clock of the fabric is None.
         found: dict[str, tuple[Signal | None, list[_StreamEnd]]] = {"": (None, [])}
@@ -99,7 +99,7 @@ class StreamBench:
     def _make_testbench(
         self, clock: Signal | None, ports: Sequence[_StreamEnd], period: int, phase: int
     ) -> Testbench:
-        """Return the testbench of one of several clocks.
+        """Return the process of the simulator for one of several clocks.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class _SinkDriver(_StreamEnd):
         return True
 
     def _check_stable(self, beat: Beat | None) -> None:
-        """Log the sink if a waiting beat has changed or vanished."""
+        """Write the sink into the log if a beat that waits for `tready` has changed or vanished."""
         if self._held is not None and (
             beat is None or beat._replace(cycle=self._held.cycle) != self._held
         ):

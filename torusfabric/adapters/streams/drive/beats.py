@@ -1,7 +1,8 @@
 """Data types of a stream simulation: beats, the ends that send and receive them, and the log.
 
-A *beat* is one transfer of a stream: a word and its tags. A *source* is the sender at a stream into
-the fabric, a *sink* the receiver at a stream out of it. Both stall at random.
+A *beat* is one transfer of a stream: a word and its tags, the other signals of the stream. A
+*source* is the sender at a stream into the fabric, a *sink* the receiver at a stream out of it.
+Both *stall* at random: in some cycles a source offers no word, or a sink accepts none.
 """
 
 from __future__ import annotations

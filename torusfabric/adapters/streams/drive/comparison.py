@@ -50,7 +50,7 @@ class StreamComparison:
 
     @property
     def run_comparisons(self) -> list[Comparison]:
-        """The counts of compared and wrong words of each run, with the first difference."""
+        """For each run, the counts of compared and of wrong words, and the first difference."""
         return [
             Comparison(checked, len(wrong), wrong[0] if wrong else None)
             for checked, wrong in zip(self._checked, self._wrong, strict=True)

@@ -64,9 +64,9 @@ class CompiledStream:
     end : Source or Sink
         The end of the stream.
     sent : sequence of Beat
-        The beats to send; none at a sink.
+        The beats to send; empty for a sink.
     room : int
-        Number of beats for which a sink has rows; 0 at a source.
+        Number of beats that a sink can store, each in a row of the array; 0 for a source.
 
     Attributes
     ----------

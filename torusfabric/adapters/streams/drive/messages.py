@@ -86,7 +86,7 @@ def random_run_packets(fabric: Fabric, job: Job, *, seed: int) -> RunPackets:
 
 
 def _make_packet(index: int, words: np.ndarray, parts: int, number: int | None = None) -> Packet:
-    """Return part `index`, of `parts` equal parts of the words of a node, as a packet.
+    """Return part number `index`, of `parts` equal parts of the words of a node, as a packet.
 
     The packet has the destination or origin `number`, by default `index`.
     """

@@ -1,4 +1,10 @@
-"""The rate at which runs follow one another, and its limit by ports, links and buffers."""
+"""The rate at which runs follow one another, and its limit by ports, links and buffers.
+
+A *port* is a stream of a node: one for packets into the fabric, one for packets out of it. To
+*load* a message is to send it into the fabric, to *unload* a run to accept the received words. A
+*buffer* is the space of a node for one message that it sends, or for the words that it receives in
+one run. A word is one flit here.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

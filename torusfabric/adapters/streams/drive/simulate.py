@@ -29,7 +29,7 @@ __all__ = ["StreamReport", "draw_jobs", "simulate_streams"]
 
 
 def draw_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
-    """Return the usual jobs of a fabric, then random ones.
+    """Return the default jobs of a fabric (see `default_jobs`), then random jobs.
 
     If the fabric has a barrier, a barrier follows each job.
 
@@ -181,7 +181,7 @@ class StreamReport(SimulationSummary):
 
     @property
     def passed(self) -> bool:
-        """True if all words are right, and all runs took the predicted cycles."""
+        """True if all received words are as expected, and all runs took the predicted cycles."""
         return not self.words_wrong and all(job.cycles == job.predicted_cycles for job in self.jobs)
 
     def to_json(self) -> dict[str, Any]:

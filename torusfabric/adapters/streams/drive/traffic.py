@@ -1,6 +1,9 @@
 """The traffic of streams for some runs: packets, commands and images, all of them as beats.
 
-A `StreamTraffic` passes itself to the driver for Amaranth's simulator or for a compiled model.
+A *beat* is one transfer of a stream. A *source* is the sender at a stream into the fabric, a *sink*
+the receiver at a stream out of it; both stall at random. The *driver* moves the beats in a
+simulation. A `StreamTraffic` passes itself to the driver for Amaranth's simulator or to that for a
+compiled model.
 """
 
 from __future__ import annotations

@@ -33,11 +33,11 @@ class Stream:
         self.beat, self.bits = beat, ports[f"{prefix}_tdata"]["width"] // beat
 
     def has_signal(self, name: str) -> bool:
-        """Return True if the stream has a signal."""
+        """Return True if the stream has the signal `name`, such as ``tlast``."""
         return f"{self.prefix}_{name}" in self.ports
 
     def signal(self, name: str) -> Any:
-        """Return a signal of the stream."""
+        """Return the signal `name` of the stream, such as ``tlast``."""
         return getattr(self.dut, f"{self.prefix}_{name}")
 
     async def wait_for_edge(self) -> None:

@@ -194,7 +194,10 @@ def packets_from_words(words: Words) -> Iterator[Packet]:
 
 
 def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
-    """Return the packets that each node must receive; a single origin is the root."""
+    """Return the packets that each node must receive, for the words in `sent` of all nodes.
+
+    In a broadcast or a scatter, the origin of a packet is the root of the run.
+    """
     single = run.mode["collective"] in ("broadcast", "scatter")
     return [
         [
@@ -206,7 +209,7 @@ def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
 
 
 def fault_choices(run: Run) -> FaultChoices:
-    """Return the limits of the choices of a run, from which faults follow."""
+    """Return the limits of the choices of a run; a run with a fault exceeds one of them."""
     size, most = len(groups_of_mode(run.mode)[0]), MANIFEST.get("max_flits") or MANIFEST["flits"]
     parts, commands = sent_part_count(run.mode, size), dict[str, int]()
     if COMMANDED and not BUS:
