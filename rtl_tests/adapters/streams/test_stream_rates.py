@@ -43,7 +43,7 @@ def share_of(program, runs=24):
         job = tf.Job(mode=number if program.several else None, root=0 if mode.any_root else None)
         report = tf.simulate(fabric, jobs=[job] * runs)
         assert report.passed, report.first_wrong
-        shares.append(report.rate.limit_share)
+        shares.append(report.rate.share)
     return min(shares)
 
 
@@ -93,7 +93,7 @@ def test_modes_that_take_turns():
     report = tf.simulate(fabric, jobs=random_jobs(fabric, 40, seed=3))
     assert report.passed, report.first_wrong
     assert report.rate.buffers == 3
-    assert report.rate.limit_share >= 0.95
+    assert report.rate.share >= 0.95
 
 
 #: Fabrics among which the long test searches for those with four sections.

@@ -172,7 +172,7 @@ def test_runs_that_links_limit():
     """The cycles of the program limit the rate if each node sends and receives one short packet."""
     exchange = RunPackets([[Packet(0, (1, 2))]] * 3, [[Packet(0, (1, 2))]] * 3)
     rate = sustained_rate([exchange] * 4, [9] * 4, [20, 29, 38, 47], stall=0.0, buffers=2, width=16)
-    assert (rate.limited_by, rate.limit_share, rate.least_cycles) == ("run", 1, 27)
+    assert (rate.limited_by, rate.share, rate.least_cycles) == ("run", 1, 27)
     assert rate.words_per_cycle == 18 / 27
     assert rate.to_json()["bytes_per_cycle"] == round(36 / 27, 3)
 
@@ -192,7 +192,7 @@ def test_runs_follow_one_another_at_the_rate_of_ports():
     """Ports limit an all-gather, which brings each node more words than a run takes cycles."""
     report = tf.simulate(stream_fabric("3x3", flits=4), jobs=[tf.Job()] * 6)
     assert report.rate.limited_by == "unload"
-    assert report.rate.limit_share >= 0.95
+    assert report.rate.share >= 0.95
 
 
 @pytest.mark.parametrize("stall", [-0.1, 0.96, float("nan"), float("inf")])

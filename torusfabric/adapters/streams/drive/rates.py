@@ -74,7 +74,7 @@ class SustainedRate:
         return self.words / self.least_cycles
 
     @property
-    def limit_share(self) -> float:
+    def share(self) -> float:
         """The measured rate as a share of the limit, from 0 to 1."""
         return self.least_cycles / self.cycles
 
@@ -85,7 +85,7 @@ class SustainedRate:
         for name in ("words_per_cycle", "words_per_cycle_limit"):
             value = getattr(self, name)
             found |= {name: value, name.replace("words", "bytes"): value * self.width / 8}
-        found |= {"share": self.limit_share, "limited_by": self.limited_by}
+        found |= {"share": self.share, "limited_by": self.limited_by}
         return {k: round(v, 3) if isinstance(v, float) else v for k, v in found.items()}
 
 
