@@ -349,7 +349,7 @@ def _rate_facts(rate: dict[str, Any]) -> dict[str, str]:
     return {
         "sustained rate": f"{rate['words_per_cycle']:.3g} words ({rate['bytes_per_cycle']:.3g} "
         f"bytes) a cycle, received by all nodes; {100 * rate['share']:.0f} % of "
-        f"{rate['words_per_cycle_limit']:.3g}, which ports and links allow",
+        f"{rate['words_per_cycle_limit']:.3g}, which ports and links allow in the long run",
         "limited by": f"{rate['limited_by']}: of {rate['cycles']} cycles for {rate['runs']} runs, "
         f"loading needs {rate['load_cycles']:.0f}, running {rate['run_cycles']:.0f}, unloading "
         f"{rate['unload_cycles']:.0f}",

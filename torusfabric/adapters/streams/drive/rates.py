@@ -35,7 +35,8 @@ class SustainedRate:
     cycles : int
         Cycles of the measured time.
     least_cycles : float
-        The fewest cycles that ports, links and buffers allow for these runs.
+        Cycles of these runs if the ports, links and buffers are never idle without need, and ports
+        stall as often as `stall` says on average.
     load_cycles, unload_cycles : float
         Cycles that the node with the most words needs to load, or to unload, these runs: one beat
         in each cycle in which its port does not stall.
@@ -70,12 +71,16 @@ class SustainedRate:
 
     @property
     def words_per_cycle_limit(self) -> float:
-        """The most words in a cycle that ports, links and buffers allow."""
+        """The words in a cycle that ports, links and buffers allow in the long run.
+
+        A few runs can be faster: work for the second run, done before the end of the first, counts
+        to the time that is not measured.
+        """
         return self.words / self.least_cycles
 
     @property
     def share(self) -> float:
-        """The measured rate as a share of the limit, from 0 to 1."""
+        """The measured rate, divided by the rate in the long run."""
         return self.least_cycles / self.cycles
 
     def to_json(self) -> dict[str, Any]:
