@@ -58,7 +58,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def add_import_options(parser: _ActionsContainer) -> None:
-    """Add the options for the placement of an imported schedule on a topology."""
+    """Add to `parser` the options for the placement of an imported schedule on a topology."""
     add_options(
         parser,
         f"""

@@ -121,7 +121,7 @@ def run_plan(arguments: Namespace) -> None:
 
 
 def _choice_facts(arguments: Namespace, chosen: ModeChoice) -> dict[str, Any]:
-    """Check the schedule of one mode; return the names and values about it that are printed."""
+    """Check the schedule of the mode `chosen`; return the names and values about it that are printed."""
     return checked_facts(chosen.schedule, flits=arguments.flits, why=chosen.why)
 
 
@@ -186,7 +186,10 @@ def _framed_boards(arguments: Namespace, schedule: Schedule) -> "Boards | None":
 
 
 def _picture_text(schedule: Schedule, arguments: Namespace, boards: "Boards | None") -> str:
-    """Return the SVG text of the picture that the options select."""
+    """Return the SVG text of the picture of `schedule` that the options in `arguments` select.
+
+    The picture has a frame around each board of `boards`; no frames if this is None.
+    """
     from ..draw import draw, heat_map
 
     if arguments.links:
@@ -234,7 +237,7 @@ def _without_links(schedule: Schedule, links: list[str | Path]) -> Rounds:
 
 
 def _add_cycle_options(parser: ArgumentParser) -> None:
-    """Add the options to follow one flit through the hardware."""
+    """Add to `parser` the options to follow one flit through the hardware."""
     group = parser.add_argument_group("cycles")
     add_options(
         group,
