@@ -177,8 +177,8 @@ def _check_selection(spec: FabricSpec, board: "Board") -> None:
 def _announce_duration(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) -> Progress:
     """Return a progress function that calls `bar`, and first sends a notice to the user.
 
-    The notice says how long the build of `fabric` for `board` takes, and where its logs will be, below
-    `folder`, the folder of the build. Or it says that the build waits for another one.
+    The notice says how long the build of `fabric` for `board` takes, and where its logs will be,
+    below `folder`, the folder of the build. Or it says that the build waits for another one.
     """
     from ..fpga.board import build_minutes
 

@@ -243,8 +243,9 @@ def _fault_table(
 ) -> _TitledTable:
     """Return a table with the cycles and LUTs without faults, with each fault, and with all.
 
-    `faults` has the entries of `fault_costs`, one for each row, and `flits` is the length of a message.
-    `target` is the device for which the LUTs were synthesized; if it is None, they are estimates.
+    `faults` has the entries of `fault_costs`, one for each row, and `flits` is the length of a
+    message. `target` is the device for which the LUTs were synthesized; if it is None, they are
+    estimates.
     """
     luts = "LUTs a node" if target else "estimated LUTs a node"
     heads = ["faults", "algorithm", "steps or rounds", "message times", "cycles", luts]
@@ -392,8 +393,8 @@ def _bar_picture(
 ) -> str:
     """Return a picture with a bar chart for each quantity in `charts` that has a known value.
 
-    `title` is the title of the picture. Each chart has a bar for each of `names`; the first `marked`
-    bars have a different colour.
+    `title` is the title of the picture. Each chart has a bar for each of `names`; the first
+    `marked` bars have a different colour.
     """
     known = {figure: values for figure, values in charts.items() if any(values)}
     return bar_charts(title, names, known, marked=marked)
@@ -428,8 +429,8 @@ def _algorithm_table(
 ) -> tuple[list[str], list[list[object]]]:
     """Return the column heads, and the cells of each row, of a comparison of algorithms.
 
-    `entries` has the facts about one schedule each, by their keys in JSON. If `target`, a device, is
-    given, the columns include the results of synthesis for it.
+    `entries` has the facts about one schedule each, by their keys in JSON. If `target`, a device,
+    is given, the columns include the results of synthesis for it.
     """
     heads, rows = _column_heads(target, COLUMNS), []
     if all(entry["stream"] is None for entry in entries):

@@ -84,7 +84,9 @@ class Parser(argparse.ArgumentParser):
         return ""
 
     def _print_message(self, message: str, file: object = None) -> None:
-        """Print `message`, the help or the version; unlike argparse, report an error of standard output.
+        """Print `message`, the help or the version.
+
+        Unlike argparse, an error of standard output is reported.
 
         `file` has no effect.
         """

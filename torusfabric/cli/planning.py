@@ -121,7 +121,10 @@ def run_plan(arguments: Namespace) -> None:
 
 
 def _choice_facts(arguments: Namespace, chosen: ModeChoice) -> dict[str, Any]:
-    """Check the schedule of the mode `chosen`; return the names and values about it that are printed."""
+    """Check the schedule of the mode `chosen`; return the names and values that are printed about it.
+
+    `arguments` has the length of a message.
+    """
     return checked_facts(chosen.schedule, flits=arguments.flits, why=chosen.why)
 
 

@@ -345,8 +345,9 @@ def _result_facts(result: dict[str, Any]) -> dict[str, Any]:
 def _mode_text(number: int, mode: dict[str, Any], jobs: list[dict[str, Any]]) -> str:
     """Return the result of all runs of mode `number` as text.
 
-    The text names the schedule of the mode, the number of runs, and the number of wrong words. `mode`
-    has the facts about the schedule, and `jobs` has an entry of the report for each run of all modes.
+    The text names the schedule of the mode, the number of runs, and the number of wrong words.
+    `mode` has the facts about the schedule, and `jobs` has an entry of the report for each run of
+    all modes.
     """
     mine = [job for job in jobs if job["mode"] == number]
     wrong, checked = (sum(job[f"words_{what}"] for job in mine) for what in ("wrong", "checked"))

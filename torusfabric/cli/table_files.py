@@ -79,7 +79,7 @@ def write_table(
 
 
 def _is_csv(path: str) -> bool:
-    """Return True if the file name `path` ends in ``.csv``, False for ``.tex``; refuse other endings.
+    """Return True if the name `path` ends in ``.csv``, False for ``.tex``; refuse other endings.
 
     A further ending ``.gz`` is ignored.
     """
