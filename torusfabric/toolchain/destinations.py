@@ -86,6 +86,13 @@ def open_with_timeout(path: Path, mode: str) -> BinaryIO:
 
     Why: opening a named pipe blocks for ever while its other end is closed.
 
+    Parameters
+    ----------
+    path : Path
+        The file or named pipe.
+    mode : str
+        Mode of `open`, with the letter for binary files, such as ``"rb"``.
+
     Raises
     ------
     OSError
@@ -116,6 +123,8 @@ def require_uncompressed(what: str, path: AnyPath) -> None:
     ----------
     what : str
         Noun for the file, with which the error message begins.
+    path : path
+        The name to check; the file need not exist.
 
     Raises
     ------

@@ -45,6 +45,13 @@ def line_comment(text: str, mark: str = "//") -> str:
     A full stop is added after a final backslash, which some of these languages take for a
     continuation.
 
+    Parameters
+    ----------
+    text : str
+        The words of the comment; unprintable characters, such as line breaks, are escaped.
+    mark : str
+        Mark with which a comment of the language begins, such as ``#``.
+
     Examples
     --------
     >>> print(line_comment("a\nmodule b; \\"))
