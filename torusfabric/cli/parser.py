@@ -86,9 +86,7 @@ class Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: object = None) -> None:
         """Print `message`, the help or the version.
 
-        Unlike argparse, an error of standard output is reported.
-
-        `file` has no effect.
+        An error of standard output is raised, which argparse would ignore. `file` has no effect.
         """
         print_line(message.rstrip("\n"))
 

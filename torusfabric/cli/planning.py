@@ -121,7 +121,7 @@ def run_plan(arguments: Namespace) -> None:
 
 
 def _choice_facts(arguments: Namespace, chosen: ModeChoice) -> dict[str, Any]:
-    """Check the schedule of the mode `chosen`; return the names and values that are printed about it.
+    """Check the schedule of the mode `chosen`; return the names and values about it to print.
 
     `arguments` has the length of a message.
     """
