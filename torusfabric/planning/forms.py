@@ -414,8 +414,9 @@ class _FormChooser:
 def _form_versions(selection: Selection, most: int, root: str | None) -> Iterator[_FormVersion]:
     """Yield the versions of all schedules that can be a form, for messages of up to `most` flits.
 
-    A schedule is skipped if, at every compared length, a lower bound on its cycles exceeds the
-    fewest cycles of the versions so far. `root` is "any" if each run chooses its root.
+    `selection` is the choice of the user, and `_planned_selections` yields its schedules. A
+    schedule is skipped if, at every compared length, a lower bound on its cycles exceeds the fewest
+    cycles of the versions so far. `root` is "any" if each run chooses its root.
     """
     from ..program.compile import compile_versions
     from ..program.operator_demands import meet_operator_demands
@@ -462,7 +463,10 @@ def _planned_selections(selection: Selection, root: str | None) -> Iterator[Sele
 
 
 def _plan_all_latencies(selection: Selection) -> Iterator[Selection]:
-    """Yield all candidates with their schedules; one for each latency if the user left it open."""
+    """Yield all candidates of a selection with their schedules.
+
+    If the user left the latency open, a candidate is yielded once for each latency.
+    """
     for candidate in suitable_selections(selection):
         with suppress(InputError):
             yield from plan_each_latency(candidate)
