@@ -295,7 +295,7 @@ def _package_version(name: str, path: str) -> str | None:
 
 @functools.cache
 def _ask_version(name: str, path: str) -> str:
-    """Run the tool `name`, the program `path`, to read its version: the first line of its output."""
+    """Return the version of the tool `name`: the first line that the program `path` prints."""
     flag = "-V" if name in ("iverilog", "vvp", "openFPGALoader", "dfu-util") else "--version"
     done = run_command(name, [path, flag])
     lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
