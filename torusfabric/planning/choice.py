@@ -111,7 +111,7 @@ class _CompiledCandidate(NamedTuple):
 
 
 def _candidate_name(selection: Selection) -> str:
-    """Return the name of the candidate `selection`: its algorithm and the options of its variant."""
+    """Return the name of the candidate `selection`: its algorithm and its variant's options."""
     return " ".join([selection.resolve_algorithm().name, *_variant_options(selection)])
 
 
@@ -606,7 +606,7 @@ def rank_candidates(selection: Selection, flits: int) -> list[Candidate]:
 
 
 def _comparison_row(tried: _CompiledCandidate, flits: int) -> Candidate:
-    """Return the `Candidate` that `compare` lists for `tried`, compiled for messages of `flits` flits."""
+    """Return the `Candidate` that `compare` lists for `tried`, with messages of `flits` flits."""
     selection, schedule = tried.selection, tried.program.schedule
     return Candidate(
         algorithm=selection.resolve_algorithm().name,
