@@ -26,7 +26,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     boards = add_command(commands, "boards", run_boards)
     add_options(
         boards,
@@ -156,7 +156,7 @@ def _build_bitstream(arguments: Namespace) -> _BoardBuild:
 def _check_selection(spec: FabricSpec, board: "Board") -> None:
     """Raise an error if the fabric of `spec` cannot fit onto the board.
 
-    Why before planning: planning may take long.
+    Why: planning may take long, and this check comes before it.
     """
     from ..collective import parse_collective, split_name, split_names
     from ..fpga.board import check_selection
@@ -277,7 +277,10 @@ def run_boards(arguments: Namespace) -> None:
 
 
 def _board_facts(name: str, board: "Board") -> dict[str, Any]:
-    """Return the names and values about a board that ``boards --json`` prints."""
+    """Return the names and values about a board that ``boards --json`` prints.
+
+    `name` is the name by which the user selects the board.
+    """
     from ..fpga.board import led_meanings
 
     return {

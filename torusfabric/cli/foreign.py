@@ -25,7 +25,7 @@ MOST_RANKS = 64
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     command = add_command(commands, "import", run_import)
     command.add_argument(
         "file", metavar="FILE", help="MSCCL XML file (compressed if its name ends in .gz)."

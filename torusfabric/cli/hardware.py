@@ -63,7 +63,7 @@ HEADS = {
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     verilog = add_command(commands, "verilog", run_verilog)
     synth = add_command(commands, "synth", run_synth)
     prove = add_command(commands, "prove", run_prove)
@@ -285,7 +285,7 @@ def _print_mode_cost(found: dict[str, Any]) -> None:
 def _storage_facts(made: BuiltFabric) -> dict[str, Any]:
     """Return the bits of memories and of ROMs of the fabric `made`, and facts about its schedules.
 
-    The facts are the algorithm and the kind of each schedule.
+    The facts are the algorithm and the kind of each schedule, such as ``pattern``.
     """
     from ..rtl.inventory import take_inventory
 

@@ -36,7 +36,7 @@ _SYSTEM = re.compile(r"sys_platform (==|!=) ['\"](\w+)['\"]")
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     add_command(commands, "doctor", run_doctor)
     cache = add_command(commands, "cache", run_cache)
     add_options(cache, "--clear: Remove all entries; later commands make again what they need.\n")

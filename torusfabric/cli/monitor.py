@@ -53,7 +53,7 @@ DEFAULT_RUNS = 20
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     monitor = add_command(commands, "monitor", run_monitor)
     run = add_command(commands, "run", run_run)
     load = add_command(commands, "load", run_load)

@@ -91,7 +91,11 @@ class Parser(argparse.ArgumentParser):
         print_line(message.rstrip("\n"))
 
     def changed_arguments(self, arguments: Namespace) -> Iterator[tuple[str, str]]:
-        """Yield the attribute and the name of each argument that differs from its default."""
+        """Yield the attribute and the name of each argument that differs from its default.
+
+        The attribute is that of `arguments`, the name is an option such as ``--width``, or a word
+        in capital letters for an argument without an option.
+        """
         for action in self._actions:
             if getattr(arguments, action.dest, action.default) != action.default:
                 names = [name for name in action.option_strings if name.startswith("--")]

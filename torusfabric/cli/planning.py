@@ -46,7 +46,7 @@ BOARDS_OPTION = """
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     add_command(commands, "algorithms", run_algorithms)
     plan = add_command(commands, "plan", run_plan)
     add_selection_arguments(plan, plan=False, several=True)
@@ -145,7 +145,10 @@ def _output_files(arguments: Namespace) -> list[str]:
 
 
 def _elapsed_seconds(began: float) -> dict[str, float]:
-    """Return the entry ``seconds`` of the output: the time since the command began."""
+    """Return the entry ``seconds`` of the output: the time since the command began.
+
+    `began` is the value of `time.perf_counter` at the beginning.
+    """
     return {"seconds": round(time.perf_counter() - began, 3)}
 
 
