@@ -141,6 +141,8 @@ class Cache:
 
         Parameters
         ----------
+        key : str
+            Key of the entry, as `digest` returns it.
         value : object
             Any value that can be pickled, except None.
         """
@@ -154,6 +156,8 @@ class Cache:
 
         Parameters
         ----------
+        key : str
+            Key of the entry, as `digest` returns it.
         sources : mapping of str to path
             Path of each file, by the name under which it is stored.
         """

@@ -73,6 +73,8 @@ def is_written_directly(path: AnyPath, status: os.stat_result | None) -> bool:
 
     Parameters
     ----------
+    path : path
+        The path that the user gave.
     status : os.stat_result or None
         Status of the file, as `writable_status` returns it.
     """

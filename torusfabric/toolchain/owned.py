@@ -208,7 +208,7 @@ def is_replaceable(path: AnyPath, beginning: str | bytes) -> bool:
 
 
 def _begins_with(path: Path, beginning: bytes) -> bool:
-    """True if the file `path`, unpacked if it is compressed, has this beginning."""
+    """True if the file `path`, unpacked if it is compressed, begins with the bytes `beginning`."""
     with open(path, "rb") as file:
         found = file.read(max(len(beginning), 2))
     if found.startswith(b"\x1f\x8b"):

@@ -298,6 +298,10 @@ def map_in_threads(function: Callable[[T], R], items: Iterable[T], *, jobs: int 
 
     Parameters
     ----------
+    function : function of one item
+        The function, called once for each item.
+    items : iterable
+        The items, all read before the first call.
     jobs : int
         Largest number of threads.
     """
@@ -324,7 +328,10 @@ def run_in_background(function: Callable[[], R]) -> Iterator[Callable[[], R]]:
 
 @contextlib.contextmanager
 def _thread_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield a pool of threads; an exception in the body ends all programs that the threads run."""
+    """Yield a pool of threads; an exception in the body ends all programs that the threads run.
+
+    `threads` is the number of threads.
+    """
     failed = threading.Event()
     join = lambda: setattr(_thread_failure, "failed", failed)
     pool = ThreadPoolExecutor(threads, initializer=join)

@@ -133,6 +133,8 @@ def _argument_error(
 
     Parameters
     ----------
+    function : callable
+        The function whose annotations are compared with the arguments.
     args, kwargs
         Arguments of the failed call of `function`.
     """
@@ -246,6 +248,8 @@ def _matches_generic(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
 
     Parameters
     ----------
+    value : object
+        The value to compare with the annotation.
     origin : type
         Class of the annotation, such as `list`.
     inner : tuple

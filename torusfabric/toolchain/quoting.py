@@ -23,6 +23,8 @@ def escape_unprintable(text: str, keep: str = "") -> str:
 
     Parameters
     ----------
+    text : str
+        The text; its printable characters stay as they are.
     keep : str
         Unprintable characters that stay as they are.
 
@@ -157,6 +159,8 @@ def fill_template(template: str, values: Mapping[str, str]) -> str:
 
     Parameters
     ----------
+    template : str
+        The text with names in capital letters between ``@`` signs.
     values : mapping of str to str
         Replacement for each name.
 

@@ -204,7 +204,10 @@ def _unpacked_limit(packed: int, most: int) -> tuple[int, str]:
 
 
 def _read_limited(file: BinaryIO, text: str, limit: int) -> bytes:
-    """Read all of a file, piece by piece; raise an error that begins with `text` above a limit."""
+    """Read all of a file, piece by piece.
+
+    A file of more than `limit` bytes is an error, whose message begins with `text`.
+    """
     content = bytearray()
     while piece := file.read(READ_BYTES):
         content += piece

@@ -316,8 +316,12 @@ def run(
 
     Parameters
     ----------
+    name : str
+        Name of the tool, as for `find`.
     args : iterable of str
         Arguments; file names are relative to `folder`.
+    folder : path
+        Work folder in which the tool is started.
     log : str
         Name of the log file within the folder.
     what : str, optional
@@ -415,6 +419,8 @@ def error_line(output: str, status: int = 1) -> str:
 
     Parameters
     ----------
+    output : str
+        Standard output and standard error of the tool.
     status : int
         Exit status of the tool.
     """
