@@ -171,7 +171,11 @@ class PanelPainter:
         return [start, self._point_beside(node, port, offset, np.hypot(*step) - back)]
 
     def _point_beside(self, node: int, port: int, offset: float, ahead: float) -> np.ndarray:
-        """Return the point `ahead` hops from a node towards a port, `offset` hops to the right."""
+        """Return a point beside the direction of a port, in hops.
+
+        The point is `ahead` hops from `node` towards its out-port `port`, and `offset` hops to the
+        right.
+        """
         arc = node, port
         beside, ahead_by = offset * self._right[arc], ahead * self._along[arc]
         return np.asarray(self._positions[node] + beside + ahead_by)

@@ -85,7 +85,19 @@ class Svg:
         self._shapes.append(f"<{tag}{_attribute_text(attributes)}/>")
 
     def add_text(self, x: float, y: float, text: str, size: float, **attributes: Value) -> None:
-        """Add a line of text at (x, y), a point of its baseline, in letters of `size` pixels."""
+        """Add a line of text.
+
+        Parameters
+        ----------
+        x, y : float
+            A point of the baseline, in pixels; by default the text begins there.
+        text : str
+            The line, in plain characters.
+        size : float
+            Size of the letters, in pixels.
+        **attributes : str, float or None
+            Further attributes, such as ``fill`` or ``text_anchor``.
+        """
         written = _attribute_text({"x": x, "y": y, "font_size": size, **attributes})
         self._shapes.append(f"<text{written}>{xml_text(text)}</text>")
 
