@@ -364,7 +364,10 @@ class _FormChooser:
         return tuple(replace(self._selections[form], why=why) for form in forms)
 
     def _reason_text(self, forms: list[int]) -> str:
-        """Return the reason of the choice: forms taken and left out, their savings and costs."""
+        """Return the reason of the choice: forms taken and left out, their savings and costs.
+
+        `forms` has the numbers of the forms that were taken.
+        """
         words = [
             f"{' and '.join(map(self._form_name, forms))}, {self._estimated_luts(forms)} LUTs a "
             "node by estimate, "
@@ -395,7 +398,7 @@ class _FormChooser:
         return [form for form in best if gains[form] >= LEAST_MISSED_GAIN]
 
     def _form_name(self, form: int) -> str:
-        """Return the name of a form: its algorithm and its number of chunks."""
+        """Return the name of the form with number `form`: its algorithm and its number of chunks."""
         selection = self._selections[form]
         assert selection.planned is not None
         chunks = selection.planned.chunks
