@@ -259,9 +259,9 @@ def _compile_fabric(
 def _image_limits(spec: FabricSpec, program: Program) -> Room:
     """Return the sizes of the tables of a fabric that is built with a program; they limit images.
 
-    `spec` has the choices about the tables. The limits admit the program itself. With ``--inputs
-    all`` out-ports can select every input, with ``--inputs COLLECTIVE,..`` also those inputs that
-    programs of these collectives need.
+    `spec` has the choices about the tables. The limits admit the program itself. Out-ports can
+    select every input with ``--inputs all``. With ``--inputs COLLECTIVE,..`` they can also select
+    those inputs that programs of these collectives need.
     """
     from ..adapters.loading.fitting import choose_beat, loadable_form, loadable_modes
     from ..adapters.loading.room import room_for
