@@ -163,8 +163,8 @@ class _HeatMapPage:
     def _draw_rect(self, x: float, y: float, width: float, height: float, fill: str) -> None:
         """Draw a rectangle: a cell, several cells side by side, or a bar.
 
-        `x` and `y` are its upper left corner, all in pixels like `width` and `height`; `fill` is
-        its colour.
+        `x` and `y` are its upper left corner, `width` and `height` its size, all in pixels. `fill`
+        is its colour.
         """
         self.svg.add_element("rect", x=x, y=y, width=width, height=height, fill=fill)
 
