@@ -398,7 +398,7 @@ class _FormChooser:
         return [form for form in best if gains[form] >= LEAST_MISSED_GAIN]
 
     def _form_name(self, form: int) -> str:
-        """Return the name of the form with number `form`: its algorithm and its number of chunks."""
+        """Return the name of form number `form`: its algorithm and its number of chunks."""
         selection = self._selections[form]
         assert selection.planned is not None
         chunks = selection.planned.chunks

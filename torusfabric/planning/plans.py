@@ -196,7 +196,7 @@ def is_full_search(selection: Selection) -> bool:
     Parameters
     ----------
     selection : Selection
-        The selection; only its topology and its options matter.
+        Only its topology and its options matter.
     """
     topology, options = selection.topology, selection.options
     return topology.nodes * topology.ports <= MOST_ARCS and "seed" not in options.given()
