@@ -89,7 +89,12 @@ def check_drawing(
 def check_waves(arguments: argparse.Namespace, path: str) -> None:
     """Check, before any work starts, that a waveform file can be written and may be replaced.
 
-    The format is FST for names that end in ``.fst``, else VCD.
+    Parameters
+    ----------
+    arguments : Namespace
+        Arguments of a command with the option `FORCE`.
+    path : str
+        Path of the waveform file. The format is FST if it ends in ``.fst``, else VCD.
 
     Raises
     ------
@@ -126,14 +131,31 @@ def command_line(arguments: argparse.Namespace, made: "BuiltFabric", **others: o
 
 
 def folder_argument(text: str) -> str:
-    """Return an argument that is the path of a folder; ``-`` is refused."""
+    """Return `text`, an argument that is the path of a folder; ``-`` is refused.
+
+    Raises
+    ------
+    ArgumentTypeError
+        If `text` is ``-``, which stands for standard output.
+    """
     if text == STANDARD_OUTPUT:
         raise argparse.ArgumentTypeError("must be a folder, not - (several files are written)")
     return text
 
 
 def node_pair(text: str) -> tuple[int, int]:
-    """Return the two node numbers of an argument such as ``0:21``."""
+    """Return the two node numbers of an argument such as ``0:21``.
+
+    Parameters
+    ----------
+    text : str
+        Two node numbers with a colon between them.
+
+    Raises
+    ------
+    ArgumentTypeError
+        If `text` has another form.
+    """
     found = re.fullmatch(r"([0-9]{1,4000}):([0-9]{1,4000})", text)
     if not found:
         raise argparse.ArgumentTypeError(

@@ -26,7 +26,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     boards = add_command(commands, "boards", run_boards)
     add_options(
         boards,
@@ -98,7 +98,13 @@ class _BoardBuild(NamedTuple):
         return f"{shell_command(['cd', str(self.built.folder)])} && {flash_command(self.board)}"
 
     def next_steps(self, *, flashed: bool) -> list["Step"]:
-        """Return the commands that the user may run next, each with its purpose."""
+        """Return the commands that the user may run next, each with its purpose.
+
+        Parameters
+        ----------
+        flashed : bool
+            True if the board already has the bitstream. If False, the first command loads it.
+        """
         from ..fpga.board import Step, next_steps
 
         load = [] if flashed else [Step(self.flash, f"load it ({self.load_command})")]
@@ -148,7 +154,10 @@ def _build_bitstream(arguments: Namespace) -> _BoardBuild:
 
 
 def _check_selection(spec: FabricSpec, board: "Board") -> None:
-    """Raise an error if the selection cannot fit onto the board; planning may take long."""
+    """Raise an error if the fabric of `spec` cannot fit onto the board.
+
+    Why: planning may take long, and this check comes before it.
+    """
     from ..collective import parse_collective, split_name, split_names
     from ..fpga.board import check_selection
     from ..program.program import require_width
@@ -168,7 +177,8 @@ def _check_selection(spec: FabricSpec, board: "Board") -> None:
 def _announce_duration(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) -> Progress:
     """Return a progress function that calls `bar`, and first sends a notice to the user.
 
-    The notice says how long the build takes, or that it waits for another build.
+    The notice says how long the build of `fabric` for `board` takes, and where its logs will be,
+    below `folder`, the folder of the build. Or it says that the build waits for another one.
     """
     from ..fpga.board import build_minutes
 
@@ -192,7 +202,7 @@ def _announce_duration(bar: Progress, board: "Board", fabric: "Fabric", folder: 
 
 
 def _build_facts(built: "BuildResult") -> dict[str, Any]:
-    """Return the names and values about a build that ``build`` prints for people."""
+    """Return the names and values about the build `built` that ``build`` prints for people."""
     report = built.report
     used = [f"{k} {n['used']} of {n['available']}" for k, n in report["resources"].items()]
     modes = [f"{mode['collective']} by {mode['algorithm']}" for mode in report["modes"]]
@@ -210,7 +220,10 @@ def _build_facts(built: "BuildResult") -> dict[str, Any]:
 
 
 def _print_next_steps(made: _BoardBuild, *, flashed: bool) -> None:
-    """Print the next commands, and the meanings of the board's LEDs."""
+    """Print the next commands after the build `made`, and the meanings of the board's LEDs.
+
+    With `flashed`, the board has the bitstream already, and no command loads it.
+    """
     from ..fpga.board import LIST_PORTS, led_meanings
 
     meanings = led_meanings(made.board)
@@ -264,7 +277,10 @@ def run_boards(arguments: Namespace) -> None:
 
 
 def _board_facts(name: str, board: "Board") -> dict[str, Any]:
-    """Return the names and values about a board that ``boards --json`` prints."""
+    """Return the names and values about a board that ``boards --json`` prints.
+
+    `name` is the name by which the user selects the board.
+    """
     from ..fpga.board import led_meanings
 
     return {
@@ -280,7 +296,10 @@ def _board_facts(name: str, board: "Board") -> dict[str, Any]:
 
 
 def _print_boards(rows: list[dict[str, Any]]) -> None:
-    """Print the boards as a table; one line for each board if the output is no terminal."""
+    """Print the boards as a table; one line for each board if the output is no terminal.
+
+    `rows` has the facts of each board, as ``boards --json`` prints them.
+    """
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -100,7 +100,7 @@ class _Comparison(NamedTuple):
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of this command to its parser."""
+    """Add the arguments of this command to its parser, an entry of `commands`."""
     compare = add_command(commands, "compare", run_compare)
     add_selection_arguments(compare, algorithm=False, several=True)
     add_fabric_options(compare, compared=True)
@@ -241,7 +241,12 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
 def _fault_table(
     faults: Sequence[Mapping[str, Any]], flits: int, target: str | None
 ) -> _TitledTable:
-    """Return a table with the cycles and LUTs without faults, with each fault, and with all."""
+    """Return a table with the cycles and LUTs without faults, with each fault, and with all.
+
+    `faults` has the entries of `fault_costs`, one for each row, and `flits` is the length of a
+    message. `target` is the device for which the LUTs were synthesized; if it is None, they are
+    estimates.
+    """
     luts = "LUTs a node" if target else "estimated LUTs a node"
     heads = ["faults", "algorithm", "steps or rounds", "message times", "cycles", luts]
     rows = []
@@ -367,7 +372,10 @@ def _selection_and_files(arguments: Namespace) -> tuple[Selection, dict[str, Sch
 
 
 def _read_schedule(arguments: Namespace, path: str) -> Schedule:
-    """Read a schedule from a file of our format, or from MSCCL XML if its name ends so."""
+    """Read the schedule of the file `path`, in our format, or in MSCCL XML if its name ends so.
+
+    For MSCCL XML, `arguments` has the topology, the placement of ranks, and the switching.
+    """
     if _is_foreign(path):
         return import_schedule(
             path, arguments.onto, placement=arguments.placement, switching=arguments.switching
@@ -376,14 +384,18 @@ def _read_schedule(arguments: Namespace, path: str) -> Schedule:
 
 
 def _is_foreign(path: str) -> bool:
-    """Return True if the name of a file ends like MSCCL XML."""
+    """Return True if the file name `path` ends like MSCCL XML, compressed or not."""
     return path.removesuffix(".gz").endswith(".xml")
 
 
 def _bar_picture(
     title: str, names: Sequence[str], charts: Mapping[str, list[float | None]], *, marked: int = 0
 ) -> str:
-    """Return a picture with a bar chart for each quantity in `charts` that has a known value."""
+    """Return a picture with a bar chart for each quantity in `charts` that has a known value.
+
+    `title` is the title of the picture. Each chart has a bar for each of `names`; the first
+    `marked` bars have a different colour.
+    """
     known = {figure: values for figure, values in charts.items() if any(values)}
     return bar_charts(title, names, known, marked=marked)
 
@@ -415,7 +427,11 @@ def _row_cells(entry: Mapping[str, Any], names: Iterable[str]) -> list[object]:
 def _algorithm_table(
     entries: Sequence[Mapping[str, Any]], target: str | None
 ) -> tuple[list[str], list[list[object]]]:
-    """Return the column heads, and the cells of each row, of a comparison of algorithms."""
+    """Return the column heads, and the cells of each row, of a comparison of algorithms.
+
+    `entries` has the facts about one schedule each, by their keys in JSON. If `target`, a device,
+    is given, the columns include the results of synthesis for it.
+    """
     heads, rows = _column_heads(target, COLUMNS), []
     if all(entry["stream"] is None for entry in entries):
         del heads["stream"]

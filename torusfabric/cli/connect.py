@@ -97,7 +97,11 @@ def _connect_boards(
     image: "Image | AnyPath | None",
     baud: int,
 ) -> Any:
-    """Connect as `connect` does, which adds the names of missing extras to errors."""
+    """Connect as `connect` does, without the names of missing extras in errors.
+
+    The parameters are those of `connect`: `port` names one serial port or several, `image` is the
+    image to load, and `baud` is the speed of the serial lines in bits a second.
+    """
     from ..fpga.bridge.board import ConnectedBoard
     from ..fpga.bridge.bus_access import BusAccess, open_port
     from ..rtl.fabric import Fabric
@@ -254,7 +258,10 @@ def _read_report(folder: Path) -> dict[str, Any] | None:
 
 
 def _fabric_by_digest(access: "BusAccess") -> "Fabric | Sequence[Any]":
-    """Return the fabric of the build that has the digest of the fabric on a board."""
+    """Return the fabric of the build that has the digest of the fabric on a board.
+
+    `access` reaches the bus of that fabric through the serial line.
+    """
     from ..fpga.bridge.board import read_digest
 
     digest = read_digest(access)

@@ -25,7 +25,7 @@ MOST_RANKS = 64
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     command = add_command(commands, "import", run_import)
     command.add_argument(
         "file", metavar="FILE", help="MSCCL XML file (compressed if its name ends in .gz)."
@@ -58,7 +58,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def add_import_options(parser: _ActionsContainer) -> None:
-    """Add the options for the placement of an imported schedule on a topology."""
+    """Add to `parser` the options for the placement of an imported schedule on a topology."""
     add_options(
         parser,
         f"""

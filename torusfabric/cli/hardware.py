@@ -63,7 +63,7 @@ HEADS = {
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     verilog = add_command(commands, "verilog", run_verilog)
     synth = add_command(commands, "synth", run_synth)
     prove = add_command(commands, "prove", run_prove)
@@ -244,7 +244,10 @@ def run_synth(arguments: Namespace) -> None:
 
 
 def _print_mode_cost(found: dict[str, Any]) -> None:
-    """Print a row for each mode alone, a row for all, and its ratio to the most expensive mode."""
+    """Print a row for each mode alone, a row for all, and its ratio to the most expensive mode.
+
+    `found` is the result of `cost_by_mode`: the costs of each mode, and of all modes together.
+    """
     together, ratios = found["together"], found["ratios"]
     heads = [*HEADS, "inputs"]
     rows = [
@@ -280,7 +283,10 @@ def _print_mode_cost(found: dict[str, Any]) -> None:
 
 
 def _storage_facts(made: BuiltFabric) -> dict[str, Any]:
-    """Return the bits of memories and of ROMs, and the algorithm and the kind of each schedule."""
+    """Return the bits of memories and of ROMs of the fabric `made`, and facts about its schedules.
+
+    The facts are the algorithm and the kind of each schedule, such as ``pattern``.
+    """
     from ..rtl.inventory import take_inventory
 
     schedules, inventory = (

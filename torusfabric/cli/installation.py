@@ -36,7 +36,7 @@ _SYSTEM = re.compile(r"sys_platform (==|!=) ['\"](\w+)['\"]")
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     add_command(commands, "doctor", run_doctor)
     cache = add_command(commands, "cache", run_cache)
     add_options(cache, "--clear: Remove all entries; later commands make again what they need.\n")
@@ -89,7 +89,7 @@ def _find_program(tool: Tool) -> Dependency:
 
 
 def _tool_version(name: str) -> str:
-    """Return the version of a tool; for ``g++``, of the C++ compiler that is installed."""
+    """Return the version of the tool `name`; for ``g++``, of the C++ compiler that is installed."""
     if name == "g++":
         return cxx.compiler_version(tuple(cxx.compiler_command()))
     return tools.version(name)
@@ -124,7 +124,7 @@ def _parse_requirements() -> Iterator[tuple[str, str]]:
 
 
 def _installed_version(name: str) -> str | None:
-    """Return the version of a Python package; None if it is not installed."""
+    """Return the version of the Python package `name`; None if it is not installed."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -160,7 +160,10 @@ def run_doctor(arguments: Namespace) -> int:
 
 
 def _print_dependencies(kind: str, rows: Iterable[Dependency]) -> None:
-    """Print a table of tools or packages, the required ones first."""
+    """Print a table of tools or packages, the required ones first.
+
+    `kind` is the head of the first column, and `rows` has the tools or packages.
+    """
     print_line()
     table = []
     for found in sorted(rows, key=lambda found: (not found.required, found.serves)):

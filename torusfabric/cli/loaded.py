@@ -27,7 +27,7 @@ IMAGE_MAGIC = b"TFI"
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     image = add_command(commands, "image", run_image)
     add_fabric_file_option(image, required=True)
     add_selection_arguments(image, several=True)

@@ -53,7 +53,7 @@ DEFAULT_RUNS = 20
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     monitor = add_command(commands, "monitor", run_monitor)
     run = add_command(commands, "run", run_run)
     load = add_command(commands, "load", run_load)
@@ -96,7 +96,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _add_port(parser: ArgumentParser) -> None:
-    """Add the options for the board, its port and the folder of its build."""
+    """Add to `parser` the options for the board, its port and the folder of its build."""
     group = parser.add_argument_group("board")
     text = f"""
         --board NAME: Name of a board, as torusfabric boards lists them, or path of a .py file.
@@ -111,7 +111,13 @@ def _add_port(parser: ArgumentParser) -> None:
 
 
 def add_baud(parser: Any) -> None:
-    """Add the option for the speed of the serial line."""
+    """Add the option for the speed of the serial line.
+
+    Parameters
+    ----------
+    parser : ArgumentParser or argument group
+        The parser, or the group of its options, to which ``--baud`` is added.
+    """
     text = f"--baud N: Bits a second of the serial line. Default: {BAUD}.\n"
     add_options(parser, text, baud=(parse_positive_int, BAUD))
 
@@ -169,7 +175,10 @@ def _find_number(what: str, text: str, names: Sequence[str], *others: Sequence[s
 
 
 def _parse_job(fabric: "Fabric", text: str) -> "Job":
-    """Parse a job as a user writes it: ``mode=allreduce,length=3``."""
+    """Parse `text`, a job as a user writes it, such as ``mode=allreduce,length=3``.
+
+    The job is checked against `fabric`, which also has the names of modes and operators.
+    """
     from ..simulation.engines import Job
     from ..simulation.jobs import check_jobs
     from ..toolchain import values
@@ -236,7 +245,10 @@ def run_monitor(arguments: Namespace) -> None:
 
 
 def _count_facts(report: Any) -> dict[str, Any]:
-    """Return the measured and predicted cycles, and the numbers of checked and of wrong words."""
+    """Return the measured and predicted cycles, and the numbers of checked and of wrong words.
+
+    `report` is the report of one run or several on a board.
+    """
     names = ("cycles", "predicted_cycles", "words_checked", "words_wrong")
     return {name: getattr(report, name) for name in names}
 
@@ -275,7 +287,10 @@ def run_run(arguments: Namespace) -> None:
 
 
 def _run_result_text(job: Any) -> str:
-    """Return the result of a run as text: its cycles, and its error if it failed."""
+    """Return the result of a run as text: its cycles, and its error if it failed.
+
+    `job` is the report of this run.
+    """
     cycles = {*job.cycles} if isinstance(job.cycles, tuple) else {job.cycles}
     text = f"{'/'.join(map(str, sorted(cycles)))} cycles, predicted {job.predicted_cycles}"
     return f"{text}; failed: {fault}" if (fault := getattr(job, "fault", "")) else text

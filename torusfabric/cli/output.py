@@ -63,7 +63,7 @@ def printable_text(text: str) -> str:
 
 
 def print_line(text: str = "") -> None:
-    """Print a line of facts, and flush the stream."""
+    """Print `text` as a line of facts, and flush the stream; by default an empty line."""
     with _facts_stream() as stream:
         print(printable_text(text), file=stream, flush=True)
 
@@ -101,7 +101,7 @@ def flush_output() -> None:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object, with the key ``version`` in front."""
+    """Print the JSON object `value`, with the key ``version`` in front."""
     text = json.dumps({"version": JSON_VERSION, **value}, indent=2, default=plain_json)
     with _facts_stream() as stream:
         print(text, file=stream)
@@ -186,7 +186,10 @@ def raise_if_wrong(report: Any) -> None:
 
 
 def print_rendered(renderable: "RenderableType") -> None:
-    """Print a table or another object of the package rich; lines are folded on terminals only."""
+    """Print `renderable`, a table or another object of the package rich.
+
+    Lines are folded on terminals only.
+    """
     from rich.console import (  # here, since few commands print so and its import takes long
         Console,
         Group,
@@ -222,13 +225,24 @@ def print_rendered(renderable: "RenderableType") -> None:
 
 
 def _least_width(console: "Console", table: "Table") -> int:
-    """Return the characters in a line of a table if no word is cut."""
+    """Return the characters in a line of `table` if no word is cut.
+
+    `console` has the options of the output.
+    """
     measured = table.__rich_measure__(console, console.options)
     return int(measured.minimum)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a table of facts for people."""
+    """Print a table of facts for people.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Heads of the columns.
+    rows : iterable of (iterable of object)
+        Cells of each row, printed as text.
+    """
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -55,7 +55,15 @@ class Parser(argparse.ArgumentParser):
         self._given: set[argparse.Action] = set()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse words; an unknown option is reported before a missing argument."""
+        """Parse words; an unknown option is reported before a missing argument.
+
+        Parameters
+        ----------
+        args : sequence of str, optional
+            The words to parse; by default those of this process.
+        namespace : Namespace, optional
+            Object that gets the arguments; by default a new one.
+        """
         self._words = sys.argv[1:] if args is None else list(args)
         self._given = set()
         found, unknown = super().parse_known_args(args, namespace)
@@ -63,7 +71,7 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Raise the error that argparse would print, with a hint at the help."""
+        """Raise an error with the text of argparse, `message`, and a hint at the help."""
         if message.startswith("the following arguments are required"):
             self._refuse_unknown(self._words)
         option = re.search(r"--[\w-]+", message)
@@ -76,11 +84,18 @@ class Parser(argparse.ArgumentParser):
         return ""
 
     def _print_message(self, message: str, file: object = None) -> None:
-        """Print help or the version; unlike argparse, report an error of standard output."""
+        """Print `message`, the help or the version.
+
+        An error of standard output is raised, which argparse would ignore. `file` has no effect.
+        """
         print_line(message.rstrip("\n"))
 
     def changed_arguments(self, arguments: Namespace) -> Iterator[tuple[str, str]]:
-        """Yield the attribute and the name of each argument that differs from its default."""
+        """Yield the attribute and the name of each argument that differs from its default.
+
+        The attribute is that of `arguments`, the name is an option such as ``--width``, or a word
+        in capital letters for an argument without an option.
+        """
         for action in self._actions:
             if getattr(arguments, action.dest, action.default) != action.default:
                 names = [name for name in action.option_strings if name.startswith("--")]
@@ -143,6 +158,8 @@ class Parser(argparse.ArgumentParser):
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         """Read the values of an argument; an empty or a repeated one is an error.
 
+        `action` is the declaration of the argument, and `arg_strings` are the words of its values.
+
         Why: an unset shell variable leaves an empty value. If it counted as no value, the command
         would silently do something else.
         """
@@ -157,7 +174,10 @@ class Parser(argparse.ArgumentParser):
         return super()._get_values(action, arg_strings)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Raise an error if a value is not one of the values that its argument allows."""
+        """Raise an error if `value` is not one of the values that its argument allows.
+
+        `action` is the declaration of the argument.
+        """
         if action.choices is not None and value not in action.choices:
             name = action.option_strings[-1] if action.option_strings else str(action.metavar)
             raise unknown_name_error(
@@ -166,7 +186,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _may_be_repeated(action: argparse.Action) -> bool:
-    """Return True if an argument may be repeated.
+    """Return True if the argument that `action` declares may be repeated.
 
     This holds for an option without a value, and for an option that collects its values in a list.
     """
@@ -192,7 +212,15 @@ class CommandParser(Parser):
         self.add_argument("-h", "--help", action=HelpAction, help=text, **how)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Add the arguments of the command, parse, and check the options that need each other."""
+        """Add the arguments of the command, parse, and check the options that need each other.
+
+        Parameters
+        ----------
+        args : sequence of str, optional
+            The words after the name of the command.
+        namespace : Namespace, optional
+            Object that gets the arguments; by default a new one.
+        """
         self._complete()
         found, unknown = super().parse_known_args(args, namespace)
         self.check_options(found)
@@ -265,20 +293,23 @@ class CommandParser(Parser):
 
 
 def _group_title(action: argparse.Action) -> str:
-    """Return the title of the group of an option."""
+    """Return the title of the group of the option that `action` declares."""
     title: str = action.container.title  # type: ignore[attr-defined]
     return title
 
 
 def _group_word(action: argparse.Action) -> str:
-    """Return the word of the group of an option, as in ``--help WORD``."""
+    """Return the word of the group of the option `action`, as in ``--help WORD``."""
     return _group_title(action).split()[-1].lower()
 
 
 def _add_section(
     formatter: argparse.HelpFormatter, title: str, actions: list[argparse.Action]
 ) -> None:
-    """Add arguments under a title to a help text."""
+    """Add arguments under a title to a help text.
+
+    `formatter` collects the help text, and each of `actions` declares an argument.
+    """
     formatter.start_section(title)
     formatter.add_arguments(actions)
     formatter.end_section()
@@ -288,7 +319,19 @@ class HelpAction(argparse.Action):
     """The action of ``--help``: print the help of a group of options, and exit."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
-        """Print the help, and exit."""
+        """Print the help, and exit.
+
+        Parameters
+        ----------
+        parser : Parser
+            The parser of the command.
+        namespace : Namespace
+            The arguments so far; without effect.
+        values : str or None
+            The word after ``--help``, which names a group of options.
+        option : str, optional
+            The option as the user wrote it; without effect.
+        """
         print_line(parser.help_text(values).rstrip("\n"))
         parser.exit()
 
@@ -297,7 +340,10 @@ class CommandHelpFormatter(argparse.RawDescriptionHelpFormatter):
     """A help formatter that lists commands by their purposes."""
 
     def _format_action(self, action: argparse.Action) -> str:
-        """Return the help of an argument; that of the command lists all commands by purpose."""
+        """Return the help of an argument; that of the command lists all commands by purpose.
+
+        `action` is the declaration of the argument.
+        """
         if action.nargs != argparse.PARSER:
             return super()._format_action(action)
         entries = {entry.dest: entry for entry in self._iter_indented_subactions(action)}

@@ -46,7 +46,7 @@ BOARDS_OPTION = """
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers."""
+    """Add the arguments of these commands to their parsers, the entries of `commands`."""
     add_command(commands, "algorithms", run_algorithms)
     plan = add_command(commands, "plan", run_plan)
     add_selection_arguments(plan, plan=False, several=True)
@@ -121,7 +121,10 @@ def run_plan(arguments: Namespace) -> None:
 
 
 def _choice_facts(arguments: Namespace, chosen: ModeChoice) -> dict[str, Any]:
-    """Check the schedule of one mode; return the names and values about it that are printed."""
+    """Check the schedule of the mode `chosen`; return the names and values about it to print.
+
+    `arguments` has the length of a message.
+    """
     return checked_facts(chosen.schedule, flits=arguments.flits, why=chosen.why)
 
 
@@ -142,7 +145,10 @@ def _output_files(arguments: Namespace) -> list[str]:
 
 
 def _elapsed_seconds(began: float) -> dict[str, float]:
-    """Return the entry ``seconds`` of the output: the time since the command began."""
+    """Return the entry ``seconds`` of the output: the time since the command began.
+
+    `began` is the value of `time.perf_counter` at the beginning.
+    """
     return {"seconds": round(time.perf_counter() - began, 3)}
 
 
@@ -186,7 +192,10 @@ def _framed_boards(arguments: Namespace, schedule: Schedule) -> "Boards | None":
 
 
 def _picture_text(schedule: Schedule, arguments: Namespace, boards: "Boards | None") -> str:
-    """Return the SVG text of the picture that the options select."""
+    """Return the SVG text of the picture of `schedule` that the options in `arguments` select.
+
+    The picture has a frame around each board of `boards`; no frames if this is None.
+    """
     from ..draw import draw, heat_map
 
     if arguments.links:
@@ -234,7 +243,7 @@ def _without_links(schedule: Schedule, links: list[str | Path]) -> Rounds:
 
 
 def _add_cycle_options(parser: ArgumentParser) -> None:
-    """Add the options to follow one flit through the hardware."""
+    """Add to `parser` the options to follow one flit through the hardware."""
     group = parser.add_argument_group("cycles")
     add_options(
         group,

@@ -84,7 +84,7 @@ RUN_ARGUMENTS = (
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of this command to its parser."""
+    """Add the arguments of this command to its parser, an entry of `commands`."""
     simulate = add_command(commands, "simulate", run_simulate)
     add_selection_arguments(simulate, several=True)
     add_fabric_options(simulate)
@@ -106,7 +106,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _add_run_options(group: _ActionsContainer) -> None:
-    """Add the arguments that control the runs."""
+    """Add the arguments that control the runs to `group`, a group of options in the help."""
     add_options(
         group,
         """
@@ -167,7 +167,10 @@ def run_simulate(arguments: Namespace) -> None:
 
 
 def _run_system(system: System | None, arguments: Namespace) -> None:
-    """Simulate a fabric with an adapter by the simulator of this adapter, and print the report."""
+    """Simulate a fabric with an adapter by the simulator of this adapter, and print the report.
+
+    `system` is the fabric with its adapter.
+    """
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
     require_result_memory("--jobs", count)
     assert system is not None
@@ -288,20 +291,29 @@ def _choose_jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
 
 
 def _time_text(result: dict[str, Any]) -> str:
-    """Return the seconds and clock cycles of a simulation as text."""
+    """Return the seconds and clock cycles of a simulation as text.
+
+    `result` is the report of the simulation, by the keys of its JSON.
+    """
     built = f"{result['build_seconds']:.1f} s to build, " if result["build_seconds"] else ""
     return f"{built}{result['seconds']:.1f} s, {result['clocks']} clocks"
 
 
 def _length_text(jobs: list[dict[str, Any]]) -> str:
-    """Return the number of runs and the range of their message lengths as text."""
+    """Return the number of runs and the range of their message lengths as text.
+
+    `jobs` has an entry of the report for each run.
+    """
     lengths = [job["length"] for job in jobs]
     between = f", of lengths from {min(lengths)} to {max(lengths)} flits" if lengths else ""
     return f"{len(lengths)}{between}"
 
 
 def _result_facts(result: dict[str, Any]) -> dict[str, Any]:
-    """Return the names and values about a simulation that the command prints for people."""
+    """Return the names and values about a simulation that the command prints for people.
+
+    `result` is the report of the simulation, by the keys of its JSON, with further facts.
+    """
     said, several = facts_text(result), "modes" in result
     said["engine"] = f"{result['engine']} ({result['engine_reason']})"
     said["jobs"] = _length_text(result["jobs"]) if result["jobs"] else None
@@ -334,6 +346,8 @@ def _mode_text(number: int, mode: dict[str, Any], jobs: list[dict[str, Any]]) ->
     """Return the result of all runs of mode `number` as text.
 
     The text names the schedule of the mode, the number of runs, and the number of wrong words.
+    `mode` has the facts about the schedule, and `jobs` has an entry of the report for each run of
+    all modes.
     """
     mine = [job for job in jobs if job["mode"] == number]
     wrong, checked = (sum(job[f"words_{what}"] for job in mine) for what in ("wrong", "checked"))
@@ -345,7 +359,10 @@ def _mode_text(number: int, mode: dict[str, Any], jobs: list[dict[str, Any]]) ->
 
 
 def _rate_facts(rate: dict[str, Any]) -> dict[str, str]:
-    """Return names and values to print: words a cycle in consecutive runs, and the bottleneck."""
+    """Return names and values to print: words a cycle in consecutive runs, and the bottleneck.
+
+    `rate` is the entry ``rate`` of the report.
+    """
     return {
         "sustained rate": f"{rate['words_per_cycle']:.3g} words ({rate['bytes_per_cycle']:.3g} "
         f"bytes) a cycle, received by all nodes; {100 * rate['share']:.0f} % of "

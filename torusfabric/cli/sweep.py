@@ -40,7 +40,7 @@ collectives may be left out):
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of this command to its parser."""
+    """Add the arguments of this command to its parser, an entry of `commands`."""
     parser = add_command(commands, "sweep", run_sweep)
     parser.epilog = EPILOG
     parser.add_argument(

@@ -79,7 +79,10 @@ def write_table(
 
 
 def _is_csv(path: str) -> bool:
-    """Return True if a file name ends in ``.csv``, False for ``.tex``; refuse other endings."""
+    """Return True if the name `path` ends in ``.csv``, False for ``.tex``; refuse other endings.
+
+    A further ending ``.gz`` is ignored.
+    """
     suffix = PurePath(path.removesuffix(".gz")).suffix
     if suffix not in (".csv", ".tex"):
         raise InputError(f"Table must be called FILE.csv or FILE.tex, not {path}")
@@ -87,7 +90,7 @@ def _is_csv(path: str) -> bool:
 
 
 def _csv_line(cells: Sequence[str]) -> str:
-    """Return a line of CSV."""
+    """Return a line of CSV with the texts `cells`."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(cells)
     return text.getvalue()
@@ -137,7 +140,7 @@ def latex_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _latex_row(cells: Iterable[str]) -> str:
-    """Return a row in LaTeX, with special characters escaped."""
+    """Return a row of the texts `cells` in LaTeX, with special characters escaped."""
     texts = [
         "".join(SPECIAL.get(sign, sign) for sign in escape_unprintable(cell)) for cell in cells
     ]

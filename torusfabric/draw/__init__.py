@@ -124,7 +124,10 @@ def _repeat_in_groups(schedule: Lifted, part: Picture) -> Picture:
 
 
 def _copies_in_groups(stroke: Stroke, groups: Groups) -> list[Stroke]:
-    """Return a copy of a stroke, drawn in one group of nodes, for each group."""
+    """Return a copy of a stroke, drawn in one group of nodes, for each of `groups`.
+
+    The stroke is given by positions and ports in the torus of its group.
+    """
     ports = groups.port_in_topology[list(stroke.ports)].tolist()
     starts = groups.members[:, stroke.node].tolist()
     return [replace(stroke, node=node, ports=ports) for node in starts]

@@ -103,12 +103,16 @@ def _security_policy(script: str, style: str) -> str:
 
 
 def _read_player_file(name: str) -> str:
-    """Read a file of the folder ``player``."""
+    """Read the file `name` of the folder ``player``."""
     return (files("torusfabric.draw") / "player" / name).read_text(encoding="utf-8")
 
 
 def _page_data(program: Program, boards: Boards | None) -> dict[str, Any]:
-    """Return the data of the page as JSON values."""
+    """Return the data of the page as JSON values.
+
+    The nodes are those of the topology of `program`. With `boards`, the layout has a frame around
+    each board.
+    """
     schedule, topology = program.schedule, program.topology
     layout = layout_of(topology, root=schedule.collective.root or 0)
     if boards is not None:

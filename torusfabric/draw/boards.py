@@ -72,7 +72,8 @@ def with_boards(layout: NodeLayout, boards: Boards) -> NodeLayout:
 def _board_rectangles(points: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the low and high corner of each rectangle that the nodes of a board fill.
 
-    A board that extends beyond an edge of the picture has several rectangles.
+    `points` has the positions of the nodes, shape (2, nodes of the board), in hops. A board that
+    extends beyond an edge of the picture has several rectangles.
     """
     columns, rows = (_split_at_gaps(np.unique(np.round(values, 6))) for values in points)
     for x in columns:
@@ -83,12 +84,18 @@ def _board_rectangles(points: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarr
 
 
 def _split_at_gaps(values: np.ndarray) -> list[np.ndarray]:
-    """Split ascending coordinates wherever consecutive ones are more than one hop apart."""
+    """Split ascending coordinates wherever consecutive ones are more than one hop apart.
+
+    `values` has the coordinates, in hops.
+    """
     return np.split(values, np.flatnonzero(np.diff(values) > 1.01) + 1)
 
 
 def _link_bars(layout: NodeLayout, boards: Boards) -> Iterator[Region]:
-    """Yield the bars across links between boards: one on each line, and one on each stub."""
+    """Yield the bars across links between boards: one on each line, and one on each stub.
+
+    `layout` has the positions of the nodes, and `boards` the board of each node.
+    """
     board, _ = boards.node_locations
     for node, port in layout.drawn_links.tolist():
         if board[node] == board[boards.torus.neighbours[node, port]]:

@@ -158,8 +158,9 @@ class PanelPainter:
     ) -> list[np.ndarray]:
         """Return the points of a hop to a ghost: a second, pale disc for the neighbour.
 
-        The line is `offset` hops to the right of the line between the centres. With `arrow`, it
-        ends a little earlier, before the rim of the ghost.
+        The hop leaves `node` by its out-port `port`. The line is `offset` hops to the right of the
+        line between the centres. With `arrow`, it ends a little earlier, before the rim of the
+        ghost.
         """
         step = self._steps[node, port]
         ghost = self._topology.neighbours[node, port]
@@ -170,7 +171,11 @@ class PanelPainter:
         return [start, self._point_beside(node, port, offset, np.hypot(*step) - back)]
 
     def _point_beside(self, node: int, port: int, offset: float, ahead: float) -> np.ndarray:
-        """Return the point `ahead` hops from a node towards a port, `offset` hops to the right."""
+        """Return a point beside the direction of a port, in hops.
+
+        The point is `ahead` hops from `node` towards its out-port `port`, and `offset` hops to the
+        right.
+        """
         arc = node, port
         beside, ahead_by = offset * self._right[arc], ahead * self._along[arc]
         return np.asarray(self._positions[node] + beside + ahead_by)
@@ -261,10 +266,11 @@ class PanelPainter:
     def _paint_disc(
         self, node: int, place: np.ndarray, radius: float, ink: str, style: Style, turns: str = ""
     ) -> None:
-        """Paint the disc of a node or a ghost around a point in hops, with the number of the node.
+        """Paint the disc of a node or a ghost, with the number of the node.
 
-        `ink` is the colour of the number, `style` has the SVG attributes of the disc, and `turns`
-        is an SVG element inside the disc, such as an animation of its colour.
+        `place` is the centre and `radius` the radius of the disc, both in hops. `ink` is the colour
+        of the number, `style` has the SVG attributes of the disc, and `turns` is an SVG element
+        inside the disc, such as an animation of its colour.
         """
         (x, y), number = self._origin + HOP_PIXELS * place, str(node)
         title = f"node {number} {self._topology.node_name(node)}"

@@ -112,7 +112,10 @@ class _Axis:
 
 
 def _draw_axes(svg: Svg, x: _Axis, y: _Axis) -> None:
-    """Draw the grid, the axes with their ticks, and the names of the axes."""
+    """Draw the grid, the axes with their ticks, and the names of the axes.
+
+    `svg` gets the shapes. `x` is the axis of flits, `y` the axis of cycles.
+    """
     across, along = (
         y.tick_values(1.4 * LETTERS),
         x.tick_values(0.66 * LETTERS * len(f"{max(x.ends)} ")),
@@ -155,7 +158,7 @@ def _draw_curve(
 ) -> None:
     """Draw a curve through `points`, in pixels, with markers at `marked`, or at all points.
 
-    The colour and the marker are those of curve `number`.
+    `svg` gets the shapes. The colour and the marker are those of curve `number`.
     """
     colour = COLOURS[number % len(COLOURS)]
     svg.add_lines([points], stroke=colour, stroke_width=1.8)

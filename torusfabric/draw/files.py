@@ -23,6 +23,11 @@ PNG_SCALE = 3.0
 def picture_format(path: AnyPath) -> str:
     """Return the ending of a picture's file name without ``.gz``; ``.svg`` if there is none.
 
+    Parameters
+    ----------
+    path : path
+        The file of the picture, which need not exist.
+
     Examples
     --------
     >>> picture_format("curves.pdf"), picture_format("curves"), picture_format("a.svg.gz")

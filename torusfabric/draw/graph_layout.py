@@ -190,7 +190,8 @@ def _port_directions(
 ) -> np.ndarray:
     """Return the unit vector of each port in a grid, shape (2, ports).
 
-    The opposite port has the opposite vector.
+    `sides` has the sides of the grid, and `coordinates` the coordinates of each node along its
+    axes, shape (axes, nodes). The opposite port has the opposite vector.
     """
     parts = coordinates[:, require_cayley_graph(topology).generators]
     half = np.array(sides)[:, None] / 2

@@ -161,7 +161,11 @@ class _HeatMapPage:
             self.svg.add_text(x, self.top - 4, str(number + 1), 0.8 * LETTERS, text_anchor="middle")
 
     def _draw_rect(self, x: float, y: float, width: float, height: float, fill: str) -> None:
-        """Draw a rectangle: a cell, several cells side by side, or a bar."""
+        """Draw a rectangle: a cell, several cells side by side, or a bar.
+
+        `x` and `y` are its upper left corner, `width` and `height` its size, all in pixels. `fill`
+        is its colour.
+        """
         self.svg.add_element("rect", x=x, y=y, width=width, height=height, fill=fill)
 
 

@@ -94,8 +94,8 @@ def _paint_legend(
 ) -> float:
     """Paint the legend in one line or several, and return the height of the page, in pixels.
 
-    `top` is the y coordinate of the first line, `wide` the width of the page, and `letters` the
-    size of letters, all in pixels.
+    `svg` gets the shapes, and `keys` are the entries of the legend. `top` is the y coordinate of
+    the first line, `wide` the width of the page, and `letters` the size of letters, all in pixels.
     """
     x, y = MARGIN, top
     for key in keys:

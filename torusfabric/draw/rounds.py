@@ -134,7 +134,7 @@ def _round_colours(schedule: Schedule) -> list[str]:
 
 
 def _transfer_paths(transfers: Transfers) -> Iterator[tuple[int, list[int]]]:
-    """Yield the sender and the out-ports of each transfer."""
+    """Yield the sender and the out-ports of each of the `transfers` of one round."""
     for node, hops in zip(transfers.source.tolist(), transfers.hops.tolist(), strict=True):
         yield node, [port for port in hops if port >= 0]
 
@@ -143,6 +143,7 @@ def _round_keys(schedule: Schedule, colours: Sequence[str]) -> list[LegendEntry]
     """Return the entries of the legend, one for each round.
 
     An entry has the colour of the round, its number of paths, and the hops of its longest path.
+    `colours` has the colour of each round.
     """
     keys = []
     for number, transfers in enumerate(schedule.rounds(), 1):

@@ -22,12 +22,20 @@ FONT = "font-family:'DejaVu Sans',Verdana,Helvetica,sans-serif"
 
 
 def _format_number(value: float) -> str:
-    """Return a number as text with at most one decimal."""
+    """Return the number `value` as text with at most one decimal."""
     return f"{round(float(value), 1):g}"
 
 
 def mix_colours(first: str, second: str, share: float) -> str:
-    """Return a mixture of two colours ``#rrggbb``, with `share` of the second."""
+    """Return a mixture of two colours, `first` and `second`.
+
+    Parameters
+    ----------
+    first, second : str
+        The colours, ``#rrggbb``.
+    share : float
+        Share of `second` in the mixture, from 0 to 1.
+    """
     pairs = [(int(first[i : i + 2], 16), int(second[i : i + 2], 16)) for i in (1, 3, 5)]
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
@@ -77,7 +85,19 @@ class Svg:
         self._shapes.append(f"<{tag}{_attribute_text(attributes)}/>")
 
     def add_text(self, x: float, y: float, text: str, size: float, **attributes: Value) -> None:
-        """Add a line of text at (x, y), a point of its baseline, in letters of `size` pixels."""
+        """Add a line of text.
+
+        Parameters
+        ----------
+        x, y : float
+            A point of the baseline, in pixels; by default the text begins there.
+        text : str
+            The line, in plain characters.
+        size : float
+            Size of the letters, in pixels.
+        **attributes : str, float or None
+            Further attributes, such as ``fill`` or ``text_anchor``.
+        """
         written = _attribute_text({"x": x, "y": y, "font_size": size, **attributes})
         self._shapes.append(f"<text{written}>{xml_text(text)}</text>")
 
@@ -102,7 +122,21 @@ class Svg:
     def add_disc(
         self, x: float, y: float, radius: float, title: str, change: str = "", **attributes: Value
     ) -> None:
-        """Add a disc with a title for mouse pointers, and perhaps an ``<animate>`` element."""
+        """Add a disc with a title for mouse pointers, and perhaps an ``<animate>`` element.
+
+        Parameters
+        ----------
+        x, y : float
+            Centre of the disc, in pixels.
+        radius : float
+            Radius, in pixels.
+        title : str
+            Text that appears when the mouse pointer is on the disc.
+        change : str
+            An SVG element inside the disc, such as the result of `animate_attribute`.
+        **attributes : str, float or None
+            Attributes of the disc, such as ``fill``.
+        """
         place = f'cx="{_format_number(x)}" cy="{_format_number(y)}" r="{_format_number(radius)}"'
         style = _attribute_text(attributes)
         self._shapes.append(
@@ -133,7 +167,10 @@ class Svg:
 
 
 def _attribute_text(values: Style) -> str:
-    """Return the text of attributes in a tag."""
+    """Return the text of attributes in a tag.
+
+    `values` has the value of each attribute; an attribute with None is left out.
+    """
     return "".join(
         f" {name.replace('_', '-')}="
         + xml_attribute(value if isinstance(value, str) else _format_number(value))
@@ -143,5 +180,5 @@ def _attribute_text(values: Style) -> str:
 
 
 def _path_data(points: Iterable[Point]) -> str:
-    """Return the attribute ``d`` of a path: straight lines from point to point."""
+    """Return the attribute ``d`` of a path: straight lines through all `points`, in order."""
     return "M" + "L".join(f"{_format_number(x)} {_format_number(y)}" for x, y in points)

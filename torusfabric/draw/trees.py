@@ -115,7 +115,10 @@ def _distinct_trees(schedule: Schedule) -> list[tuple[list[int], np.ndarray, np.
 
 
 def _chunk_names(chunks: Sequence[int]) -> str:
-    """Return chunk numbers as text."""
+    """Return chunk numbers as text.
+
+    `chunks` has the numbers, ascending. Of several chunks, only the first and the last are named.
+    """
     if len(chunks) == 1:
         return f"chunk {chunks[0]}"
     return f"{len(chunks)} chunks one after another, {chunks[0]} to {chunks[-1]}"

@@ -199,6 +199,11 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
 
     The root is kept for modes with a rooted collective, and removed from the others.
 
+    Parameters
+    ----------
+    spec : FabricSpec
+        The choices, with one collective or schedule file for each mode.
+
     Raises
     ------
     InputError
@@ -239,7 +244,10 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
 
 
 def _mode_names(spec: FabricSpec) -> Iterator[str]:
-    """Yield the two names of a mode: the word that selected it, and the name of its collective."""
+    """Yield the two names of a mode: the word that selected it, and the name of its collective.
+
+    `spec` has the choices for this mode alone.
+    """
     if spec.plan is not None:
         yield spec.plan
         yield load(spec.plan).collective.name
@@ -270,7 +278,11 @@ def _mode_number(mode: str | None, names: list[list[str]]) -> int:
 
 
 def _choose_schedule(spec: FabricSpec, purpose: PlanPurpose) -> ModeChoice:
-    """Plan one mode, or read its schedule file."""
+    """Plan one mode, or read its schedule file.
+
+    `spec` has the choices for this mode alone. By `purpose`, open algorithms and options are
+    decided.
+    """
     flits, any_length, any_root = purpose.flits, purpose.any_length, purpose.any_root
     path = schedule_path(spec, any_root=any_root)
     if spec.forms != "auto" and not (path is None and any_length and flits):
@@ -311,9 +323,10 @@ def _choose_forms(
 ) -> ModeChoice:
     """Choose the forms of a mode for messages of 1 to `flits` flits.
 
-    `root` is "any" if each run chooses the root. With ``--tables ram`` only schedules that fit
-    loadable tables are considered; `room` has the sizes of these tables if the fabric exists
-    already.
+    `selection` has the topology, the collective and the options of the mode, and `spec` all choices
+    of the user for it. `root` is "any" if each run chooses the root. With ``--tables ram`` only
+    schedules that fit loadable tables are considered; `room` has the sizes of these tables if the
+    fabric exists already.
     """
     choice = FormChoice(spec.forms)
     if spec.tables == "ram":
@@ -344,6 +357,8 @@ def schedule_path(spec: FabricSpec, *, any_root: bool = False, several: bool = F
 
     Parameters
     ----------
+    spec : FabricSpec
+        The choices of the user.
     any_root : bool
         True if ``--root any`` may stand beside a file.
     several : bool
@@ -377,6 +392,14 @@ def schedule_path(spec: FabricSpec, *, any_root: bool = False, several: bool = F
 
 def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
     """Return the topology, the collective and the options of one mode.
+
+    Parameters
+    ----------
+    spec : FabricSpec
+        The choices for this mode, with a collective in place of a schedule file.
+    any_root : bool
+        True if the root may be ``"any"``. The result then has root 0, because the schedules for
+        other roots are translations of the schedule for node 0.
 
     Raises
     ------
@@ -427,7 +450,10 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
 
 
 def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
-    """Return the beat for which to plan a mode: the flits that a port moves in a cycle."""
+    """Return the beat for which to plan a mode: the flits that a port moves in a cycle.
+
+    `spec` has the choices of the user, and `selection` the topology and the collective of the mode.
+    """
     most = spec.max_flits or spec.flits
     if most is None or spec.width % 8:
         return 1
@@ -455,6 +481,13 @@ def _check_open_root(collective: Collective) -> None:
 
 def operators_of_spec(spec: FabricSpec, collective: Collective) -> tuple[Operator, ...]:
     """Return the operators of ``--op`` and ``--signed``; none for a collective without reduction.
+
+    Parameters
+    ----------
+    spec : FabricSpec
+        The choices of the user.
+    collective : Collective
+        The collective of the mode that gets the operators.
 
     Raises
     ------

@@ -276,6 +276,9 @@ class Fabric(rtl.Fabric):
 def _check_top(program: Program, top: Top, *, bus: bool, clocks: Clocks, timeout: int) -> None:
     """Check that `top` can be combined with a program and with the other choices of the user.
 
+    `bus` is True for a fabric behind a bus. `clocks` says if the streams of nodes have the clock of
+    the fabric or clocks of their own. `timeout` is the timeout of nodes in cycles, 0 for none.
+
     Raises
     ------
     InputError

@@ -252,10 +252,18 @@ def repair(
 def self_check(
     made: Image, engine: str = "auto", broken_links: Sequence[str] = ()
 ) -> SimulationReport:
-    """Simulate the fabric of the image `made`: load the image, then run every mode once.
+    """Simulate the fabric of an image: load the image, then run every mode once.
 
-    In the simulation the links in `broken_links` are cut. Each run has messages of the largest
-    length. The report of the runs is returned.
+    Each run has messages of the largest length. The report of the runs is returned.
+
+    Parameters
+    ----------
+    made : Image
+        The image to load.
+    engine : {"auto", "amaranth", "compiled"}
+        Engine of the simulation.
+    broken_links : sequence of str
+        Links that are cut in the simulation, such as ``0:+1``.
     """
     fabric = without_links(Fabric.holding(made, empty=True), broken_links)
     jobs = [longest_job(fabric, mode) for mode in range(len(fabric.program.modes))]

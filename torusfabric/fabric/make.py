@@ -95,8 +95,9 @@ class BuiltFabric(NamedTuple):
 def _mode_word(one: ModeChoice, network: Topology) -> str:
     """Return the word that selects a mode: collective, algorithm if decided, broken links.
 
-    The broken links are those that `network` does not have. The algorithm stays open if it was
-    chosen together with options. Why: options on a command line hold for all modes.
+    `one` is the mode with its schedule. The broken links are those that `network` does not have.
+    The algorithm stays open if it was chosen together with options. Why: options on a command line
+    hold for all modes.
     """
     again, asked = one.selection, one.asked
     assert again is not None
@@ -197,7 +198,10 @@ def make_fabric(spec: FabricSpec, *, runs: int = 0) -> BuiltFabric:
 
 
 def _check_tables(spec: FabricSpec) -> None:
-    """Check that the choices for loadable tables are complete, and the tables can be built."""
+    """Check that the choices for loadable tables are complete, and the tables can be built.
+
+    `spec` has all choices of the user.
+    """
     if spec.tables == "ram":
         from ..adapters.loading.room import require_room_size
 
@@ -230,7 +234,11 @@ def _form_facts(mode: Mode) -> dict[str, Any]:
 def _compile_fabric(
     spec: FabricSpec, chosen: tuple[ModeChoice, ...], operators: tuple[Operator, ...]
 ) -> Fabric:
-    """Compile the schedules to a program, and build its fabric."""
+    """Compile the schedules to a program, and build its fabric.
+
+    `spec` has the choices about the hardware, `chosen` the schedules of each mode, and `operators`
+    the operators of the reductions.
+    """
     program = compile(
         [one.schedules_to_compile for one in chosen]
         if len(chosen) > 1 or chosen[0].forms
@@ -251,8 +259,9 @@ def _compile_fabric(
 def _image_limits(spec: FabricSpec, program: Program) -> Room:
     """Return the sizes of the tables of a fabric that is built with a program; they limit images.
 
-    The limits admit the program itself. With ``--inputs all`` out-ports can select every input,
-    with ``--inputs COLLECTIVE,..`` also those inputs that programs of these collectives need.
+    `spec` has the choices about the tables. The limits admit the program itself. Out-ports can
+    select every input with ``--inputs all``. With ``--inputs COLLECTIVE,..`` they can also select
+    those inputs that programs of these collectives need.
     """
     from ..adapters.loading.fitting import choose_beat, loadable_form, loadable_modes
     from ..adapters.loading.room import room_for

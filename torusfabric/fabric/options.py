@@ -274,7 +274,15 @@ def add_fabric_options(parser: argparse.ArgumentParser, *, compared: bool = Fals
 
 
 def add_flits_option(group: Any, *, ranges: bool = False) -> None:
-    """Add ``--flits``, the length of a message. With `ranges` it may be a range or a list."""
+    """Add ``--flits``, the length of a message. With `ranges` it may be a range or a list.
+
+    Parameters
+    ----------
+    group : ArgumentParser or argument group
+        The parser, or the group of its options, that gets the option.
+    ranges : bool
+        True to allow several lengths: a range ``A:B`` or a list ``A,B,..``.
+    """
     more = " A range A:B or a list A,B,.. compares cycles over lengths." * ranges
     add_options(
         group, FLITS.format(more), flits=parse_lengths if ranges else parse_non_negative_int
@@ -282,19 +290,32 @@ def add_flits_option(group: Any, *, ranges: bool = False) -> None:
 
 
 def add_bus_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--bus``, the bus through which a processor reaches the fabric."""
+    """Add ``--bus`` to `parser`: the bus through which a processor reaches the fabric."""
     add_options(parser.add_argument_group("ports"), bus.OPTION, **SETTINGS)
 
 
 def add_prefix_option(group: Any) -> None:
-    """Add ``--prefix``, the beginning of the names of all Verilog modules."""
+    """Add ``--prefix``, the beginning of the names of all Verilog modules, to `group`.
+
+    Parameters
+    ----------
+    group : ArgumentParser or argument group
+        The parser, or the group of its options, that gets the option.
+    """
     add_options(group, PREFIX, **SETTINGS)
 
 
 def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, otherwise: str) -> None:
     """Add ``--ram``, the rule that selects the kind of memory for each memory of a node.
 
-    `default` is the value without the option; `otherwise` describes this value in the help.
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser that gets the option.
+    default : str or None
+        Value without the option.
+    otherwise : str
+        Description of this value in the help.
     """
     text = f"""
         --ram RULE: Style of the memories of nodes, STYLE[:DEPTH[xWIDTH]],..: registers,
@@ -305,7 +326,15 @@ def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, othe
 
 
 def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
-    """Add ``--top`` with the values `tops` (the first is the default), and options of ports."""
+    """Add ``--top`` and the options of ports to a parser.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser that gets the options.
+    *tops : str
+        Values of ``--top``; the first is the default.
+    """
     group = parser.add_argument_group("ports")
     ways = ", ".join(f"{top} ({TOPS[top]})" for top in tops)
     chosen = {"top": {"choices": tops, "default": tops[0]}}
@@ -313,15 +342,23 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
 
 
 def add_run_options(group: Any) -> None:
-    """Add the options by which a simulation drives the ports of nodes."""
+    """Add to `group`, a group of options, those by which a simulation drives the ports of nodes."""
     add_options(group, streams.RUNS, **SETTINGS)
 
 
 def add_tables_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--tables``, and the options for the sizes of loadable tables."""
+    """Add ``--tables`` to `parser`, and the options for the sizes of loadable tables."""
     add_options(parser.add_argument_group("tables"), TABLES, **SETTINGS)
 
 
 def add_fabric_file_option(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
-    """Add ``--fabric``, the manifest of an existing fabric with loadable tables."""
+    """Add ``--fabric``, the manifest of an existing fabric with loadable tables.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser that gets the option.
+    required : bool
+        True if the command needs the option.
+    """
     add_options(parser, FABRIC_FILE, fabric={"required": required})

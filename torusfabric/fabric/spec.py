@@ -221,7 +221,10 @@ def _to_immutable(value: Any) -> Any:
 
 
 def _check_exclusions(given: Mapping[str, Any]) -> None:
-    """Check that no two choices exclude each other, and that each has the choices that it needs."""
+    """Check that no two choices exclude each other, and that each has the choices that it needs.
+
+    `given` has the choices that differ from their defaults, by name.
+    """
     known = fabric_options()
     for name in given if "plan" in given else ():
         if name in PLANNING_OPTIONS and not (name == "root" and given[name] == "any"):

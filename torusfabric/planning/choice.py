@@ -111,12 +111,15 @@ class _CompiledCandidate(NamedTuple):
 
 
 def _candidate_name(selection: Selection) -> str:
-    """Return the name of a candidate: its algorithm and the options of its variant."""
+    """Return the name of the candidate `selection`: its algorithm and its variant's options."""
     return " ".join([selection.resolve_algorithm().name, *_variant_options(selection)])
 
 
 def _variant_options(selection: Selection) -> tuple[str, ...]:
-    """Return the options of a candidate that variants of its algorithm set, such as ``trees=1``."""
+    """Return the options of a candidate that variants of its algorithm set, such as ``trees=1``.
+
+    `selection` is the candidate.
+    """
     options = selection.options
     short = 2  # flits of a message that may have a chunk for each flit
     names = {
@@ -149,9 +152,10 @@ def _option_variants(
 def _packet_variants(selection: Selection) -> Iterator[Mapping[str, Any]]:
     """Yield the best number of packets for the user's costs, as a variant; nothing without one.
 
-    A packet is one of the equal parts of a message that follow each other along a path. The variant
-    sets the option ``times``, from which the algorithm computes the number. Nothing is yielded
-    unless the start-up time of a step is positive and the algorithm has this option.
+    `selection` has the algorithm and the costs. A packet is one of the equal parts of a message
+    that follow each other along a path. The variant sets the option ``times``, from which the
+    algorithm computes the number. Nothing is yielded unless the start-up time of a step is positive
+    and the algorithm has this option.
     """
     costs = selection.costs or {}
     beta, tau, length = costs.get("beta", 0), costs.get("tau", 0), costs.get("length", 1)
@@ -282,8 +286,9 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
 def _time_tolerance(selection: Selection) -> Fraction:
     """Return the tolerance of `choose_by_times`, 1/10 or 3/100; see the module.
 
-    An algorithm is accepted if its message times exceed the lower bound by at most this part of the
-    bound. The larger tolerance admits algorithms with smaller hardware.
+    An algorithm is accepted for the topology and collective of `selection` if its message times
+    exceed the lower bound by at most this part of the bound. The larger tolerance admits algorithms
+    with smaller hardware.
     """
     torus = isinstance(selection.topology, Torus) or selection.collective.axes is not None
     exchange = selection.collective.from_each and selection.collective.personal
@@ -292,7 +297,7 @@ def _time_tolerance(selection: Selection) -> Fraction:
 
 
 def _long_message_candidates(selection: Selection) -> Iterator[Selection]:
-    """Yield the candidates for long messages.
+    """Yield the candidates of a selection for long messages.
 
     First come all suitable algorithms with the options of the user. If the topology is no torus,
     the variants that choose the number of chunks follow.
@@ -386,8 +391,9 @@ def _fewest_luts(
 def _cycles_at_length(tried: _CompiledCandidate, flits: int, root: str | None) -> int:
     """Return the cycles of the schedule of a candidate for messages of `flits` flits.
 
-    The schedule is compiled again, unless messages of this length have blocks of the same length as
-    those for which the candidate was compiled.
+    The schedule of the candidate, `tried`, is compiled again, unless messages of this length have
+    blocks of the same length as those for which the candidate was compiled. `root` is "any" if each
+    run chooses its root.
     """
     from ..program import compile
     from ..program.mode import block_flits
@@ -407,7 +413,10 @@ def _compile_candidates(
     root: str | None = None,
     prune: bool = True,
 ) -> Iterator[_CompiledCandidate]:
-    """Yield each candidate with its program and cycles.
+    """Yield each candidate of a selection with its program and cycles.
+
+    `flits` is the length of a message. With `any_length` each run chooses its length, at most
+    `flits`; `root` is "any" if each run chooses its root.
 
     With `prune`, a candidate is skipped if a lower bound on its cycles exceeds the fewest cycles so
     far by too much. The bound is known before the candidate is planned or compiled. With `prune`,
@@ -561,7 +570,7 @@ def compare(
 
 
 def _compare_at_length(selection: Selection, flits: int) -> list[Candidate]:
-    """Return the candidates of `compare` for one length, the fewest cycles first.
+    """Return the candidates of `compare` for messages of `flits` flits, the fewest cycles first.
 
     If the selection has costs, each candidate also has its time in the cost model, and the least
     time comes first.
@@ -597,7 +606,7 @@ def rank_candidates(selection: Selection, flits: int) -> list[Candidate]:
 
 
 def _comparison_row(tried: _CompiledCandidate, flits: int) -> Candidate:
-    """Return the `Candidate` that `compare` lists for a compiled candidate."""
+    """Return the `Candidate` that `compare` lists for `tried`, with messages of `flits` flits."""
     selection, schedule = tried.selection, tried.program.schedule
     return Candidate(
         algorithm=selection.resolve_algorithm().name,

@@ -169,7 +169,7 @@ def best_own_schedule(schedule: Schedule) -> Schedule | None:
 
 
 def _read_placement(path: str | os.PathLike[str], topology: Topology, ranks: int) -> IntArray:
-    """Return the node of each rank, read from a file with one node number a line.
+    """Return the node of each rank, read from the file `path` with one node number a line.
 
     The file must list each node of the topology once, for `ranks` ranks. ``#`` starts a comment.
     """

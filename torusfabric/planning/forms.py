@@ -364,7 +364,10 @@ class _FormChooser:
         return tuple(replace(self._selections[form], why=why) for form in forms)
 
     def _reason_text(self, forms: list[int]) -> str:
-        """Return the reason of the choice: forms taken and left out, their savings and costs."""
+        """Return the reason of the choice: forms taken and left out, their savings and costs.
+
+        `forms` has the numbers of the forms that were taken.
+        """
         words = [
             f"{' and '.join(map(self._form_name, forms))}, {self._estimated_luts(forms)} LUTs a "
             "node by estimate, "
@@ -395,7 +398,7 @@ class _FormChooser:
         return [form for form in best if gains[form] >= LEAST_MISSED_GAIN]
 
     def _form_name(self, form: int) -> str:
-        """Return the name of a form: its algorithm and its number of chunks."""
+        """Return the name of form number `form`: its algorithm and its number of chunks."""
         selection = self._selections[form]
         assert selection.planned is not None
         chunks = selection.planned.chunks
@@ -414,8 +417,9 @@ class _FormChooser:
 def _form_versions(selection: Selection, most: int, root: str | None) -> Iterator[_FormVersion]:
     """Yield the versions of all schedules that can be a form, for messages of up to `most` flits.
 
-    A schedule is skipped if, at every compared length, a lower bound on its cycles exceeds the
-    fewest cycles of the versions so far. `root` is "any" if each run chooses its root.
+    `selection` is the choice of the user, and `_planned_selections` yields its schedules. A
+    schedule is skipped if, at every compared length, a lower bound on its cycles exceeds the fewest
+    cycles of the versions so far. `root` is "any" if each run chooses its root.
     """
     from ..program.compile import compile_versions
     from ..program.operator_demands import meet_operator_demands
@@ -462,7 +466,10 @@ def _planned_selections(selection: Selection, root: str | None) -> Iterator[Sele
 
 
 def _plan_all_latencies(selection: Selection) -> Iterator[Selection]:
-    """Yield all candidates with their schedules; one for each latency if the user left it open."""
+    """Yield all candidates of a selection with their schedules.
+
+    If the user left the latency open, a candidate is yielded once for each latency.
+    """
     for candidate in suitable_selections(selection):
         with suppress(InputError):
             yield from plan_each_latency(candidate)

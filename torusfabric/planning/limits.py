@@ -157,7 +157,17 @@ def is_quick_to_plan(selection: Selection) -> bool:
 
 
 def log_long_plan(what: str, topology: Topology, options: Options) -> None:
-    """Log a notice if planning a selection and the check of its schedule may take minutes."""
+    """Log a notice if planning a selection and the check of its schedule may take minutes.
+
+    Parameters
+    ----------
+    what : str
+        The work, such as ``Planning 8x8 allgather``, with which the notice begins.
+    topology : Topology
+        Topology of the selection.
+    options : Options
+        Options of the algorithm; their chunks or packets make the schedule larger.
+    """
     nodes, chunks = topology.nodes, options.packets or options.chunks or 1
     if nodes >= SLOW_NODES or nodes * chunks >= SLOW_CHUNKS:
         cut = f" and {chunks} chunks" if chunks > 1 else ""

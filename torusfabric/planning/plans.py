@@ -192,6 +192,11 @@ def is_full_search(selection: Selection) -> bool:
 
     The catalogue is the list of all algorithms. The result is False if the topology has more than
     `MOST_ARCS` arcs, or if the user gives a seed; then only the first suitable algorithm is tried.
+
+    Parameters
+    ----------
+    selection : Selection
+        Only its topology and its options matter.
     """
     topology, options = selection.topology, selection.options
     return topology.nodes * topology.ports <= MOST_ARCS and "seed" not in options.given()
@@ -202,7 +207,8 @@ def _choose_algorithm(
 ) -> Selection:
     """Return the selection with an algorithm and a latency; it has no algorithm before.
 
-    Without `flits`, long messages decide; the other parameters are those of `resolve`.
+    `flits` is the length of a message; without it, long messages decide. With `any_length` each run
+    chooses its length, at most `flits`; `root` is "any" if each run chooses its root.
     """
     # A seed is meant for the catalogue's first suitable algorithm, so no other one is tried.
     first = replace(selection, algorithm=selection.resolve_algorithm())

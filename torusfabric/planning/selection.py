@@ -266,7 +266,10 @@ def _parse_network(topology: Topology | str, faults: str, asked: dict[str, Any])
 
 
 def _check_options(asked: dict[str, Any], topology: Topology, collective: Collective) -> Options:
-    """Check the options of the algorithm in `asked`, and return them as `Options`."""
+    """Check the options of the algorithm in `asked`, and return them as `Options`.
+
+    The number of ports is checked against the groups of `collective` on the topology.
+    """
     for name in asked:
         if name not in (known := [option.name for option in fields(Options)]):
             raise unknown_name_error("Option", name, known)
@@ -281,7 +284,11 @@ def _check_options(asked: dict[str, Any], topology: Topology, collective: Collec
 
 
 def _parse_costs(objective: object, costs: Costs | None) -> Costs | None:
-    """Return all constants of the cost model; None if the objective is cycles."""
+    """Return all constants of the cost model; None if the objective is cycles.
+
+    `costs` has the constants that the user gives, by name; None without any. They are allowed only
+    if `objective` is "time".
+    """
     if not isinstance(objective, str) or objective not in OBJECTIVES:
         raise InputError(
             f"Objective must be {' or '.join(OBJECTIVES)}, not {message_text(objective)}"

@@ -81,7 +81,13 @@ class HardwareSettings:
         return self.max_flits or self.flits
 
     def compile_program(self, schedules: Schedule | Sequence[Schedule]) -> Program:
-        """Return the program of a schedule, or of several schedules in one fabric."""
+        """Return the program of a schedule, or of several schedules in one fabric.
+
+        Parameters
+        ----------
+        schedules : Schedule or sequence of Schedule
+            The only schedule, or the schedule of each mode.
+        """
         return compile(
             schedules,
             flits=None if self.max_flits else self.flits,

@@ -139,7 +139,7 @@ def _safe_folder() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _process_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool of processes; an exception in the body terminates them at once."""
+    """Yield a pool of `jobs` processes; an exception in the body terminates them at once."""
     context = multiprocessing.get_context("spawn")
     with _safe_folder() as here:
         begin = partial(_begin_worker, here)

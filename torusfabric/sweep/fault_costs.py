@@ -69,7 +69,8 @@ def fault_costs(
 def _fault_networks(faulty: Faulty) -> Iterator[Topology]:
     """Yield the networks to compare: without faults, with each fault alone, and with all.
 
-    With a single fault, the network with this fault is yielded once.
+    `faulty` is the network with all faults, broken or slow. With a single fault, the network with
+    this fault is yielded once.
     """
     whole = faulty.whole
     yield whole
@@ -85,7 +86,8 @@ def _network_cost(
 ) -> dict[str, Any]:
     """Plan the collective on a network and compile it; return the entry of `fault_costs`.
 
-    The algorithm of `selection` is used if it is suitable for this network.
+    The algorithm of `selection` is used if it is suitable for this network. `hardware` has the
+    length of a message, and the device if the LUTs come from synthesis.
     """
     collective = _collective_on_network(selection, network)
     asked = replace(selection, topology=network, collective=collective)
@@ -108,7 +110,7 @@ def _network_cost(
 
 
 def _collective_on_network(selection: Selection, network: Topology) -> Collective:
-    """Return the collective with the same root node on another network.
+    """Return the collective of `selection` with the same root node on another network.
 
     A broken node shifts the numbers of the nodes after it, so the root may have another number.
     """

@@ -209,7 +209,8 @@ def _check_integers(value: Any, name: str = "") -> None:
 def _parse_grid(given: dict[str, Any]) -> dict[str, Any]:
     """Return the grid that a description gives: the list ``steps``, and a list for each axis.
 
-    The list of an axis that matters to none of the steps may be empty.
+    `given` has the keys of the TOML file, and the schedule files of ``--plan``. The list of an axis
+    that matters to none of the steps may be empty.
     """
     grid: dict[str, Any] = {"steps": _parse_list(given, "steps", str, ["plan"])}
     for step in grid["steps"]:
@@ -253,7 +254,10 @@ def _parse_list(
 
 
 def _check_names(grid: dict[str, Any]) -> None:
-    """Raise an error for a misspelt name before any work starts."""
+    """Raise an error for a misspelt name before any work starts.
+
+    `grid` has the list of each axis, as `_parse_grid` returns it.
+    """
     topologies = [parse_topology(name) for name in grid["topologies"]]
     for latency in grid["link_latencies"]:
         if latency is not None:
@@ -333,8 +337,9 @@ def _random_fault_part(topology: str, faults: int, seed: int) -> Point:
 def _sample_simulations(points: dict[str, Point], simulated: SimulationChoice) -> dict[str, Point]:
     """Return the points by their keys, with the step ``cycles`` for simulations outside the sample.
 
-    The key of a point decides if the point is in the sample. Why: if the user adds values to the
-    grid, the sample keeps its points.
+    `simulated` says if all points of the step ``simulate`` are simulated, a sample, or none. The
+    key of a point decides if the point is in the sample. Why: if the user adds values to the grid,
+    the sample keeps its points.
     """
     if simulated is SimulationChoice.ALL:
         return points
@@ -352,7 +357,10 @@ def _sample_simulations(points: dict[str, Point], simulated: SimulationChoice) -
 
 
 def _axis_combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
-    """Yield the points of a step: all combinations of the axes that matter to this step."""
+    """Yield the points of a step: all combinations of the axes that matter to this step.
+
+    `grid` has the list of each axis, as `_parse_grid` returns it.
+    """
     axes = {
         axis.name: grid[name]
         for name, axis in AXES.items()

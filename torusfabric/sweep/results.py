@@ -138,7 +138,10 @@ class Results:
 
 @contextlib.contextmanager
 def _open_results(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a file of results to read and append; other than regular files only to write."""
+    """Open a file of results to read and append; other than regular files only to write.
+
+    `path` is the file that the user names, or ``-`` for standard output.
+    """
     with as_input_error(path):
         if is_standard_output(path) or is_written_directly(path, writable_status(path)):
             with open_for_writing(path) as direct:

@@ -126,7 +126,8 @@ def _point_outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any
     """Return the part of a row that the work on a point decides.
 
     It has the ``status`` ``done`` and the ``result``, or the ``status`` ``misfit`` and the
-    ``reason``.
+    ``reason``. `plans` has the contents of the schedule files of the point. If it is None, the
+    files are read here.
     """
     if plans is None and "plan" in point:
         plans = plan_contents(point)
@@ -209,7 +210,10 @@ def _plan_facts(point: Point, schedules: list[PlannedSchedule]) -> dict[str, Any
 
 
 def _make_program(point: Point, plans: Sequence[bytes]) -> Program:
-    """Return the program of a point; schedules from files are checked first."""
+    """Return the program of a point; schedules from files are checked first.
+
+    `plans` has the contents of these files; it is empty for a point without files.
+    """
     from ..analysis.check import check
     from ..planning import compile
 
@@ -223,7 +227,10 @@ def _make_program(point: Point, plans: Sequence[bytes]) -> Program:
 
 
 def _make_fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
-    """Plan, compile and build the hardware of a point, with a host port."""
+    """Plan, compile and build the hardware of a point, with a host port.
+
+    `plans` has the contents of the schedule files of the point, if it has any.
+    """
     from ..fabric.fabric import Fabric
 
     return Fabric(_make_program(point, plans), width=point["width"])
@@ -232,8 +239,8 @@ def _make_fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
 def _predict_cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
     """Return the result of the step ``cycles``: a simulation report without the simulation.
 
-    It has the cycles that the program predicts, and the description of the fabric; see
-    `predicted_entries`.
+    It has the cycles that the program of `point` predicts, and the description of the fabric; see
+    `predicted_entries`. `plans` has the contents of the schedule files of the point, if it has any.
     """
     from ..program.program import require_width
 
@@ -269,7 +276,10 @@ def _cached_predictions(
 
 
 def _simulate_fabric(point: Point, fabric: Fabric) -> dict[str, Any]:
-    """Simulate the default jobs of a fabric, and return its report; a wrong word is an error."""
+    """Simulate the default jobs of a fabric, and return its report; a wrong word is an error.
+
+    `point` has no effect: the fabric was already built for it.
+    """
     from ..simulation.simulate import simulate
 
     report = simulate(fabric)
@@ -309,7 +319,15 @@ _STEPS: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
 
 
 def failed_row(point: Point, reason: str) -> Row:
-    """Return a row with status ``failed`` for a point that no worker has computed."""
+    """Return a row with status ``failed`` for a point that no worker has computed.
+
+    Parameters
+    ----------
+    point : Point
+        The point, a step with the value of each axis.
+    reason : str
+        Message of the error, for the entry ``reason``.
+    """
     return {"key": point_key(point), **point, "status": "failed", "reason": reason}
 
 

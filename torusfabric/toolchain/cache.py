@@ -141,6 +141,8 @@ class Cache:
 
         Parameters
         ----------
+        key : str
+            Key of the entry, as `digest` returns it.
         value : object
             Any value that can be pickled, except None.
         """
@@ -154,6 +156,8 @@ class Cache:
 
         Parameters
         ----------
+        key : str
+            Key of the entry, as `digest` returns it.
         sources : mapping of str to path
             Path of each file, by the name under which it is stored.
         """
@@ -168,6 +172,15 @@ class Cache:
 
     def fetch_files(self, key: str, names: Iterable[str], folder: Path) -> bool:
         """Copy files that are stored under a key into a folder.
+
+        Parameters
+        ----------
+        key : str
+            Key of the entry, as `digest` returns it.
+        names : iterable of str
+            Names under which the files are stored.
+        folder : Path
+            Folder that gets the copies.
 
         Returns
         -------
@@ -252,7 +265,7 @@ class Cache:
         return diskcache.Cache(os.fspath(self._entries), size_limit=self._limit, **OPTIONS)
 
     def _apply_to_database(self, action: "Callable[[diskcache.Cache], T]") -> T | None:
-        """Apply a function to the database; return its result, or None if it fails."""
+        """Apply the function `action` to the database; return its result, or None if it fails."""
         if not self._is_own_folder():
             return None
         import sqlite3
@@ -272,4 +285,4 @@ class RenewingCache(Cache):
     """A cache that is written but never read, so that every entry is made again."""
 
     def get(self, key: str) -> Any:
-        """Return None, as if the entry were missing."""
+        """Return None, as if the entry of `key` were missing."""

@@ -70,7 +70,13 @@ def has_compiler() -> bool:
 
 @functools.cache
 def compiler_version(command: tuple[str, ...]) -> str:
-    """Return the first line of the version that a compiler prints."""
+    """Return the first line of the version that a compiler prints.
+
+    Parameters
+    ----------
+    command : tuple of str
+        The words that run the compiler, as `compiler_command` returns them.
+    """
     return tools.run_command("g++", [*command, "--version"]).stdout.split("\n")[0]
 
 
@@ -146,14 +152,22 @@ def _build_folder() -> "tempfile.TemporaryDirectory[str]":
 
 
 def _compile_source(command: Sequence[str], file: str, folder: Path, what: str) -> str:
-    """Compile one source and return the name of the object file."""
+    """Compile one source and return the name of the object file.
+
+    `command` is the compiler with its flags, `file` the name of the source in `folder`. An error
+    message names the result of the whole build by the noun `what`.
+    """
     made = f"{file}.o"
     _run_compiler([*command, "-c", file, "-o", made], folder, makes=made, what=what)
     return made
 
 
 def _run_compiler(command: Sequence[str], folder: Path, *, makes: str, what: str) -> None:
-    """Run the compiler in a folder and check that it made the file `makes`."""
+    """Run the compiler in a folder and check that it made the file `makes`.
+
+    `command` is the compiler with all arguments. An error message names the result of the whole
+    build by the noun `what`.
+    """
     done = tools.run_command("g++", command, folder=folder)
     if done.returncode:
         line = tools.error_line(done.stderr + done.stdout, done.returncode)

@@ -73,6 +73,8 @@ def is_written_directly(path: AnyPath, status: os.stat_result | None) -> bool:
 
     Parameters
     ----------
+    path : path
+        The path that the user gave.
     status : os.stat_result or None
         Status of the file, as `writable_status` returns it.
     """
@@ -85,6 +87,13 @@ def open_with_timeout(path: Path, mode: str) -> BinaryIO:
     """Open a binary file; for a named pipe, wait at most `PATIENCE` seconds for the other end.
 
     Why: opening a named pipe blocks for ever while its other end is closed.
+
+    Parameters
+    ----------
+    path : Path
+        The file or named pipe.
+    mode : str
+        Mode of `open`, with the letter for binary files, such as ``"rb"``.
 
     Raises
     ------
@@ -116,6 +125,8 @@ def require_uncompressed(what: str, path: AnyPath) -> None:
     ----------
     what : str
         Noun for the file, with which the error message begins.
+    path : path
+        The name to check; the file need not exist.
 
     Raises
     ------

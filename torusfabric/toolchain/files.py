@@ -91,6 +91,11 @@ def copy_when_finished(path: AnyPath) -> Iterator[Path]:
     content is copied there at the end. Otherwise the file replaces the target, as by
     `replace_when_finished`.
 
+    Parameters
+    ----------
+    path : path
+        The target; it may be a special file, or ``-`` for standard output.
+
     Raises
     ------
     InputError
@@ -112,6 +117,11 @@ def copy_when_finished(path: AnyPath) -> Iterator[Path]:
 @contextlib.contextmanager
 def open_for_writing(path: AnyPath) -> Iterator[BinaryIO]:
     """Open a binary file to write, which replaces the target if the body ends without an error.
+
+    Parameters
+    ----------
+    path : path
+        The target; it may be a special file, or ``-`` for standard output.
 
     Yields
     ------
@@ -144,6 +154,11 @@ def open_text_for_writing(path: AnyPath) -> Iterator[TextIO]:
     A file whose name ends in ``.gz`` or ``.svgz`` is compressed, without a time stamp, so that
     equal text gives equal bytes. Surrogates, which stand for bytes of file names that are no UTF-8,
     are escaped.
+
+    Parameters
+    ----------
+    path : path
+        The target; it may be a special file, or ``-`` for standard output.
     """
     with contextlib.ExitStack() as stack:
         raw = stack.enter_context(open_for_writing(path))
@@ -156,6 +171,13 @@ def open_text_for_writing(path: AnyPath) -> Iterator[TextIO]:
 
 def write_text_file(path: AnyPath, text: str) -> None:
     """Write a text file as a whole, or leave the old file unchanged.
+
+    Parameters
+    ----------
+    path : path
+        The target. The file is compressed if its name ends in ``.gz`` or ``.svgz``.
+    text : str
+        Content of the file.
 
     Raises
     ------
@@ -216,7 +238,7 @@ class _StandardOutput(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        """Write bytes and return their number."""
+        """Write the bytes `data` and return their number."""
         return sys.stdout.buffer.write(data)
 
     def flush(self) -> None:

@@ -125,7 +125,10 @@ def write_file_set(
 
 
 def _remove_file(path: Path, folder: Path) -> None:
-    """Remove a file, and its inner folder if that is empty then."""
+    """Remove the file `path`, and its inner folder if that is empty then.
+
+    An inner folder lies within `folder`, the folder of the set, which itself stays.
+    """
     try:
         path.unlink(missing_ok=True)
         if path.parent != folder and not any(path.parent.iterdir()):
@@ -205,7 +208,7 @@ def is_replaceable(path: AnyPath, beginning: str | bytes) -> bool:
 
 
 def _begins_with(path: Path, beginning: bytes) -> bool:
-    """True if a file, unpacked if it is compressed, has this beginning."""
+    """True if the file `path`, unpacked if it is compressed, begins with the bytes `beginning`."""
     with open(path, "rb") as file:
         found = file.read(max(len(beginning), 2))
     if found.startswith(b"\x1f\x8b"):
@@ -225,7 +228,10 @@ def _foreign_file_error(path: Path) -> InputError:
 
 
 def _read_record(folder: Path, maker: str) -> dict[str, list[str]]:
-    """Return the digests in the record that the command `maker` wrote, by file name."""
+    """Return the digests in the record that the command `maker` wrote into `folder`, by file name.
+
+    Without a readable record, no digests are returned.
+    """
     try:
         record = json.loads((folder / RECORD.format(maker)).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -243,7 +249,10 @@ def _write_record(folder: Path, maker: str, files: Mapping[str, list[str]]) -> N
 
 
 def _has_recorded_digest(folder: Path, name: str, digests: Iterable[str]) -> bool:
-    """True if a file has one of the digests and lies within the folder, not behind a link."""
+    """True if the file `name` has one of the digests and lies within the folder, not behind a link.
+
+    `name` is a path relative to `folder`.
+    """
     path = folder / name
     try:
         inside = path.parent.resolve().is_relative_to(folder.resolve())

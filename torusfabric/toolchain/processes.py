@@ -74,7 +74,10 @@ class Interrupted(KeyboardInterrupt):
 
 
 def _end_processes(processes: Iterable[subprocess.Popen[str]]) -> None:
-    """End process groups: send SIGINT, wait up to `GRACE` seconds for each, then kill the rest."""
+    """End process groups: send SIGINT, wait up to `GRACE` seconds for each, then kill the rest.
+
+    Each of `processes` leads one of the groups; those that have ended already are skipped.
+    """
     processes = [process for process in processes if process.poll() is None]
     try:
         for process in processes:
@@ -88,7 +91,10 @@ def _end_processes(processes: Iterable[subprocess.Popen[str]]) -> None:
 
 
 def _send_signal(process: subprocess.Popen[str], number: int) -> None:
-    """Send a signal to a process and all others in its group, if they still exist."""
+    """Send signal `number` to a process and all others in its group, if they still exist.
+
+    On a system without process groups, the process alone is killed, whatever the number.
+    """
     with contextlib.suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, number)
@@ -109,7 +115,7 @@ class _SignalHandler:
         self.noticed = threading.Event()
 
     def handle(self, number: int, _: FrameType | None) -> None:
-        """Handle a signal: raise `Interrupted`, at once or at the end of `defer_signals`."""
+        """Handle signal `number`: raise `Interrupted`, at once or at the end of `defer_signals`."""
         self.noticed.set()
         if self._holding:
             self._came = number
@@ -292,6 +298,10 @@ def map_in_threads(function: Callable[[T], R], items: Iterable[T], *, jobs: int 
 
     Parameters
     ----------
+    function : function of one item
+        The function, called once for each item.
+    items : iterable
+        The items, all read before the first call.
     jobs : int
         Largest number of threads.
     """
@@ -318,7 +328,10 @@ def run_in_background(function: Callable[[], R]) -> Iterator[Callable[[], R]]:
 
 @contextlib.contextmanager
 def _thread_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield a pool of threads; an exception in the body ends all programs that the threads run."""
+    """Yield a pool of threads; an exception in the body ends all programs that the threads run.
+
+    `threads` is the number of threads.
+    """
     failed = threading.Event()
     join = lambda: setattr(_thread_failure, "failed", failed)
     pool = ThreadPoolExecutor(threads, initializer=join)

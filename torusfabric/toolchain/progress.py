@@ -31,6 +31,11 @@ FIRST, LONGEST = 10.0, 60.0
 def progress_bar(what: str) -> Iterator[Progress]:
     """Show the progress of some work on standard error, while the body does the work.
 
+    Parameters
+    ----------
+    what : str
+        Name of the work, such as ``planning``, with which the bar or line begins.
+
     Yields
     ------
     function of (done, total, text=None)
@@ -55,7 +60,10 @@ def _has_terminal() -> bool:
 
 @contextlib.contextmanager
 def _terminal_bar(what: str) -> Iterator[Progress]:
-    """Show a bar during the body, and remove it at the end."""
+    """Show a bar during the body, and remove it at the end.
+
+    `what` is the name of the work, shown before the bar unless the caller gives another text.
+    """
     # Here, because only terminals show a bar, and the import takes longer than most small plans.
     from rich import progress as rich_progress
     from rich.console import Console
@@ -79,6 +87,12 @@ def _terminal_bar(what: str) -> Iterator[Progress]:
 @contextlib.contextmanager
 def progress_lines(what: str) -> Iterator[Progress]:
     """Send a notice of the progress of some work now and then, while the body does the work.
+
+    Parameters
+    ----------
+    what : str
+        Name of the work, such as ``planning``, with which each notice begins unless the caller
+        gives another text.
 
     Yields
     ------
@@ -108,6 +122,8 @@ def progress_lines(what: str) -> Iterator[Progress]:
 
 def _progress_line(what: str, done: float, total: float, seconds: float) -> str:
     """Return a line about the progress after `seconds` seconds: `done` of `total` units of work.
+
+    The line begins with `what`, the name of the work.
 
     Examples
     --------

@@ -101,6 +101,11 @@ def public_class(kind: C) -> C:
 
     Inherited methods and generators are left alone.
 
+    Parameters
+    ----------
+    kind : type
+        The class, which is changed in place and returned.
+
     Examples
     --------
     >>> @public_class
@@ -128,6 +133,8 @@ def _argument_error(
 
     Parameters
     ----------
+    function : callable
+        The function whose annotations are compared with the arguments.
     args, kwargs
         Arguments of the failed call of `function`.
     """
@@ -164,6 +171,11 @@ def _annotated_arguments(
 
 def require_fields(value: Any) -> None:
     """Check the fields of an instance of a dataclass against their annotations.
+
+    Parameters
+    ----------
+    value : dataclass instance
+        The instance, often checked by its own ``__post_init__``.
 
     Raises
     ------
@@ -212,7 +224,7 @@ def _names_for_hints(module: str) -> dict[str, Any]:
 
 
 def _matches_hint(value: Any, hint: Any) -> bool:
-    """True if a value matches an annotation, or if that cannot be decided."""
+    """True if `value` matches the annotation `hint`, or if that cannot be decided."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(_matches_hint(value, each) for each in inner)
@@ -236,6 +248,8 @@ def _matches_generic(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
 
     Parameters
     ----------
+    value : object
+        The value to compare with the annotation.
     origin : type
         Class of the annotation, such as `list`.
     inner : tuple
@@ -262,7 +276,10 @@ def _matches_generic(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
 
 
 def _matches_array(value: Any, inner: tuple[Any, ...]) -> bool:
-    """True if the type of an array's elements matches `inner`, the brackets of its annotation."""
+    """True if the type of an array's elements matches its annotation.
+
+    `value` is the array, and `inner` has the entries in the brackets of the annotation.
+    """
     (kind,) = get_args(inner[-1]) or (Any,)
     kind = get_origin(kind) or kind
     return not isinstance(kind, type) or issubclass(value.dtype.type, kind)
@@ -273,6 +290,8 @@ def _describe_hint(hint: Any, *, many: bool = False) -> str:
 
     Parameters
     ----------
+    hint : type
+        The annotation, evaluated: a class, a union, or a generic type.
     many : bool
         True for the plural.
     """

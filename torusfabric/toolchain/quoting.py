@@ -23,6 +23,8 @@ def escape_unprintable(text: str, keep: str = "") -> str:
 
     Parameters
     ----------
+    text : str
+        The text; its printable characters stay as they are.
     keep : str
         Unprintable characters that stay as they are.
 
@@ -44,6 +46,13 @@ def line_comment(text: str, mark: str = "//") -> str:
 
     A full stop is added after a final backslash, which some of these languages take for a
     continuation.
+
+    Parameters
+    ----------
+    text : str
+        The words of the comment; unprintable characters, such as line breaks, are escaped.
+    mark : str
+        Mark with which a comment of the language begins, such as ``#``.
 
     Examples
     --------
@@ -150,6 +159,8 @@ def fill_template(template: str, values: Mapping[str, str]) -> str:
 
     Parameters
     ----------
+    template : str
+        The text with names in capital letters between ``@`` signs.
     values : mapping of str to str
         Replacement for each name.
 

@@ -64,6 +64,10 @@ def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTE
 
     Parameters
     ----------
+    path : path
+        The file, which may be a named pipe.
+    what : str
+        Noun for the file, with which an error message begins.
     most : int
         Largest size in bytes, after unpacking.
 
@@ -96,7 +100,22 @@ def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTE
 
 
 def read_text(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTES) -> str:
-    """Return the text of a UTF-8 file, without a byte-order mark; see `read_bytes` for limits."""
+    """Return the text of a UTF-8 file, without a byte-order mark.
+
+    Parameters
+    ----------
+    path : path
+        The file, unpacked as by `read_bytes`.
+    what : str
+        Noun for the file, with which an error message begins.
+    most : int
+        Largest size in bytes, after unpacking.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is damaged, is too large, or is no UTF-8.
+    """
     try:
         return read_bytes(path, what, most=most).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -135,6 +154,13 @@ def decompress(packed: bytes) -> bytes:
 
 def read_array(path: str | os.PathLike[str], what: str) -> NDArray[Any]:
     """Return the array in a ``.npy`` file, mapped into memory and loaded when it is used.
+
+    Parameters
+    ----------
+    path : path
+        The file, which must not be compressed.
+    what : str
+        Noun for the file, with which an error message begins.
 
     Raises
     ------
@@ -178,7 +204,10 @@ def _unpacked_limit(packed: int, most: int) -> tuple[int, str]:
 
 
 def _read_limited(file: BinaryIO, text: str, limit: int) -> bytes:
-    """Read all of a file, piece by piece; raise an error that begins with `text` above a limit."""
+    """Read all of a file, piece by piece.
+
+    A file of more than `limit` bytes is an error, whose message begins with `text`.
+    """
     content = bytearray()
     while piece := file.read(READ_BYTES):
         content += piece
@@ -188,7 +217,7 @@ def _read_limited(file: BinaryIO, text: str, limit: int) -> bytes:
 
 
 def _size_text(count: int) -> str:
-    """Return a number of bytes as text, in MiB from one MiB on."""
+    """Return `count` bytes as text, in MiB from one MiB on."""
     return f"{count >> 20} MiB" if count >= 2**20 else f"{count} bytes"
 
 

@@ -54,6 +54,11 @@ def available_memory() -> int:
 def memory_text(size: float) -> str:
     """Return a number of bytes in words.
 
+    Parameters
+    ----------
+    size : float
+        The number of bytes, however large.
+
     Examples
     --------
     >>> memory_text(2_340_000_000), memory_text(1.2e22), memory_text(10**400)
@@ -81,7 +86,7 @@ def duration_text(seconds: float) -> str:
 
 
 def _large_value_text(value: float, unit: str) -> str:
-    """Return a number with its unit, which has no upper limit."""
+    """Return the number `value` with its unit; from 10^15 on, the text says "more than 10^15"."""
     if math.isinf(value) or value >= 1e15:
         return f"more than 10^15 {unit}"
     return f"{value:,.0f} {unit}" if value >= 9.95 or value == 0 else f"{value:.2g} {unit}"

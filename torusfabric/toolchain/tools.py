@@ -158,7 +158,13 @@ _KILLED = (-9, 137)
 
 
 def find(name: str) -> str | None:
-    """Return the path of a tool, or None if the tool is not installed."""
+    """Return the path of a tool, or None if the tool is not installed.
+
+    Parameters
+    ----------
+    name : str
+        Name of the tool, such as ``yosys``: a key of `TOOLS`, or another program.
+    """
     if named := os.environ.get(env_var(name)):
         return shutil.which(named) or _find_python_script(named)
     script = TOOLS[name].package_script if name in TOOLS else None
@@ -178,6 +184,11 @@ def _find_python_script(script: str) -> str | None:
 
 def package_folder(name: str) -> Path | None:
     """Return the folder of an installed Python package; the package is not imported.
+
+    Parameters
+    ----------
+    name : str
+        Name by which the package is imported.
 
     Returns
     -------
@@ -211,6 +222,11 @@ def set_environment(environ: MutableMapping[str, str] = os.environ) -> None:
 def require(name: str) -> str:
     """Return the path of a tool that is ready to run, also in several processes at once.
 
+    Parameters
+    ----------
+    name : str
+        Name of the tool, as for `find`.
+
     Raises
     ------
     MissingTool
@@ -231,9 +247,10 @@ def require(name: str) -> str:
 
 @functools.cache
 def _prepare_package(name: str, path: str) -> None:
-    """Let a YoWASP package compile its tool, in one process at a time.
+    """Let the YoWASP package of the tool `name` compile it, in one process at a time.
 
-    Why the lock: the package writes the compiled code in place.
+    `path` is the script of the package. Why the lock: the package writes the compiled code in
+    place.
     """
     waiting = lambda: send_notice(
         f"waiting for another process, which prepares {name} or such a tool"
@@ -246,6 +263,11 @@ def _prepare_package(name: str, path: str) -> None:
 def version(name: str) -> str:
     """Return the version of a tool, for cache keys: versions with different results differ as text.
 
+    Parameters
+    ----------
+    name : str
+        Name of the tool, as for `find`.
+
     Raises
     ------
     MissingTool
@@ -257,7 +279,11 @@ def version(name: str) -> str:
 
 @functools.cache
 def _package_version(name: str, path: str) -> str | None:
-    """Return "NAME VERSION" of the PyPI package that installed a program; None without one."""
+    """Return "NAME VERSION" of the PyPI package that installed the tool `name`.
+
+    None is returned if `path`, the program that is run for the tool, is not the script of its
+    package.
+    """
     tool = TOOLS.get(name)
     if not (tool and tool.package and tool.package_script):
         return None
@@ -269,7 +295,7 @@ def _package_version(name: str, path: str) -> str | None:
 
 @functools.cache
 def _ask_version(name: str, path: str) -> str:
-    """Run a tool to read its version, the first line that it prints."""
+    """Return the version of the tool `name`: the first line that the program `path` prints."""
     flag = "-V" if name in ("iverilog", "vvp", "openFPGALoader", "dfu-util") else "--version"
     done = run_command(name, [path, flag])
     lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
@@ -290,8 +316,12 @@ def run(
 
     Parameters
     ----------
+    name : str
+        Name of the tool, as for `find`.
     args : iterable of str
         Arguments; file names are relative to `folder`.
+    folder : path
+        Work folder in which the tool is started.
     log : str
         Name of the log file within the folder.
     what : str, optional
@@ -371,7 +401,15 @@ def run_command(
 
 
 def origin_text(name: str, path: str) -> str:
-    """Return text in brackets for a message: a tool's path, and the variable that set the path."""
+    """Return text in brackets for a message: a tool's path, and the variable that set the path.
+
+    Parameters
+    ----------
+    name : str
+        Name of the tool, as for `find`.
+    path : str
+        The program that is run for the tool.
+    """
     variable = env_var(name)
     return f"({path}, set by {variable})" if os.environ.get(variable) else f"({path})"
 
@@ -381,6 +419,8 @@ def error_line(output: str, status: int = 1) -> str:
 
     Parameters
     ----------
+    output : str
+        Standard output and standard error of the tool.
     status : int
         Exit status of the tool.
     """

@@ -63,6 +63,10 @@ def parse_non_negative_int(what: str, value: object, *, most: int | None = None)
 
     Parameters
     ----------
+    what : str
+        Noun for the value, with which an error message begins.
+    value : object
+        The value of the user: a number, or its text.
     most : int, optional
         Largest number that is allowed.
 
@@ -85,6 +89,13 @@ def parse_non_negative_int(what: str, value: object, *, most: int | None = None)
 def parse_positive_int(what: str, value: object) -> int:
     """Return a value as an integer of at least 1.
 
+    Parameters
+    ----------
+    what : str
+        Noun for the value, with which an error message begins.
+    value : object
+        The value of the user: a number, or its text.
+
     Examples
     --------
     >>> parse_positive_int("Chunks", True)
@@ -99,6 +110,13 @@ def parse_positive_int(what: str, value: object) -> int:
 
 def parse_number(what: str, value: object) -> float:
     """Return a value as a number that may have a fraction.
+
+    Parameters
+    ----------
+    what : str
+        Noun for the value, with which an error message begins.
+    value : object
+        The value of the user: a number, or its text.
 
     Examples
     --------
@@ -116,6 +134,13 @@ def parse_number(what: str, value: object) -> float:
 
 def require_bool(what: str, value: object) -> bool:
     """Check that a value is True or False, and return it; any other value is refused.
+
+    Parameters
+    ----------
+    what : str
+        Noun for the value, with which an error message begins.
+    value : object
+        The value of the user.
 
     Examples
     --------
@@ -162,6 +187,13 @@ def entries_of(value: object) -> tuple[Any, ...]:
 def require_path(what: str, value: object) -> str | os.PathLike[str]:
     """Check that a value is the path of a file or folder, and return it; the file may be missing.
 
+    Parameters
+    ----------
+    what : str
+        Noun for the value, with which an error message begins.
+    value : object
+        The value of the user.
+
     Examples
     --------
     >>> require_path("Schedule file", 4)
@@ -182,6 +214,10 @@ def require_type(what: str, value: object, kind: type, how: str) -> Any:
 
     Parameters
     ----------
+    what : str
+        Noun for the value, with which an error message begins.
+    value : object
+        The value of the user.
     kind : type
         Class of the value.
     how : str
