@@ -228,9 +228,10 @@ class Session:
         return self.keep_alive(np.array(numbers, np.uint64))
 
     def _loop_data(self, loop: Loop) -> int:
-        """Return the address of the `data` of `loop` as an array of 64-bit numbers for the C++ library.
+        """Return the address of `Loop.data` as an array of 64-bit numbers for the C++ library.
 
-        An entry that is an array itself is replaced by the address of that array.
+        An entry of the data of `loop` that is an array itself is replaced by the address of that
+        array.
         """
         found = []
         for each in loop.data:
