@@ -77,7 +77,7 @@ def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]
     Parameters
     ----------
     fabric : Fabric
-        The fabric.
+        Fabric whose open choices the jobs make.
     count : int
         Number of jobs.
     seed : int
@@ -103,7 +103,7 @@ def jobs_with_random(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job,
     Parameters
     ----------
     fabric : Fabric
-        The fabric.
+        Fabric that is to run the jobs.
     count : int
         Number of random jobs.
     seed : int

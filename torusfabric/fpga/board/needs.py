@@ -157,7 +157,7 @@ def check_selection(
     topology : Topology
         Topology of the fabric.
     collective : Collective
-        The collective.
+        Collective that the fabric is to execute.
     flits : int or None
         Flits of a message; None if not known yet.
     width : int
