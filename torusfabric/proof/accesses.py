@@ -250,7 +250,7 @@ class NodeAccess:
     def locate_beats(
         self, runs: Sequence[Run], find: Callable[[Run], Locations], *, ends_at_once: bool = False
     ) -> tuple[IntArray, IntArray]:
-        """Return where the nodes store the beats of the messages of some runs.
+        """Return the memory and the address of each beat of the messages of `runs`, at each node.
 
         Parameters
         ----------

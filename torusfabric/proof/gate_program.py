@@ -359,7 +359,7 @@ class GateProgram:
         Parameters
         ----------
         instances : int
-            Number of instances of the module.
+            Number of columns: instances of the module, times the runs of each.
         """
         flops = np.full((len(self._q), instances), UNKNOWN, self._type)
         return ModuleState(flops, [self._memories[n].unknown_words(instances) for n in self.rams])

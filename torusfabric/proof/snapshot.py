@@ -151,6 +151,10 @@ def select_runs(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) ->
     ----------
     which : ndarray of bool, shape (runs,)
         True for the runs to take from `now`.
+    now, before : Snapshot
+        States with the same runs.
+    runs : int
+        Number of runs in each of the two states.
     """
 
     def pick_values(new: IntArray, old: IntArray) -> IntArray:

@@ -171,7 +171,7 @@ def _run_smtbmc(
     folder : Path
         Folder with the files of the harness.
     harness : Harness
-        The harness, which has the places and messages of its assertions.
+        The harness, whose name stands in messages.
     how : iterable of str
         Options of smtbmc (the program of Yosys that calls the solver) that select the base, the
         step, or the single check.

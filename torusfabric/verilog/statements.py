@@ -233,7 +233,8 @@ class StatementWriter:
     ) -> list[str]:
         """Return the lines of an ``if``, ``else if``, ``else`` chain.
 
-        Each of `cases` but the last tests one bit; it has patterns and the lines to execute.
+        Each of `cases` has patterns, which test one bit of `test`, and the lines to execute.
+        Patterns that are None stand for ``else``.
         """
         lines: list[str] = []
         head = ""

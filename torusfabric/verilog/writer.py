@@ -110,7 +110,7 @@ def write_module(
     Parameters
     ----------
     heading : Heading
-        Name of the module, prefix of the name, and comment about the module.
+        Name of the module, comment above it, and its clock ports.
     design : Elaboratable
         Hardware of the module.
     ports : dict of str to Signal

@@ -206,8 +206,8 @@ def _empty_table(title: str, *heads: str) -> Table:
 def _number_cells(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
     """Return the numbers of a row as text, for the cells of a table; unknown ones are blank.
 
-    With `several`, for runs with several seeds, a cell more has the lowest and the highest clock
-    rate.
+    With `several`, there is a further cell for the lowest and the highest clock rate of several
+    seeds.
     """
     text = lambda name, form: "" if row.get(name) is None else format(row[name], form)
     spread = f"{text('fmax_min_mhz', '.0f')}-{text('fmax_max_mhz', '.0f')}".strip("-")
