@@ -205,12 +205,16 @@ class NodeAccess:
     def endpoint_inputs(self, steps: AccessSteps, step: int) -> dict[str, Override]:
         """Return the input values of all endpoints in a step, for `SymbolicMachine.settle_nets`.
 
-        `step` may lie before the first step or after the last one; see `AccessSteps.otherwise`.
+        `steps` has the values of all steps. `step` may lie before the first step or after the last
+        one; see `AccessSteps.otherwise`.
         """
         return {module: self._module_inputs(steps, module, step) for module in self.nodes}
 
     def _module_inputs(self, steps: AccessSteps, module: str, step: int) -> Override:
-        """Return the input values of the endpoints of one module in a step, port by port."""
+        """Return the input values of the endpoints of one module in a step, port by port.
+
+        `steps` has the values of all steps.
+        """
         nodes = self.nodes[module]
         given = {p: self.port_bits(module, p, v[nodes][:, None]) for p, v in steps.always.items()}
         if not 0 <= step < steps.count:
@@ -246,7 +250,7 @@ class NodeAccess:
     def locate_beats(
         self, runs: Sequence[Run], find: Callable[[Run], Locations], *, ends_at_once: bool = False
     ) -> tuple[IntArray, IntArray]:
-        """Return where the nodes store the beats of the messages of some runs.
+        """Return the memory and the address of each beat of the messages of `runs`, at each node.
 
         Parameters
         ----------
@@ -265,7 +269,18 @@ class NodeAccess:
         return memory, stack_runs([places.address for places in found], ends_at_once=ends_at_once)
 
     def message_bits(self, runs: Sequence[Run]) -> IntArray:
-        """Return the symbolic bits of the words that nodes send, for `AccessSteps.words`."""
+        """Return the symbolic bits of the words that nodes send, for `AccessSteps.words`.
+
+        Parameters
+        ----------
+        runs : sequence of Run
+            Runs that the machine executes at once.
+
+        Returns
+        -------
+        ndarray of int, shape (steps, beat, nodes, runs)
+            Symbolic bits; the last steps of all runs are aligned, and missing steps are -1.
+        """
         words = [group_by_beats(sent_words(self.program, run), run.length, self.beat)
                  for run in runs]  # fmt: skip
         return stack_runs(words, ends_at_once=True)

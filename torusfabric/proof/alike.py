@@ -117,7 +117,8 @@ class _BitSlice:
         """Return a dict: input bit of the module -> key; bits with equal keys get equal colours.
 
         Bits of words at the position of the slice have keys without that position. So the bits of
-        one word have equal keys in two slices, each at its own position.
+        one word have equal keys in two slices, each at its own position. `words` are the input
+        ports that take words, of `width` bits each.
         """
         found: dict[Bit, object] = {}
         for port, bits in self._module.inputs.items():

@@ -76,8 +76,9 @@ class GateMemory:
     def execute_reads(self, values: IntArray, words: IntArray) -> None:
         """Write the data bits of all read ports into `values`, the array of the values of all bits.
 
-        The data bits are unknown if the address is unknown, or, with `collides`, if the same word
-        may be written in this cycle.
+        `words` has the contents of the memory, shape (words, bits, instances). The data bits are
+        unknown if the address is unknown, or, with `collides`, if the same word may be written in
+        this cycle.
         """
         for address, data in self.reads:
             at = number_of_bits(values[address])
@@ -166,7 +167,10 @@ def _execute_write(words: IntArray, address: IntArray, data: IntArray, enable: I
 
 
 def _may_be_equal(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
-    """Return True where two addresses may be equal, judged by their known bits."""
+    """Return True where two addresses may be equal, judged by their known bits.
+
+    `a` and `b` are the rows of the bits of the addresses in the array `values`.
+    """
     common = min(len(a), len(b))
     apart = (values[a[:common]] ^ values[b[:common]]) == 1
     for rest in (a[common:], b[common:]):
@@ -176,7 +180,7 @@ def _may_be_equal(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
 
 
 def _rom_words(ram: Ram, text: str) -> IntArray:
-    """Return the bits of each word of a ROM; `text` has all bits, the last one first."""
+    """Return the bits of each word of the ROM `ram`; `text` has all bits, the last one first."""
     bits = np.frombuffer(text[::-1].ljust(ram.size * ram.width, "x").encode(), np.uint8)
     found = bits.astype(np.int32) - ord("0")
     found[found > 1] = UNKNOWN
@@ -350,7 +354,13 @@ class GateProgram:
         return level
 
     def unknown_state(self, instances: int) -> ModuleState:
-        """Return a state in which all registers and writable memories are unknown."""
+        """Return a state in which all registers and writable memories are unknown.
+
+        Parameters
+        ----------
+        instances : int
+            Number of columns: instances of the module, times the runs of each.
+        """
         flops = np.full((len(self._q), instances), UNKNOWN, self._type)
         return ModuleState(flops, [self._memories[n].unknown_words(instances) for n in self.rams])
 
@@ -359,6 +369,8 @@ class GateProgram:
 
         Parameters
         ----------
+        state : ModuleState
+            Registers and memories in this cycle.
         inputs : dict of str to ndarray of int, shape (relevant bits, instances)
             Values of inputs; missing inputs are unknown.
         """
@@ -369,6 +381,8 @@ class GateProgram:
 
         Parameters
         ----------
+        state : ModuleState
+            Registers and memories in this cycle.
         instances : int, optional
             Number of instances; needed for a module without registers.
         """
@@ -388,6 +402,8 @@ class GateProgram:
         ----------
         v : ndarray of int, shape (rows, instances)
             Values of the cycle, changed in place.
+        state : ModuleState
+            Registers and memories in this cycle, as for `begin_cycle`.
         inputs : dict of str to ndarray
             Values of inputs, as for `cycle_bits`.
         """
@@ -398,7 +414,11 @@ class GateProgram:
         return v
 
     def _execute(self, steps: Iterable[_Batch | int], v: IntArray, state: ModuleState) -> None:
-        """Execute batches and memory reads, and write the results into the array of values `v`."""
+        """Execute `steps`, and write the results into the array of values `v`.
+
+        A step is a batch, or the index of a memory, whose reads are executed. `state` has the
+        contents of the memories.
+        """
         for step in steps:
             if isinstance(step, int):
                 self._memories[step].execute_reads(v, state.rams[self.rams.index(step)])
@@ -430,13 +450,22 @@ class GateProgram:
         return mux_bits(v[step.s], a, v[step.b])
 
     def outputs_of(self, v: IntArray, name: str) -> IntArray:
-        """Return the values of the requested bits of output `name`, shape (bits, instances)."""
+        """Return the values of the requested bits of output `name`, shape (bits, instances).
+
+        Parameters
+        ----------
+        v : ndarray of int, shape (rows, instances)
+            Values of all relevant bits in the cycle.
+        name : str
+            Name of the output.
+        """
         return v[self._out[name]]
 
     def is_independent_of_inputs(self, name: str) -> BoolArray:
         """Return an array with True for each requested bit of an output that depends on no input.
 
-        Such a bit depends on registers only, so that it is known after `begin_cycle`.
+        Such a bit depends on registers only, so that it is known after `begin_cycle`. `name` is the
+        name of the output.
         """
         kept: BoolArray = self._kept[self._out[name]]
         return kept

@@ -272,9 +272,13 @@ def read_gates(
 
     Parameters
     ----------
+    design : Design
+        The Verilog, with all modules.
     roles : dict of str to Role
         Role (kind of module in the netlist) of each module that the top instantiates, except ROMs.
         For roles in `PORT_ONLY_ROLES`, only the ports of the module are read.
+    cache : Cache, optional
+        Cache for the output of Yosys; without it, Yosys always runs.
     operators : FabricOperators
         Operator module, which becomes symbolic sums.
     """
@@ -288,7 +292,7 @@ def read_gates(
 
 
 def _run_yosys(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
-    """Run a Yosys script on Verilog; returns the netlist, as Yosys writes it in JSON.
+    """Run a Yosys script on Verilog, `text`; return the netlist, as Yosys writes it in JSON.
 
     If the cache has the result of an earlier call with the same script and Verilog, Yosys does not
     run.
@@ -310,7 +314,11 @@ def _run_yosys(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
 def _parse_gates(
     found: dict[str, Any], design: Design, roles: Mapping[str, Role], operators: FabricOperators
 ) -> GateText:
-    """Convert the whole Verilog of a fabric, given as the JSON of Yosys in `found`."""
+    """Convert the whole Verilog of a fabric, given as the JSON of Yosys in `found`.
+
+    `design` has the names of the top and of the ROM module. `roles` and `operators` are those of
+    `read_gates`.
+    """
     top, modules = found["modules"][design.top], dict[str, GateModule]()
     # ROMs of one shape become one module, whose instances hold the contents.
     shapes: dict[str, tuple[str, str]] = {}
@@ -343,7 +351,10 @@ def _parse_gates(
 
 
 def _parse_ports(ports: dict[str, Any]) -> tuple[dict[str, list[Bit]], dict[str, list[Bit]]]:
-    """Return the bits of each input, and of each output, from the JSON of Yosys."""
+    """Return the bits of each input, and of each output, from the JSON of Yosys.
+
+    `ports` is the entry ``ports`` of a module.
+    """
     by = {
         direction: {n: p["bits"] for n, p in ports.items() if p["direction"] == direction}
         for direction in ("input", "output")
@@ -362,6 +373,8 @@ def parse_module(
 
     Parameters
     ----------
+    name : str
+        Name of the module.
     entry : dict
         Entry of ``modules`` in the JSON.
     operators : FabricOperators
@@ -414,8 +427,9 @@ def _add_operator(
 ) -> None:
     """Add the gates that replace an operator: each result bit is a symbolic sum, or unknown.
 
-    The result bit at a position is the symbolic sum of operands a and b, at that position, if all
-    of these hold:
+    The gates are added to `module`. `pins` has the bits at each port of the operator module: the
+    operands ``a`` and ``b``, the control bits ``code``, and the result. The result bit at a
+    position is the symbolic sum of operands a and b, at that position, if all of these hold:
 
     - In operand a, the bit at that position and the first bits of all other classes are bits of one
       word (the same symbol), or all neutral (gates NEUTRAL and ALIKE).

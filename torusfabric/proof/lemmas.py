@@ -62,6 +62,8 @@ def wiring_claim(name: str, says: str, text: GateText, wires: Wires) -> Claim:
         Name of the claim.
     says : str
         The statement, in one line.
+    text : GateText
+        The Verilog as gates.
     wires : Wires
         For each port of some instances, the bits that are wired to it in the Verilog and those of
         the plan, from `planned_wires`.
@@ -72,7 +74,7 @@ def wiring_claim(name: str, says: str, text: GateText, wires: Wires) -> Claim:
 def word_claim(fabric: Fabric, text: GateText) -> Claim:
     """Return the claim that wires keep the bits of words together, and lead to the right in-ports.
 
-    It is checked by `check_words` and `check_arrivals`.
+    It is checked by `check_words` and `check_arrivals`. `text` is the Verilog as gates.
     """
     says = (
         "each in-port receives the word that its neighbour sends by the opposite out-port, and "
@@ -86,7 +88,8 @@ def module_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     """Yield the claims about the modules of a fabric.
 
     They are about the contents of ROMs (`check_roms`), the multiplexers of routers
-    (`check_routers`), and, for each module that words pass, about its bits (`check_alike`).
+    (`check_routers`), and, for each module that words pass, about its bits (`check_alike`). `text`
+    is the Verilog as gates.
     """
     says = "every ROM holds the contents of the netlist in every row"
     yield Claim("rom", "comparison", says, partial(check_roms, fabric, text))
@@ -108,7 +111,8 @@ def _check_bits_alike(module: GateModule, fabric: Fabric) -> int:
 def whole_runs_claim(whole: AllRunsProof, progress: Progress) -> Claim:
     """Return the claim that each run ends in the forecast cycle with the expected words.
 
-    It is checked by `whole`. The forecast is that of the program.
+    It is checked by `whole`, which calls `progress` after each batch of runs. The forecast is that
+    of the program.
     """
     return Claim("whole runs", "symbolic execution to the end", whole.statement,
                  partial(whole.prove, progress))  # fmt: skip

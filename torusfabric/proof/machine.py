@@ -138,7 +138,10 @@ class SymbolicMachine:
         return self.numbers.setdefault(bit, len(self.numbers) - 1)
 
     def _add_group(self, module: GateModule, names: list[str]) -> None:
-        """Add the instances of a module; of words at outputs, only `positions` are executed."""
+        """Add the instances of a module; of words at outputs, only `positions` are executed.
+
+        `names` are the names of the instances.
+        """
         width, wanted = self._width, {}
         for port, bits in module.outputs.items():
             every = range(len(bits))

@@ -59,7 +59,10 @@ class MemoryRuns(Runs):
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Execute runs in a variant, and compare the words; see `Runs.prove`."""
+        """Execute runs in a variant, from the resting state `rest`; see `Runs.prove`.
+
+        With `compares`, the delivered words are compared with the expected ones.
+        """
         cycles = self.prepare_machine(runs)
         access, begin = self.access, copy_to_runs(rest, len(runs))
         writes, held = access.message_writes(runs), access.hold * (variant == 2)
@@ -166,7 +169,7 @@ class MemoryRuns(Runs):
                 self.compare_step(runs, cycles, expected, at, columns)
 
     def expected_beats(self, runs: Sequence[Run]) -> list[IntArray]:
-        """Return the expected words of each run: ndarrays, shape (nodes, beats, beat).
+        """Return the expected words of each of `runs`: ndarrays, shape (nodes, beats, beat).
 
         Words that the collective does not deliver to the node are `UNKNOWN` and not compared.
         """

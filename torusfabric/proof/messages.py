@@ -107,7 +107,7 @@ def group_by_beats(values: IntArray, flits: int, beat: int) -> IntArray:
 
 
 def sent_words(program: Program, run: Run) -> IntArray:
-    """Return the symbolic bits of the words that each node sends, shape (nodes, words).
+    """Return the symbolic bits of the words that each node sends in `run`, shape (nodes, words).
 
     Word k of node n has the word number ``n * words + k``; see `symbols`.
     """
@@ -117,6 +117,15 @@ def sent_words(program: Program, run: Run) -> IntArray:
 
 def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolArray]:
     """Return the symbolic bits of the words that each node must hold at the end.
+
+    Parameters
+    ----------
+    program : Program
+        Program of the fabric.
+    run : Run
+        The run that ends.
+    sums : Sums
+        Collection of the symbolic sums, to which the expected sums of a reduction are added.
 
     Returns
     -------

@@ -158,11 +158,27 @@ class HarnessBuilder:
         return self.widths.get(name, 0)
 
     def add_free_value(self, name: str, width: int = 1) -> str:
-        """Define a value that may be different in every cycle; returns its name."""
+        """Define a value that may be different in every cycle; returns its name.
+
+        Parameters
+        ----------
+        name : str
+            Name of the value.
+        width : int
+            Bits of the value.
+        """
         return self._define_name(name, f"(* anyseq *) wire {_bit_range(width)}{name};")
 
     def add_constant_value(self, name: str, width: int = 1) -> str:
-        """Define a value that is arbitrary but constant over time; returns its name."""
+        """Define a value that is arbitrary but constant over time; returns its name.
+
+        Parameters
+        ----------
+        name : str
+            Name of the value.
+        width : int
+            Bits of the value.
+        """
         return self._define_name(name, f"(* anyconst *) wire {_bit_range(width)}{name};")
 
     def drive_input(self, port: str, value: str) -> None:
@@ -170,7 +186,19 @@ class HarnessBuilder:
         self._driven[port] = self._replace_past(value)
 
     def add_wire(self, name: str, value: str, width: int = 1, *, signed: bool = False) -> str:
-        """Define a wire with the value of an expression; returns its name."""
+        """Define a wire with the value of an expression; returns its name.
+
+        Parameters
+        ----------
+        name : str
+            Name of the wire.
+        value : str
+            The expression.
+        width : int
+            Bits of the wire.
+        signed : bool
+            True for a signed wire.
+        """
         value = self._replace_past(value)
         self._ages[name] = self._look_back_cycles(value)
         return self._define_name(
@@ -184,8 +212,14 @@ class HarnessBuilder:
 
         Parameters
         ----------
+        name : str
+            Name of the register.
         following : str
             Expression of the value after the next clock edge; a reset sets the register to 0.
+        width : int
+            Bits of the register.
+        signed : bool
+            True for a signed register.
         """
         following = f"always @(posedge clk) {name} <= rst ? 0 : {self._replace_past(following)};"
         return self._define_name(
@@ -199,7 +233,10 @@ class HarnessBuilder:
         return name
 
     def _replace_past(self, text: str) -> str:
-        """Return an expression with a register in place of each ``$past(..)``, innermost first."""
+        """Return the expression `text` with a register in place of each ``$past(..)``.
+
+        The innermost one is replaced first.
+        """
         self._named.update(re.findall(NAME_PATTERN, text))
         while (at := text.rfind(PAST)) >= 0:
             first = end = at + len(PAST)
@@ -220,11 +257,11 @@ class HarnessBuilder:
         return self._pasts[value]
 
     def _look_back_cycles(self, text: str) -> int:
-        """Return the number of cycles that an expression looks back."""
+        """Return the number of cycles that the expression `text` looks back."""
         return max((self._ages.get(name, 0) for name in re.findall(r"\w+", text)), default=0)
 
     def vector_fields(self, name: str, count: int, width: int) -> Iterator[tuple[int, str, str]]:
-        """Yield the `count` fields of a vector, which have `width` bits each and lie side by side.
+        """Yield the `count` fields of vector `name`, which lie side by side with `width` bits each.
 
         Yields
         ------
@@ -252,8 +289,8 @@ class HarnessBuilder:
     def claim(self, name: str, condition: str, *, ago: int = 0) -> None:
         """Claim that a condition holds in every cycle that is not a reset.
 
-        Without resets, the assertion starts in the first cycle that is late enough to look back: at
-        least `ago` cycles, and as many as the condition needs.
+        The assertion is called `name`. Without resets, the assertion starts in the first cycle that
+        is late enough to look back: at least `ago` cycles, and as many as the condition needs.
         """
         condition, known = self._replace_past(condition), "past && !rst"
         if not self._resets:
@@ -263,7 +300,7 @@ class HarnessBuilder:
         self._properties += 1
 
     def claim_all(self, claims: Mapping[str, str]) -> None:
-        """Claim several conditions: name -> condition, as for `claim`."""
+        """Add several `claims`, name -> condition, as `claim` does."""
         for name, condition in claims.items():
             self.claim(name, condition)
 

@@ -134,6 +134,12 @@ def _prove_steps(
     fabric : Fabric
         The fabric whose runs are proved. For a fabric with loadable tables, it is the same hardware
         with constant tables.
+    design : Design
+        The Verilog of `fabric`.
+    cache : Cache or None
+        Cache for the results of steps.
+    progress : Progress
+        Function to call as the proof advances.
     written : Fabric
         The fabric as emitted.
     """
@@ -151,7 +157,10 @@ def _prove_steps(
 
 
 def _induction_harnesses(fabric: Fabric, design: Design, written: Fabric) -> Iterator[Harness]:
-    """Yield all harnesses of a fabric, which the solver proves by induction over time."""
+    """Yield all harnesses of a fabric, which the solver proves by induction over time.
+
+    `design` is the Verilog of the fabric, and `written` the fabric as emitted; see `_prove_steps`.
+    """
     yield from operator_harnesses(fabric, design)
     yield from link_harnesses(fabric, design)
     yield from fabric.interface.proof_harnesses(fabric, design)

@@ -123,6 +123,15 @@ class Refuted(Exception):
 def make_refutation(module: str, signal: str, message: str, *, cycle: int = 0) -> Refuted:
     """Return the exception for a property that fails and is about no particular run.
 
-    The parameters are fields of `Counterexample`.
+    Parameters
+    ----------
+    module : str
+        Name of the module or step in which the property fails.
+    signal : str
+        Name of the signal, or of the place, that the property is about.
+    message : str
+        Sentence that says what is wrong.
+    cycle : int
+        Cycle in which the property fails.
     """
     return Refuted(Counterexample(module, signal, cycle, message))

@@ -34,7 +34,10 @@ def _rows_of_numbers(rows: Sequence[int], width: int) -> _Rows:
 
 
 def _rows_of_text(bits: str, width: int) -> _Rows:
-    """Return the rows of a ROM in the Verilog; `bits` has all of them, the last row first."""
+    """Return the rows of a ROM in the Verilog, of `width` bits each.
+
+    `bits` has all of them, the last row first.
+    """
     return [bits[end - width : end] for end in range(len(bits), 0, -width)]
 
 
@@ -49,7 +52,10 @@ def _wrong_rows(found: _Rows, wanted: _Rows) -> list[int]:
 
 
 def _compare_rows(found: _Rows, wanted: _Rows, name: str) -> int:
-    """Return the number of rows of the ROM `name`, or raise `Refuted` if a row differs."""
+    """Return the number of rows of the ROM `name`, or raise `Refuted` if a row differs.
+
+    `found` are the rows in the Verilog, and `wanted` those of the netlist.
+    """
     for row in _wrong_rows(found, wanted):
         right = wanted[min(row, len(wanted) - 1)]
         there = found[row] if row < len(found) else "missing"
@@ -61,7 +67,8 @@ def _compare_rows(found: _Rows, wanted: _Rows, name: str) -> int:
 def check_roms(fabric: Fabric, text: GateText) -> int:
     """Check the rows of all ROMs, those of nodes and those inside modules; returns their number.
 
-    Modules that are read as ports only (`gates.PORT_ONLY_ROLES`) have no rows to check here.
+    `text` is the Verilog as gates. Modules that are read as ports only (`gates.PORT_ONLY_ROLES`)
+    have no rows to check here.
     """
     count = 0
     for instance in fabric.netlist.instances_with_role(Role.ROM):
@@ -79,7 +86,8 @@ def check_roms(fabric: Fabric, text: GateText) -> int:
 def _check_module_roms(module: GateModule, memories: Sequence[MemoryShape], name: str) -> int:
     """Check that the ROMs inside a module have the rows of `memories`, those of the netlist.
 
-    Yosys may rename ROMs, so each is compared with the most similar unused one of its shape.
+    Yosys may rename ROMs, so each is compared with the most similar unused one of its shape. `name`
+    is the name of the module, for messages.
     """
     left = [_rows_of_numbers(each.rows, each.width) for each in memories if not each.is_ram]
     count = 0

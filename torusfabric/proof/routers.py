@@ -58,7 +58,10 @@ class _Selection(NamedTuple):
 
 
 def check_routers(fabric: Fabric, text: GateText) -> int:
-    """Check all selections of all router modules; returns the number of cases."""
+    """Check all selections of all router modules; returns the number of cases.
+
+    `text` is the Verilog as gates.
+    """
     count = 0
     for name, make in fabric.netlist.modules.items():
         module = text.modules.get(fabric.prefix + name)
@@ -86,10 +89,10 @@ def _list_selections(router: Router) -> Iterator[_Selection]:
 
 
 def _select_bits(choice: NodeMultiplexer, number: int) -> InputBits | None:
-    """Return the select bits for multiplexer input `number`; None if no table can select it.
+    """Return the select bits for input `number` of a multiplexer; None if no table can select it.
 
-    Some select bits are constants, and some are the same input. An input that needs other values
-    than these can never be selected.
+    `choice` describes the multiplexer. Some of its select bits are constants, and some are the same
+    input. An input that needs other values than these can never be selected.
     """
     found: InputBits = {}
     for bit, value in zip(choice.bits, choice.bits_for_input(number), strict=True):
@@ -106,9 +109,9 @@ def _select_bits(choice: NodeMultiplexer, number: int) -> InputBits | None:
 def _check_selections(fabric: Fabric, module: GateModule, selections: list[_Selection]) -> int:
     """Check that each out-port shows the word for its select bits; returns the number of cases.
 
-    A case is a selection with one of the fabric's operators, because the identity word depends on
-    the operator. All cases are executed side by side. Inputs that the word must not depend on are
-    unknown:
+    A case is one of `selections` with one of the fabric's operators, because the identity word
+    depends on the operator. All cases of the router `module` are executed side by side. Inputs that
+    the word must not depend on are unknown:
 
     =====  =====================================================================
     cycle  known inputs

@@ -47,6 +47,12 @@ def make_run_refutation(
 
     Parameters
     ----------
+    run : Run
+        The run that is refuted.
+    cycle : int
+        Cycle of the run in which the value is wrong.
+    signal : str
+        Name of the signal.
     message : str
         Verb phrase that follows the signal in the message, such as "must be 1, not 0".
     node : int, optional
@@ -209,8 +215,12 @@ class Runs(ABC):
 
         Parameters
         ----------
+        runs : sequence of Run
+            The runs that the machine executes.
         edge : int
             Cycle of the run, for messages.
+        signal : str
+            Name of the output.
         wanted : ndarray of bool, shape (runs,), or int
             Expected value. An array has the bit of each run; every bit of the output must have this
             value, because in a system of several fabrics each of them has a bit of its own. An int

@@ -90,12 +90,12 @@ def with_symbols(now: Snapshot) -> Snapshot:
 
 
 def has_same_registers(a: Snapshot, b: Snapshot) -> bool:
-    """Return True if two states are equal in all registers."""
+    """Return True if the states `a` and `b` are equal in all registers."""
     return all((x == y).all() for x, y in zip(register_arrays(a), register_arrays(b), strict=True))
 
 
 def forget_memories(now: Snapshot) -> Snapshot:
-    """Make the contents of writable memories unknown, in place; returns the state."""
+    """Make the contents of writable memories unknown in `now`, in place; returns this state."""
     for state in now.states.values():
         for words in state.rams:
             if words.flags.writeable:
@@ -127,7 +127,10 @@ def map_arrays(
 
 
 def copy_to_runs(rest: Snapshot, runs: int) -> Snapshot:
-    """Return `runs` copies of the state of one run, with unknown words in writable memories."""
+    """Return `runs` copies of the state of one run, with unknown words in writable memories.
+
+    `rest` is the state to copy.
+    """
 
     def unknown_words(words: IntArray) -> IntArray:
         return np.full((*words.shape[:2], words.shape[2] * runs), UNKNOWN, np.int32)
@@ -148,6 +151,10 @@ def select_runs(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) ->
     ----------
     which : ndarray of bool, shape (runs,)
         True for the runs to take from `now`.
+    now, before : Snapshot
+        States with the same runs.
+    runs : int
+        Number of runs in each of the two states.
     """
 
     def pick_values(new: IntArray, old: IntArray) -> IntArray:

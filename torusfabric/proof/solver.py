@@ -136,7 +136,10 @@ def prove_harness(harness: Harness, cache: Cache | None = None) -> HarnessResult
 
 
 def _failed_assertion(folder: Path, harness: Harness) -> Counterexample | None:
-    """Return a counterexample for an assertion whose base or step fails; None if all hold."""
+    """Return a counterexample for an assertion whose base or step fails; None if all hold.
+
+    The files of the harness are in `folder`.
+    """
     cycles = harness.cycles
     if not harness.depth:
         at_once = ("--noinit", "-t", f"{cycles - 1}:{cycles}")
@@ -165,6 +168,10 @@ def _run_smtbmc(
 
     Parameters
     ----------
+    folder : Path
+        Folder with the files of the harness.
+    harness : Harness
+        The harness, whose name stands in messages.
     how : iterable of str
         Options of smtbmc (the program of Yosys that calls the solver) that select the base, the
         step, or the single check.

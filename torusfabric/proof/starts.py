@@ -121,7 +121,10 @@ class Starts:
         )
 
     def input_bits(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
-        """Return the bits of numbers, input by input; inputs that the fabric lacks are left out."""
+        """Return the bits of the numbers `values`, input by input.
+
+        Inputs that the fabric lacks are left out.
+        """
         nets = self._machine.text.nets
         values = {self._access.top_net(name): of_name for name, of_name in values.items()}
         return {
@@ -154,6 +157,11 @@ class Starts:
         """Execute all refused starts; check that each changes nothing but the shown error number.
 
         The number must be one of `RefusedStart.errors`.
+
+        Parameters
+        ----------
+        rest : Snapshot
+            The resting state.
 
         Returns
         -------
@@ -212,10 +220,10 @@ class Starts:
                     raise make_refutation("whole runs", "error", f"error at rest must be {said}")
 
     def _changed_register(self, stays: Snapshot, now: Snapshot) -> str | None:
-        """Return a register that differs between two states, but none that shows the error.
+        """Return a register that differs between the states `stays` and `now`.
 
-        Registers that are unknown in the state `stays` are left out. The result is None if no
-        register differs.
+        Registers that are unknown in the state `stays`, and those that show the error, are left
+        out. The result is None if no other register differs.
         """
         for module, state in stays.states.items():
             if not len(state.flops):

@@ -37,7 +37,10 @@ __all__ = ["bit_classes", "delay_line_module", "link_harnesses", "neutral_bits",
 
 
 def delay_line_module(name: str, width: int, registers: int) -> GateModule:
-    """Return the abstraction of a link: a delay line of `registers` registers of `width` bits."""
+    """Return the abstraction of a link: a delay line of `registers` registers of `width` bits.
+
+    The module is called `name`.
+    """
     bits = np.arange((registers + 1) * width)
     stages: list[list[Any]] = bits.reshape(registers + 1, width).tolist()
     flops = [Flop(q, d) for now, later in pairwise(stages) for d, q in zip(now, later, strict=True)]
@@ -80,7 +83,7 @@ def neutral_bits(fabric: Fabric, position: int) -> tuple[int, ...]:
 def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
     """Return the name of the operator module, if there is one, and the classes of bit positions.
 
-    The classes are those of `bit_classes`.
+    The operator module is one of the modules of `design`. The classes are those of `bit_classes`.
     """
     modules, unit = [], fabric.operator_unit
     if unit is not None:
@@ -90,7 +93,10 @@ def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
 
 
 def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """Yield the harness that compares each operator module with the formulas of its operators."""
+    """Yield the harness that compares each operator module with the formulas of its operators.
+
+    `design` is the Verilog of the fabric.
+    """
     unit, width = fabric.operator_unit, fabric.width
     for module in find_operators(fabric, design).modules:
         assert unit is not None
@@ -104,7 +110,10 @@ def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
 
 
 def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """Yield a harness for each link module: a word leaves after the delay of the link."""
+    """Yield a harness for each link module: a word leaves after the delay of the link.
+
+    `design` is the Verilog of the fabric.
+    """
     for name, registers in link_registers(fabric).items():
         model = HarnessBuilder(design, name, resets=False)
         if model.has_name("at"):

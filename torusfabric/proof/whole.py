@@ -113,7 +113,7 @@ class AllRunsProof:
 
         More bits of the resting state are made unknown until it covers the state after every run.
         This is done first with a sample of runs, which is fast and finds nearly all such bits, then
-        with all runs.
+        with all runs. `progress` is called after each batch of runs.
         """
         rest = self._runs.starts.find_resting_state()
         # Widen the resting state by the sample, without comparison of words.
@@ -133,7 +133,10 @@ class AllRunsProof:
         return compared + sum(map(self._comparison_count, self._runs_by_variant))
 
     def _with_waves(self, error: Refuted, rest: Snapshot, variant: int) -> Refuted:
-        """Execute the run that fails again, and return its refutation `error` with waveforms."""
+        """Execute the run that fails again, and return its refutation `error` with waveforms.
+
+        `rest` is the resting state, and `variant` the number of the variant in which the run fails.
+        """
         machine, run = self._runs.machine, error.run
         if not isinstance(run, Run):
             return error
@@ -161,6 +164,10 @@ class AllRunsProof:
         ----------
         batches : iterable of (list of Run, int)
             Runs to execute at once, and the number of their variant.
+        rest : Snapshot
+            The resting state.
+        progress : Progress
+            Function to call after each batch, with the number of runs so far and in all.
         compares : bool
             True to compare the delivered words.
 
@@ -244,7 +251,10 @@ class VcdRecorder:
         return stream.getvalue()
 
     def _recorded_values(self, nets: IntArray) -> Iterator[tuple[str, str]]:
-        """Yield the name and the value of each recorded net."""
+        """Yield the name and the value of each recorded net.
+
+        `nets` has the value of each bit of all nets in a cycle.
+        """
         for name, place in self._words.items():
             yield name, bit_text(int(nets[place])).replace(" ", "_")
         for name, places in self._vectors.items():

@@ -33,6 +33,13 @@ def check_words(text: GateText, width: int) -> int:
 
     The origin of a word is then known from the origin of its first bit; see `check_arrivals`.
 
+    Parameters
+    ----------
+    text : GateText
+        The Verilog as gates.
+    width : int
+        Bits of a word.
+
     Returns
     -------
     int
@@ -72,7 +79,8 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
     In-port p of a node receives the word that the neighbour behind port p sends through the
     opposite out-port. On an arc of several cycles the word comes out of a link with the right
     delay. Routers and combiners receive the words of all in-ports. Endpoints receive the words that
-    they store. A core without memories outputs the words of all in-ports.
+    they store. A core without memories outputs the words of all in-ports. `text` is the Verilog as
+    gates.
     """
     width, count = fabric.width, 0
     in_ports = range(fabric.program.topology.ports)
@@ -108,7 +116,10 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
 
 
 def _arc_bits(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None]]]:
-    """Return, for each node and in-port, the name of the arc and the first bit of its word."""
+    """Return, for each node and in-port, the name of the arc and the first bit of its word.
+
+    `text` is the Verilog as gates.
+    """
     topology, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
     registers, behind = link_registers(fabric), dict[tuple[Bit, int], Bit]()
     for link in netlist.instances_with_role(Role.LINK):
@@ -139,6 +150,8 @@ def compare_wires(text: GateText, wires: Wires, what: str) -> int:
 
     Parameters
     ----------
+    text : GateText
+        The Verilog as gates, from which messages take the names of bits.
     wires : iterator of (str, str, list of Bit, list of Bit)
         Instance, port, bits that are wired to it in the Verilog, and planned bits.
     what : str
@@ -163,7 +176,7 @@ def compare_wires(text: GateText, wires: Wires, what: str) -> int:
 
 
 def _bit_name(text: GateText, bit: Bit | None) -> str:
-    """Return the name of a bit of the top, for messages."""
+    """Return the name of a bit of the top in `text`, for messages."""
     for name, bits in text.nets.items():
         if bit in bits:
             return f"{name}[{bits.index(bit)}]"
@@ -173,8 +186,8 @@ def _bit_name(text: GateText, bit: Bit | None) -> str:
 def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
     """Yield the wires to all inputs of the instances with some roles.
 
-    Each result has the name of an instance, its port, the bits that are wired to the port in the
-    Verilog, and the bits that the netlist plans.
+    Each result has the name of an instance, its port, the bits that are wired to the port in
+    `text`, the Verilog as gates, and the bits that the netlist plans.
     """
 
     def planned_bits(parts: Sequence[Part | Constant]) -> Iterator[Bit]:
@@ -194,7 +207,8 @@ def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
 def control_tree_inputs(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
     """Return a dict: output bit of each register in the control trees -> its input bit.
 
-    A control tree distributes the signals of the sequencer to all nodes, through registers.
+    A control tree distributes the signals of the sequencer to all nodes, through registers. Bits
+    are those of the top in `text`, the Verilog as gates.
     """
     found: dict[Bit, Bit] = {}
     passed: dict[str, list[tuple[str, int, str, int]]] = {}

@@ -70,7 +70,13 @@ class Comparison(NamedTuple):
 
 
 def total_words(compared: Sequence[Comparison]) -> dict[str, Any]:
-    """Return the report entries `words_checked`, `words_wrong` and `first_wrong` for all runs."""
+    """Return the report entries `words_checked`, `words_wrong` and `first_wrong` for all runs.
+
+    Parameters
+    ----------
+    compared : sequence of Comparison
+        Result of `compare_run` for each run.
+    """
     return {
         "words_checked": sum(found.words_checked for found in compared),
         "words_wrong": sum(found.words_wrong for found in compared),

@@ -72,7 +72,17 @@ def default_jobs(program: Program) -> tuple[Job, ...]:
 
 
 def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
-    """Return `count` jobs with a random value for every choice that the fabric leaves."""
+    """Return `count` jobs with a random value for every choice that the fabric leaves.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        Fabric whose open choices the jobs make.
+    count : int
+        Number of jobs.
+    seed : int
+        Seed of the random choices; equal seeds give equal jobs.
+    """
     program, generator = fabric.program, np.random.default_rng(seed)
     modes = _mode_numbers(program)
     jobs = []
@@ -89,6 +99,15 @@ def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]
 
 def jobs_with_random(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
     """Return the default jobs of a fabric, followed by `count` random jobs.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        Fabric that is to run the jobs.
+    count : int
+        Number of random jobs.
+    seed : int
+        Seed of the random choices, as for `random_jobs`.
 
     Raises
     ------
@@ -147,7 +166,8 @@ def random_job_messages(fabric: Fabric, job: Job, *, seed: int) -> np.ndarray:
     """Return random words for a run to send: ndarray of int, shape (nodes, words).
 
     The number of words that each node sends follows from the length of the job, and from the form
-    that the fabric chooses for this length.
+    that the fabric chooses for this length. `seed` is the seed of the words; equal seeds give equal
+    words.
     """
     layout = fabric.program.part(fabric.program.form_of(job.mode, job.length)).layout
     return random_messages(layout, job.length or fabric.flits, width=fabric.width, seed=seed)

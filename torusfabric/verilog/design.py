@@ -125,6 +125,8 @@ def _rom_contents_of_nets(
 
     Parameters
     ----------
+    netlist : Netlist
+        Netlist of the fabric.
     names : dict of RomContents to str
         Name of each contents.
 
@@ -171,7 +173,7 @@ def _rom_driven_inputs(
 
 
 def _router_shape(fabric: Fabric, array: Array, settings: int) -> RouterShape:
-    """Return the shape of a router; `settings` is the number of words in its ROM."""
+    """Return the shape of the routers in `array`; `settings`: rows of their ROM, 0 without one."""
     ports = array.outputs["tx"][1] // fabric.width
     router: Any = fabric.netlist.modules[array.module]()
     return RouterShape(ports, max(1, router.n_own_words), fabric.width, settings)
@@ -321,7 +323,7 @@ class Design:
         return [name for name in self.modules if name != self.rom_module and name not in self.inner]
 
     def children_of(self, name: str) -> tuple[set[str], dict[str, int]]:
-        """Return the modules that a module has instances of: inner modules, and others.
+        """Return the modules that module `name` has instances of: inner modules, and others.
 
         Returns
         -------
@@ -419,7 +421,8 @@ class Design:
 def make_and_write(make: Callable[[], Design], folder: str | Path, *, force: bool) -> Design:
     """Call `make`, and write the design into a folder; check the folder before that.
 
-    Why: it takes long to make a large design, and an error about the folder should come first.
+    With `force`, files that another program wrote may be replaced. Why the check comes first: it
+    takes long to make a large design, and an error about the folder should come before that.
     """
     with make_folder(folder):
         require_writable(Path(folder, VERILOG_FILE))

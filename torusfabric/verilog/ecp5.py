@@ -121,24 +121,30 @@ class BitCells:
 
 
 def choose_of_two(column: BitCells, first: int, y: str) -> str:
-    """Add ``y ? input first + 1 : input first``, one LUT; return its output net."""
+    """Add ``y ? input first + 1 : input first`` to `column`, one LUT; return its output net."""
     words = column.input_bit(first), column.input_bit(first + 1)
     return column.add_lut(lambda a, b, y: b if y else a, *words, y)
 
 
 def choose_of_two_or_zero(column: BitCells, first: int, y: str, x: str) -> str:
-    """Add ``x ? (y ? input first + 1 : input first) : 0``, one LUT; return its output net."""
+    """Add ``x ? (y ? input first + 1 : input first) : 0``, one LUT; return its output net.
+
+    The LUT is added to `column`.
+    """
     words = column.input_bit(first), column.input_bit(first + 1)
     return column.add_lut(lambda a, b, y, x: (b if y else a) & x, *words, y, x)
 
 
 def pass_input(column: BitCells, index: int) -> str:
-    """Add a LUT that passes an input; return its output net. Why: a PFUMX joins LUTs only."""
+    """Add to `column` a LUT that passes input `index`; return its output net.
+
+    Why: a PFUMX joins LUTs only.
+    """
     return column.add_lut(lambda a: a, column.input_bit(index))
 
 
 def choose_of_four(column: BitCells, first: int, y: str, z: str) -> str:
-    """Add a choice of one of four inputs from `first` on; return its output net.
+    """Add to `column` a choice of one of four inputs from `first` on; return its output net.
 
     Select bit ``z`` chooses the pair of inputs, ``y`` the input of the pair.
     """
@@ -171,7 +177,10 @@ def multiplexer_body(multiplexer: Multiplexer) -> str | None:
 
 
 def _choose_in_one_level(column: BitCells, count: int) -> str:
-    """Add a multiplexer of three, four or six inputs with one LUT in series; return its output."""
+    """Add to `column` a multiplexer with one LUT in series; return its output net.
+
+    The number of inputs, `count`, is three, four or six.
+    """
     y, x, z, *further = (f"select[{k}]" for k in range(count))
     if count == 3:
         return column.add_pfumx(choose_of_two(column, 0, y), pass_input(column, 2), x)
@@ -182,7 +191,7 @@ def _choose_in_one_level(column: BitCells, count: int) -> str:
 
 
 def _add_cascade(column: BitCells, count: int) -> str:
-    """Add a cascade of five inputs or more, and return its output net.
+    """Add to `column` a cascade of `count` inputs, five or more, and return its output net.
 
     Its first two stages are a PFUMX of two LUTs. The select bits are ``y, x, z, ..``, as in
     `torusfabric.rtl.multiplexer`.
@@ -211,10 +220,10 @@ def _cascade_stage(f: int, z: int, even: int, odd: int | None = None) -> int:
 
 
 def _add_branches(column: BitCells, count: int) -> str:
-    """Add a multiplexer of seven to nine inputs, two branches and a last input; return its output.
+    """Add to `column` a multiplexer of two branches and a last input; return its output net.
 
-    The first branch has four inputs, the second one two to four. Branches are explained in
-    `torusfabric.rtl.multiplexer`.
+    `count`, the number of inputs, is seven to nine. The first branch has four inputs, the second
+    one two to four. Branches are explained in `torusfabric.rtl.multiplexer`.
     """
     select = [f"select[{k}]" for k in range(len(branched_select_bits(count, 0)))]
     first, other = branch_sizes(count)
@@ -225,9 +234,10 @@ def _add_branches(column: BitCells, count: int) -> str:
 
 
 def _add_branch(column: BitCells, first: int, count: int, select: Sequence[str]) -> str:
-    """Add a branch, and return its output: one of two to four inputs from `first` on, or 0.
+    """Add a branch to `column`, and return its output net.
 
-    The select bits are ``y``, ``x`` and, from three inputs on, ``z``.
+    The output is one of `count` inputs from `first` on, or 0; `count` is two to four. The select
+    bits are ``y``, ``x`` and, from three inputs on, ``z``.
     """
     y, x, *others = select
     low = choose_of_two_or_zero(column, first, y, x)
@@ -293,6 +303,8 @@ def _choose_word_or_zero(column: BitCells, count: int, select: Sequence[str]) ->
 
     Parameters
     ----------
+    column : BitCells
+        Collector of the cells, to which the first levels are added.
     count : int
         Number of options: ``count - 1`` operands that are inputs, and 0.
     select : sequence of str
@@ -329,9 +341,10 @@ def _choose_word_or_zero(column: BitCells, count: int, select: Sequence[str]) ->
 
 
 def _choose_word(column: BitCells, count: int, select: Sequence[str]) -> _LastChoice | None:
-    """Add the first levels of a choice between `count` operands; return its last step.
+    """Add the first levels of a choice between `count` operands to `column`; return its last step.
 
-    The result is None if no form takes fewer LUTs than the plain one.
+    `select` has the expressions of the select bits. The result is None if no form takes fewer LUTs
+    than the plain one.
     """
     y, *others = select
     if count == 2:
@@ -355,7 +368,8 @@ def _choose_word(column: BitCells, count: int, select: Sequence[str]) -> _LastCh
 def _carry_chain(width: int, step: _LastChoice, columns: str) -> str:
     """Return the Verilog of a sum: `columns`, the cells of its first levels, then the carry chain.
 
-    A CCU2C adds two bits, so an odd width is padded with a bit that adds 0.
+    `step` is the last step of the choice, which the LUTs of the chain make. A CCU2C adds two bits,
+    so an odd `width` is padded with a bit that adds 0.
     """
     pairs = (width + 1) // 2
     nothing = f"  assign {{b[{width}], c[{width}], d[{width}]}} = 3'b0;\n" * (width % 2)
@@ -382,7 +396,8 @@ def _carry_chain(width: int, step: _LastChoice, columns: str) -> str:
 def _chain_lut_contents(step: _LastChoice) -> int:
     """Return the contents of each LUT of the carry chain, as a number of 16 bits.
 
-    Bit k is the output of the LUT if the inputs d, c, b, a are bits 3 to 0 of k.
+    Bit k is the output of the LUT if the inputs d, c, b, a are bits 3 to 0 of k. `step` is the
+    choice that the LUT makes before it adds.
     """
     value = 0
     for row in range(16):

@@ -71,6 +71,11 @@ COMPARISONS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": ope
 def no_verilog_error(what: object) -> InputError:
     """Return the error for hardware without a Verilog form, such as in an operator of a user.
 
+    Parameters
+    ----------
+    what : object
+        The hardware, as Amaranth represents it: a value or a statement.
+
     Examples
     --------
     >>> from amaranth.hdl import Signal
@@ -171,7 +176,7 @@ class ExpressionWriter:
         self._arguments: list[str] = []
 
     def helper_wire(self, text: str, width: int, *, called: str) -> str:
-        """Return the name of a wire with the value of an expression.
+        """Return the name of a wire of `width` bits with the value of the expression `text`.
 
         Equal expressions share a wire. A new one is named after `called`.
         """
@@ -182,10 +187,11 @@ class ExpressionWriter:
         return self._helpers[text]
 
     def _choose_by_function(self, test: str, cases: list[Case], width: int) -> str:
-        """Return the name of a wire with the value of the first case that matches a test.
+        """Return the name of a wire with the value of the first of `cases` that matches a test.
 
-        A Verilog function chooses the value. Its arguments are the test and all values that are no
-        constants. Why: a simulator evaluates the function again only when an argument changes.
+        The values have `width` bits. A Verilog function chooses the value. Its arguments are the
+        test and all values that are no constants. Why: a simulator evaluates the function again
+        only when an argument changes.
         """
         texts = [text for _, text in cases if not CONSTANT.fullmatch(text)]
         test_name, *names = islice(self._argument_names(), 1 + len({*texts}))
@@ -331,7 +337,7 @@ class ExpressionWriter:
         return self._choose_by_function(text, cases, width)
 
     def _conditional_chain(self, test: Value, cases: list[Case]) -> str:
-        """Return a chain of conditional expressions; each case tests one bit."""
+        """Return a chain of conditional expressions; each of `cases` but the last tests one bit."""
         text = cases[-1][1]
         for patterns, each in reversed(cases[:-1]):
             flag, wanted = self.flag_bit(test, patterns or ())
@@ -359,7 +365,7 @@ class ExpressionWriter:
         return self.bits(test, place, place + 1), wanted
 
     def _select_bits(self, text: str, size: int, low: int, high: int, called: str) -> str:
-        """Return bits `low` to ``high - 1`` of an expression of `size` bits.
+        """Return bits `low` to ``high - 1`` of the expression `text`, which has `size` bits.
 
         A helper, named after `called`, holds the expression unless all bits are wanted.
 
@@ -424,7 +430,7 @@ class ExpressionWriter:
         raise no_verilog_error(value)
 
     def _invert_bits(self, value: Value, low: int, high: int) -> str:
-        """Return the inverse of bits `low` to ``high - 1``, without a double inversion."""
+        """Return the inverse of bits `low` to ``high - 1`` of `value`; avoid a double inversion."""
         if isinstance(value, ast.Operator) and value.operator == "~":
             return self.bits(value.operands[0], low, high)
         text = self.bits(value, low, high)
@@ -433,14 +439,20 @@ class ExpressionWriter:
         return f"~{parenthesize(text)}"
 
     def _chain_operands(self, value: ast.Operator, low: int, high: int) -> list[str]:
-        """Return the operands of a value that is a chain of one operator, such as ``a & b & c``."""
+        """Return the operands of a value that is a chain of one operator, such as ``a & b & c``.
+
+        Of each operand, the result has bits `low` to ``high - 1``.
+        """
         first, last = value.operands
         same = isinstance(first, ast.Operator) and first.operator == value.operator
         before = self._chain_operands(first, low, high) if same and high <= len(first) else None
         return [*(before or [self.bits(first, low, high)]), self.bits(last, low, high)]
 
     def _bitwise_operation(self, sign: str, texts: list[str], bits: int) -> str:
-        """Return the operation `sign` on operands; those that change nothing are left out."""
+        """Return the operation `sign` on the operands `texts`, expressions of `bits` bits each.
+
+        Constant operands that change nothing are left out.
+        """
         same, fixed = (-1, 0) if sign == "&" else (0, -1)
         if sign != "^" and constant(fixed, bits) in texts:
             return constant(fixed, bits)

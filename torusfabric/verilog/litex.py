@@ -177,7 +177,7 @@ def add_fabric(soc: Any, name: str, folder: str | Path, origin: int | None = Non
 
 @contextmanager
 def _reserved_csrs(soc: Any) -> Iterator[None]:
-    """Reserve the region of the SoC's own CSRs, which LiteX allocates only at the end."""
+    """Reserve the region for CSRs of the SoC, `soc`, which LiteX allocates only at the end."""
     regions = soc.bus.regions
     if "csr" in regions:
         yield
@@ -191,7 +191,10 @@ def _reserved_csrs(soc: Any) -> Iterator[None]:
 
 
 def _free_region(soc: Any, name: str, size: int) -> Any:
-    """Return a free bus region, with the alignment that LiteX wants."""
+    """Return a free region of `size` bytes on the bus of `soc`, aligned as LiteX wants.
+
+    `name` is the name of the region, for an error.
+    """
     try:
         found = soc.bus.alloc_region(name, size, cached=False)
     except SoCError:
@@ -202,7 +205,10 @@ def _free_region(soc: Any, name: str, size: int) -> Any:
 
 
 def _require_free_region(soc: Any, name: str, region: Any) -> None:
-    """Refuse a region that overlaps another one. LiteX may notice an overlap only at the end."""
+    """Refuse a region, to be called `name`, that overlaps another region on the bus of `soc`.
+
+    Why: LiteX may notice an overlap only at the end.
+    """
     for other, taken in soc.bus.regions.items():
         if soc.bus.check_regions_overlap({name: region, other: taken}):
             raise InputError(
@@ -214,7 +220,8 @@ def _require_free_region(soc: Any, name: str, region: Any) -> None:
 def _add_source(platform: Any, file: Path, modules: Sequence[str]) -> None:
     """Add a Verilog file to a platform, unless it has the same text already.
 
-    A module name that another source defines is refused.
+    `modules` are the names of the modules that the file defines. A name that another source defines
+    is refused.
     """
     text = file.read_text(encoding="utf-8")
     for path, language, *_ in platform.sources:
@@ -255,7 +262,10 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _make_csr(name: str, register: dict[str, Any]) -> Any:
-    """Return a register as a CSR; a register with the single field ``value`` has no fields."""
+    """Return a register as a CSR called `name`.
+
+    A register with the single field ``value`` becomes a CSR without fields.
+    """
     make = CSRStatus if register["access"] == "read" else CSRStorage
     fields, text = register["fields"], register["meaning"]
     if "value" in fields:

@@ -48,6 +48,11 @@ WIDEST_ROTATED = 62
 def local_name(pattern: str) -> str:
     """Return the name of a net or an instance without the number of the member.
 
+    Parameters
+    ----------
+    pattern : str
+        The name with ``{}`` in place of the number.
+
     Examples
     --------
     >>> [local_name(name) for name in ("tx_{}", "router_at_{}", "side_{}_data")]
@@ -126,7 +131,10 @@ class Nets:
                     known.width = max(known.width, width)
 
     def _add_array(self, pattern: str, width: int, size: int) -> NetArray:
-        """Return the net array of a pattern of names, such as ``tx_{}``; add it if it is new."""
+        """Return the net array of a pattern of names, such as ``tx_{}``; add it if it is new.
+
+        A new array has `size` nets of `width` bits.
+        """
         if pattern not in self._arrays:
             self._arrays[pattern] = NetArray(self.new_name(local_name(pattern)), width, size)
         return self._arrays[pattern]
@@ -156,14 +164,14 @@ class Nets:
         return found
 
     def declare_constant(self, name: str, value: int, bits: int) -> None:
-        """Add a ``localparam`` of `bits` bits to the top."""
+        """Add to the top a ``localparam`` of `bits` bits, with this name and `value`."""
         self.widest = max(self.widest, bits)
         self._constants.append(
             f"  localparam {range_of(bits)}{name} = {constant_lines(value, bits)};"
         )
 
     def part_expression(self, part: Part) -> str:
-        """Return the expression of a bit range of a net; see `net_expression`."""
+        """Return the expression of `part`, a bit range of a net; see `net_expression`."""
         name, of = self.net_expression(part.net)
         return bits_of(name, part.start, part.width, of)
 
@@ -312,7 +320,10 @@ class GenerateLoop:
     def _share_long_expressions(
         self, arrays: Sequence[Array], inputs: list[dict[str, str]]
     ) -> None:
-        """Replace each long expression that several inputs share by a wire, in place."""
+        """Replace each long expression that several inputs share by a wire, in place.
+
+        `inputs` has a dict for each of `arrays`: input port -> expression.
+        """
         uses = Counter(text for pins in inputs for text in pins.values())
         named: dict[str, str] = {}
         for array, pins in zip(arrays, inputs, strict=True):
@@ -371,7 +382,10 @@ class GenerateLoop:
     def _instance_lines(
         self, array: Array, pins: Mapping[str, str], indent: str, name: str
     ) -> list[str]:
-        """Return the Verilog lines of the instances of an array, with the given pins."""
+        """Return the Verilog lines of the instances of an array, with the given pins.
+
+        `name` is the name of the instances in the loop, and `indent` the spaces before each line.
+        """
         every = [f".{port}({text})" for port, text in pins.items()]
         for port, (net, width) in array.outputs.items():
             word, of = self._nets.element_expression(
@@ -387,9 +401,9 @@ class GenerateLoop:
     def _rom_parameters(self, array: Array, roms: RomContents) -> str:
         """Return the parameters of the ROM instances of an array.
 
-        The different contents stand one after another in one constant, of which each instance
-        selects its own. Contents that rotate around a torus are stored for the first nodes only;
-        see `RotatedRoms`.
+        The different contents in `roms` stand one after another in one constant, of which each
+        instance selects its own. Contents that rotate around a torus are stored for the first nodes
+        only; see `RotatedRoms`.
         """
         stem, different = local_name(array.name), [*roms.contents]
         depth, width = len(different[0]), roms.width
@@ -427,6 +441,10 @@ class GenerateLoop:
 
         Parameters
         ----------
+        source : Source
+            Nets or constants that drive the bits, in all instances.
+        array : Array
+            Instances that have the input.
         label : str
             Name for the table, if the expression needs one.
         """
@@ -462,7 +480,7 @@ class GenerateLoop:
         return text
 
     def _slice_expression(self, source: Slice, array: Array, label: str) -> str:
-        """Return the expression of a `Slice`: bits of one net in each instance.
+        """Return the expression of `source`: bits of one net in each instance of `array`.
 
         The number in the name of the net, and the position of the bits in it, may depend on the
         instance. `label` is the name for a table of these numbers, if one is needed.
@@ -510,6 +528,8 @@ class GenerateLoop:
 
         Parameters
         ----------
+        array : Array
+            The instances.
         values : ndarray of int, shape (instances,)
             The number of each instance.
         count : int

@@ -24,6 +24,11 @@ LUT6 = "TORUSFABRIC_LUT6"
 def lut6_body(module: Multiplexer) -> str | None:
     """Return the Verilog of a multiplexer after its ports; None for fewer than four inputs.
 
+    Parameters
+    ----------
+    module : Multiplexer
+        The multiplexer, with its number of inputs and bits of a word.
+
     Examples
     --------
     >>> print(lut6_body(Multiplexer(6, 8, branched=False)))
@@ -93,9 +98,10 @@ def _add_cascade(
 def _add_branches(
     tables: _LutWires, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
 ) -> tuple[str, list[str]]:
-    """Add the lines of a multiplexer of branches, or of a cascade if it has too few inputs.
+    """Add to `tables` the lines of a multiplexer of branches.
 
-    Parameters and results are those of `_add_cascade`.
+    It is a cascade if it has too few inputs. The parameters `words`, `bits` and `idles`, and the
+    two results, are those of `_add_cascade`.
     """
     sizes = branch_sizes(len(words))
     if len(sizes) == 1:

@@ -182,7 +182,8 @@ def _root_choice(mode: Mode) -> dict[str, str]:
 def _offset_facts(mode: Mode) -> dict[str, Any]:
     """Return the offsets of an exchange or halo, and the origin of each received message.
 
-    ``origins[p][k]`` is the position from which position p receives by offset k, or None.
+    ``origins[p][k]`` is the position from which position p receives by offset k, or None. The
+    result is empty if `mode` has another collective.
     """
     blocks, collective = mode.schedule.blocks, mode.schedule.collective
     if not collective.local:
@@ -225,7 +226,10 @@ def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:
 
 
 def _form_entry(mode: Mode, served: Range) -> dict[str, Any]:
-    """Return the entry of the form for the lengths `served`: shortest length, schedule, cycles."""
+    """Return the entry of the form of `mode` for the lengths `served`.
+
+    The entry has the shortest length, the schedule and the cycles.
+    """
     start, form = served.start, mode.form_at(served.form)
     schedule = form.schedule
     return {
@@ -239,7 +243,7 @@ def _form_entry(mode: Mode, served: Range) -> dict[str, Any]:
 
 
 def _cycle_entries(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
-    """Return the cycles of a run as plain data, one entry for each range of lengths.
+    """Return the cycles of a run as plain data, one entry for each of `pieces`, a range of lengths.
 
     A run in which a chunk has n flits takes constant + per_flit * n cycles. An entry holds for all
     n >= from, up to the next entry.

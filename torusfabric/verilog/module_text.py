@@ -131,7 +131,7 @@ class MemoryRuleEntry:
     width: int | None = None
 
     def covers(self, width: int, depth: int) -> bool:
-        """Return True if a memory of this size is within the limits of the entry."""
+        """Return True if `depth` words of `width` bits are within the limits of the entry."""
         return (self.depth is None or depth <= self.depth) and (
             self.width is None or width <= self.width
         )
@@ -233,6 +233,13 @@ def guard_initial_contents(style: MemoryStyle | None, contents: list[str]) -> li
     """Return the lines that set initial contents; those of an ultra RAM are for simulation only.
 
     Why: an ultra RAM has no initial contents in hardware.
+
+    Parameters
+    ----------
+    style : MemoryStyle or None
+        Style of the memory; None for a memory without write ports.
+    contents : list of str
+        Lines that set the initial contents.
     """
     if style is not MemoryStyle.ULTRA:
         return contents

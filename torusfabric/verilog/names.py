@@ -165,6 +165,8 @@ class SignalNames(UsedNames):
 
         Parameters
         ----------
+        fragment : Fragment
+            The fragment whose assignments are searched.
         outputs : set of int
             ``id`` of each port.
         driven : set of int

@@ -91,6 +91,13 @@ def group_into_processes(
     """Return statements grouped into processes, so that each signal is driven by one process.
 
     Groups are in the order of their first statements.
+
+    Parameters
+    ----------
+    domain : ClockDomain or None
+        Clock domain of the statements; None for logic.
+    statements : iterable of Statement
+        All statements of the domain.
     """
     groups: list[Process] = []
     group_of: dict[int, Process] = {}
@@ -135,7 +142,10 @@ def _resolve_targets(
 
 
 def _target_switch(assign: ast.Assign, *, parts: bool) -> ast.Switch | None:
-    """Return the switch of `_resolve_targets` for an assignment; None if its left side is fixed."""
+    """Return the switch of `_resolve_targets` for `assign`; None if its left side is fixed.
+
+    With `parts`, an assignment to bits at a variable position becomes a switch too.
+    """
     match assign.lhs:
         case ast.SwitchValue(test=test, cases=cases):
             targets = [(p, [ast.Assign(one, assign.rhs)], None) for p, one in cases]
@@ -173,7 +183,7 @@ class StatementWriter:
         self._expressions = expressions
 
     def _target_value_pairs(self, assign: ast.Assign) -> Iterator[tuple[str, str]]:
-        """Yield pairs (target, value) for an assignment, each part as Verilog.
+        """Yield pairs (target, value) for the assignment `assign`, each part as Verilog.
 
         An assignment of a concatenation to a concatenation is split into one for each target.
         """
@@ -221,7 +231,11 @@ class StatementWriter:
     def _condition_lines(
         self, test: Value, cases: list[tuple[tuple[str, ...] | None, list[str]]]
     ) -> list[str]:
-        """Return the lines of an ``if``, ``else if``, ``else`` chain; each case tests one bit."""
+        """Return the lines of an ``if``, ``else if``, ``else`` chain.
+
+        Each of `cases` has patterns, which test one bit of `test`, and the lines to execute.
+        Patterns that are None stand for ``else``.
+        """
         lines: list[str] = []
         head = ""
         for patterns, inner in cases:
@@ -247,6 +261,8 @@ def assigned_values(process: Process, expressions: ExpressionWriter) -> Iterator
     ----------
     process : Process
         Statements of logic. A bit that no statement assigns has its initial value.
+    expressions : ExpressionWriter
+        Writer of the values.
     """
     logic = _SymbolicValues(process, expressions)
     for (key, low, high), text in logic.execute(process.statements, logic.initial).items():
@@ -255,7 +271,7 @@ def assigned_values(process: Process, expressions: ExpressionWriter) -> Iterator
 
 
 def _target_pieces(statements: Iterable[ast.Statement]) -> Iterator[Piece]:
-    """Yield the assigned bit range of each assignment, also of those inside switches."""
+    """Yield the bit range that each assignment in `statements` assigns, also inside switches."""
     for each in statements:
         if isinstance(each, ast.Assign):
             for value, low, high in pieces_of(each.lhs, 0, len(each.lhs)):
@@ -309,7 +325,7 @@ class _SymbolicValues:
             yield key, start, stop
 
     def _execute_assignment(self, assign: ast.Assign) -> Values:
-        """Return the new values of the pieces that an assignment drives."""
+        """Return the new values of the pieces that the assignment `assign` drives."""
         starts: dict[Piece, int] = {}
         end = 0
         for signal, low, high in pieces_of(assign.lhs, 0, len(assign.lhs)):

@@ -63,15 +63,15 @@ LINES_IN_BRACES = 32
 
 
 def range_of(width: int) -> str:
-    """Return the bit range for a declaration, ``[7:0]`` for 8 bits, with a space after it.
+    """Return the bit range for a declaration, with a space after it.
 
-    The result is empty for a single bit.
+    It is ``[7:0]`` for a `width` of 8 bits, and empty for a single bit.
     """
     return f"[{width - 1}:0] " if width > 1 else ""
 
 
 def constant(value: int, width: int) -> str:
-    """Return a constant of `width` bits.
+    """Return `value` as a constant of `width` bits; a negative value is in two's complement.
 
     Examples
     --------
@@ -83,7 +83,10 @@ def constant(value: int, width: int) -> str:
 
 
 def constant_lines(value: int, bits: int) -> str:
-    """Return a constant of `bits` bits on several lines; tools limit the length of a line."""
+    """Return `value` as a constant of `bits` bits on several lines.
+
+    Why: tools limit the length of a line.
+    """
     digits, some = f"{value:0{-(-bits // 4)}x}", LINE_BITS // 4
     first = len(digits) % some or some
     texts = [digits[:first], *(digits[k : k + some] for k in range(first, len(digits), some))]
@@ -97,13 +100,13 @@ def constant_lines(value: int, bits: int) -> str:
 
 
 def parse_constant(text: str) -> tuple[int, int]:
-    """Return width and value of a constant."""
+    """Return width and value of a constant, given as the text that `constant` makes."""
     width, base, digits = re.split(r"'([dh])", text)
     return int(width), int(digits, 16 if base == "h" else 10)
 
 
 def parenthesize(text: str) -> str:
-    """Return an expression in parentheses, unless it can stand anywhere without them."""
+    """Return the expression `text` in parentheses, unless it can stand anywhere without them."""
     if text[0] == "{":
         depths = accumulate((char == "{") - (char == "}") for char in text[:-1])
         return text if min(depths) > 0 else f"({text})"
@@ -111,7 +114,7 @@ def parenthesize(text: str) -> str:
 
 
 def as_operand(text: str) -> str:
-    """Return an expression as an operand of a binary operator, in parentheses if needed.
+    """Return the expression `text` as an operand of a binary operator, in parentheses if needed.
 
     Unlike `parenthesize`, it leaves an inverted name without parentheses.
 
@@ -124,7 +127,7 @@ def as_operand(text: str) -> str:
 
 
 def join_operands(sign: str, texts: Sequence[str]) -> str:
-    """Return operands joined by a binary operator.
+    """Return the operands `texts` joined by the binary operator `sign`.
 
     Examples
     --------
@@ -149,7 +152,7 @@ def conditional(test: str, yes: str, no: str) -> str:
 
 
 def bits_of(name: str, start: int, width: int, of: int) -> str:
-    """Return the expression of `width` bits, from bit `start` on, of a net that has `of` bits."""
+    """Return the expression of `width` bits, from bit `start` on, of net `name` with `of` bits."""
     return name if width == of else select_bits(name, start, start + width)
 
 
@@ -159,12 +162,17 @@ def select_bits(name: str, low: int, high: int) -> str:
 
 
 def concatenate_names(texts: Sequence[str]) -> str:
-    """Return a concatenation of names, the most significant first."""
+    """Return a concatenation of the names `texts`, the most significant first."""
     return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
 
 
 def concatenate(parts: Sequence[str]) -> str:
-    """Return a concatenation of expressions, the most significant first, flattened and shortened.
+    """Return a concatenation of expressions, flattened and shortened.
+
+    Parameters
+    ----------
+    parts : sequence of str
+        The expressions, the most significant first.
 
     Examples
     --------
@@ -185,7 +193,7 @@ def concatenate(parts: Sequence[str]) -> str:
 
 
 def _replicate(same: list[str]) -> list[str]:
-    """Return equal parts of a concatenation, as one replication if the parts are names.
+    """Return equal parts of a concatenation, `same`, as one replication if the parts are names.
 
     Why names only: Yosys would map each copy of an expression separately.
     """
@@ -194,14 +202,17 @@ def _replicate(same: list[str]) -> list[str]:
 
 
 def _concatenation_parts(text: str) -> list[str]:
-    """Return the parts of a concatenation without nested ones; any other expression is one part."""
+    """Return the parts of the concatenation `text`; any other expression is one part.
+
+    Only a concatenation without nested ones and without conditions is split.
+    """
     inner = text[1:-1]
     plain = text[0] == "{" and not re.search(r"[{}?]", inner)
     return inner.split(", ") if plain else [text]
 
 
 def matches_case(patterns: tuple[str, ...] | None, bits: str) -> bool:
-    """Return True if a binary number matches one of the patterns; None matches any number."""
+    """Return True if the binary number `bits` matches one of the patterns, or if these are None."""
     return patterns is None or any(
         all(a in ("-", b) for a, b in zip(pattern, bits, strict=True)) for pattern in patterns
     )
@@ -215,7 +226,7 @@ def case_labels(patterns: tuple[str, ...] | None) -> list[str]:
 
 
 def has_wildcards(patterns: tuple[str, ...] | None) -> bool:
-    """Return True if a pattern of a case has a ``-``, which matches 0 and 1."""
+    """Return True if one of `patterns`, those of a case, has a ``-``, which matches 0 and 1."""
     return any("-" in each for each in patterns or ())
 
 
@@ -283,7 +294,15 @@ def wrap_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def declare_wires(indent: str, widths: Mapping[str, int]) -> Iterator[str]:
-    """Yield declarations of wires; those of equal width share a declaration."""
+    """Yield declarations of wires; those of equal width share a declaration.
+
+    Parameters
+    ----------
+    indent : str
+        Spaces before each declaration.
+    widths : dict of str to int
+        Name of each wire -> its bits.
+    """
     for width in dict.fromkeys(widths.values()):
         nets = [net for net, each in widths.items() if each == width]
         yield comma_list(f"{indent}wire {range_of(width)}", nets, ";")

@@ -19,12 +19,23 @@ INSTANCE, SVA = "fabric_inst.v", "fabric_sva.sv"
 
 
 def template_files(manifest: Mapping[str, Any], interface: Interface) -> dict[str, str]:
-    """Return the instance to copy and the assertions to bind, each by the name of its file."""
+    """Return the instance to copy and the assertions to bind, each by the name of its file.
+
+    Parameters
+    ----------
+    manifest : dict
+        Contents of ``manifest.json``.
+    interface : Interface
+        Interface of the fabric, which has assertions about its own ports.
+    """
     return {INSTANCE: instance_text(manifest), SVA: sva_text(manifest, interface)}
 
 
 def instance_text(manifest: Mapping[str, Any]) -> str:
-    """Return an instance of the fabric, with a wire for each port and the meaning of the port."""
+    """Return an instance of the fabric, with a wire for each port and the meaning of the port.
+
+    `manifest` has the contents of ``manifest.json``, from which names, widths and meanings come.
+    """
     ports = manifest["ports"]
     lines = ["// To be copied: nets with the names of the ports, and an instance of the fabric."]
     for name, port in ports.items():
@@ -34,7 +45,15 @@ def instance_text(manifest: Mapping[str, Any]) -> str:
 
 
 def sva_text(manifest: Mapping[str, Any], interface: Interface) -> str:
-    """Return assertions about the ports, in a module that a ``bind`` attaches to the fabric."""
+    """Return assertions about the ports, in a module that a ``bind`` attaches to the fabric.
+
+    Parameters
+    ----------
+    manifest : dict
+        Contents of ``manifest.json``.
+    interface : Interface
+        Interface of the fabric, which has assertions about its own ports.
+    """
     top, lines = manifest["top"], list[str]()
     if "done" in manifest["ports"] and "start" in manifest["ports"]:
         lines += _forecast_lines(manifest)
@@ -70,7 +89,10 @@ def sva_text(manifest: Mapping[str, Any], interface: Interface) -> str:
 
 
 def _run_port_assertions(ports: Mapping[str, Any]) -> Iterator[Assertion]:
-    """Yield the assertions about the signals ``start``, ``busy``, ``done`` and ``cycles``."""
+    """Yield the assertions about the signals ``start``, ``busy``, ``done`` and ``cycles``.
+
+    `ports` are those of the manifest; assertions about ports that the fabric lacks are left out.
+    """
     if "start" in ports:
         yield Assertion("busy_or_done", "!(busy && done)")
         yield Assertion("busy_after_start", "$rose(busy) |-> $past(start)")
@@ -86,9 +108,9 @@ def _run_port_assertions(ports: Mapping[str, Any]) -> Iterator[Assertion]:
 def _forecast_lines(manifest: Mapping[str, Any]) -> list[str]:
     """Return the registers that the assertions about the end of a run need, in SystemVerilog.
 
-    There are three registers: ``forecast`` holds the predicted cycles of the run, ``count`` the
-    cycles since its start, and ``held`` the most cycles by which the fabric may delay the run
-    because words are still on their way to the memories.
+    There are three registers: ``forecast`` holds the predicted cycles of the run, from `manifest`,
+    ``count`` the cycles since its start, and ``held`` the most cycles by which the fabric may delay
+    the run because words are still on their way to the memories.
     """
     ports, modes = manifest["ports"], manifest["modes"]
     fixed = "length" not in ports

@@ -130,6 +130,15 @@ def _module_roles(
 
     The role is the part of the fabric that a module belongs to. A module without a role of its own
     has the role of a module that contains it.
+
+    Parameters
+    ----------
+    netlist : Netlist
+        Netlist of the fabric, which has the roles of its leaf modules.
+    prefix : str
+        Beginning of the names of modules in the Verilog.
+    modules : dict of str to ModuleText
+        All modules by name, children before their parents.
     """
     roles = {prefix + name: role for name, role in netlist.roles.items()}
     parts: dict[str, str] = {}
@@ -145,7 +154,10 @@ def _module_roles(
 
 
 def _node_comments(netlist: Netlist) -> dict[str, str]:
-    """Return a comment for each module with instances at nodes: the list of these nodes."""
+    """Return a comment for each module with instances at nodes: the list of these nodes.
+
+    `netlist` has the instances, and the node of each.
+    """
     arrays: dict[str, list[IntArray]] = defaultdict(list)
     for array in netlist.arrays:
         if array.nodes is not None and array.role is not Role.ROM:
@@ -218,7 +230,7 @@ ICARUS = "__ICARUS__"
 
 
 def unknown_to_zero_body(module: UnknownToZero) -> str:
-    """Return the Verilog of an `UnknownToZero` after its ports, in a form for Icarus.
+    """Return the Verilog of the `UnknownToZero` `module` after its ports, in a form for Icarus.
 
     Each bit of ``known`` is 1 if the bit of ``word`` is 1, and 0 if that is 0 or X.
     """
@@ -267,14 +279,27 @@ def module_texts(
 def _read_module_file(
     prefix: str, name: str, ports: dict[str, Port], *, inner: bool = False
 ) -> ModuleText:
-    """Return the module `name`, whose text is a Verilog file of this folder."""
+    """Return the module `name`, whose text is a Verilog file of this folder.
+
+    Parameters
+    ----------
+    prefix : str
+        Beginning of the name of the module in the result.
+    ports : dict of str to Port
+        Ports of the module by name.
+    inner : bool
+        True if the module counts in reports as part of the modules that have instances of it.
+    """
     text = Path(__file__).with_name(f"{name}.v").read_text(encoding="utf-8")
     text = text.replace(f"module {name} ", f"module {prefix}{name} ", 1)
     return ModuleText(text, Structure(ports), {}, inner=inner)
 
 
 def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[SharedModule]) -> None:
-    """Add modules that several modules share, and their children, to `texts`, children first."""
+    """Add modules that several modules share, and their children, to `texts`, children first.
+
+    `shared` describes these modules, and `prefix` is the beginning of their names.
+    """
     for each in sorted(shared, key=lambda module: module.name):
         if prefix + each.name not in texts:
             text = _shared_text(each, prefix)
@@ -286,7 +311,8 @@ def _alternative_bodies(shape: object) -> dict[str, str | None]:
     """Return the alternative bodies of a shared module: macro that selects the body -> body.
 
     A *body* is the Verilog of a module after its ports. It is None if the plain body is as good.
-    Only multiplexers, sums and `UnknownToZero` have alternatives.
+    Only multiplexers, sums and `UnknownToZero` have alternatives. `shape` is an object of one of
+    these classes for such a module, and None or another object for any other.
     """
     if shape is None:
         return {}
@@ -302,7 +328,10 @@ def _alternative_bodies(shape: object) -> dict[str, str | None]:
 
 
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
-    """Return a module that several modules share, with alternative bodies for some devices."""
+    """Return a module that several modules share, with alternative bodies for some devices.
+
+    `shared` describes the module, and `prefix` is the beginning of its name.
+    """
     bodies, ports = _alternative_bodies(shared.shape), shared.make_ports()
     text = write_module(
         Heading(shared.name, prefix, shared.about, clocked=shared.clocked),

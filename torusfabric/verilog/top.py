@@ -87,7 +87,13 @@ class RomContents:
 
 
 def distinct_rom_contents(netlist: Netlist) -> dict[str, RomContents]:
-    """Return all different contents of ROMs, by the name of the first ROM that has them."""
+    """Return all different contents of ROMs, by the name of the first ROM that has them.
+
+    Parameters
+    ----------
+    netlist : Netlist
+        Netlist with the ROMs.
+    """
     found: dict[RomContents, str] = {}
     for array in netlist.arrays:
         if array.roms is None:
@@ -106,6 +112,8 @@ def instance_counts(
 
     Parameters
     ----------
+    netlist : Netlist
+        Netlist of the fabric.
     prefix : str
         Beginning of the names of modules.
     names : dict of RomContents to str
@@ -215,14 +223,27 @@ class TopText:
 
 
 def _loop_order(scope: str) -> tuple[bool, bool]:
-    """Return the key by which loops are sorted: first groups of nodes, then nodes, then others."""
+    """Return the key by which loops are sorted: first groups of nodes, then nodes, then others.
+
+    `scope` is the scope of the loop.
+    """
     return scope != "group", scope != "node"
 
 
 def _output_assignments(
     netlist: Netlist, nets: Nets, scopes: Mapping[str, list[Array]]
 ) -> Iterator[str]:
-    """Yield an assignment for each output of the top whose net is an element of a net array."""
+    """Yield an assignment for each output of the top whose net is an element of a net array.
+
+    Parameters
+    ----------
+    netlist : Netlist
+        Netlist of the fabric, which has the outputs.
+    nets : Nets
+        Net arrays of the top.
+    scopes : dict of str to (list of Array)
+        Arrays of instances by scope.
+    """
     for arrays in scopes.values():
         for array in arrays:
             for net, width in array.outputs.values():

@@ -109,6 +109,8 @@ def write_module(
 
     Parameters
     ----------
+    heading : Heading
+        Name of the module, comment above it, and its clock ports.
     design : Elaboratable
         Hardware of the module.
     ports : dict of str to Signal
@@ -167,7 +169,10 @@ class _ModuleWriter:
     # The module
 
     def write(self, shown: Collection[str], instead: Mapping[str, str]) -> ModuleText:
-        """Return the module; the parameters are `outputs` and `instead` of `write_module`."""
+        """Return the module.
+
+        `shown` is `outputs` of `write_module`, and `instead` is the parameter of the same name.
+        """
         fragment = self._design.fragment
         driven = all_driven_signals(fragment)
         self._write_fragment(fragment, "")
@@ -240,14 +245,17 @@ class _ModuleWriter:
         return ports
 
     def _port_declaration(self, name: str, port: Port) -> str:
-        """Return the declaration of a port."""
+        """Return the declaration of a port called `name`."""
         register = name in self._registers and self._names[self._ports[name]] == name
         apart = UNMERGED_DECLARATION * (register and name in self._apart)
         net = "reg" if register else "wire"
         return f"{apart}{port.direction} {net} {range_of(port.width)}{name}"
 
     def _write_fragment(self, fragment: Fragment, prefix: str) -> None:
-        """Write the statements, memories and instances of a fragment and its subfragments."""
+        """Write the statements, memories and instances of a fragment and its subfragments.
+
+        `prefix` is the beginning of the names of its memories and instances.
+        """
         for domain, statements in fragment.statements.items():
             clock = None if domain == "comb" else fragment.domains[domain]
             for process in merge_plain_processes(group_into_processes(clock, statements)):
@@ -296,7 +304,10 @@ class _ModuleWriter:
             self._append_block("initial", self._initial_assignments(kept, "="))
 
     def _append_block(self, head: str, lines: Sequence[str], *, attribute: str = "") -> None:
-        """Append to the body a block of `lines` with a head, ``always`` or ``initial``."""
+        """Append to the body a block of `lines` with a head, ``always`` or ``initial``.
+
+        `attribute` is Verilog that stands in front of the head.
+        """
         self._body.append(attribute + "\n".join(statement_block(head, lines)))
 
     def _initial_assignments(self, signals: Iterable[Signal], sign: str) -> list[str]:
@@ -318,7 +329,11 @@ class _ModuleWriter:
     def _write_memory(
         self, memory: MemoryDescription, domains: Mapping[str, ClockDomain], name: str
     ) -> None:
-        """Write a memory, its initial contents and its ports."""
+        """Write a memory, its initial contents and its ports.
+
+        `domains` are the clock domains of its ports by name. The memory is called `name`, or, if
+        this is taken, by a similar name.
+        """
         name, width, depth = self._names.new_name(name), memory.width, memory.depth
         at_once = any(port.domain == "comb" for port in memory.reads)
         style = self._rule.choose_style(width, depth, at_once=at_once) if memory.writes else None
@@ -364,7 +379,7 @@ class _ModuleWriter:
     def _write_read(
         self, domains: Mapping[str, ClockDomain], port: MemoryPortDescription, name: str
     ) -> None:
-        """Write a read port of the memory `name`.
+        """Write a read port of the memory `name`; `domains` are the clock domains by name.
 
         An asynchronous port becomes an assignment, any other a clocked block.
         """
@@ -383,7 +398,10 @@ class _ModuleWriter:
         self._append_clocked(domains[port.domain], lines)
 
     def _initial_contents(self, name: str, rows: Sequence[int], width: int) -> list[str]:
-        """Return the lines that set the initial contents of memory `name`; a loop sets zeros."""
+        """Return the lines that set the initial contents of memory `name`; a loop sets zeros.
+
+        `rows` has the word at each address, of `width` bits.
+        """
         if any(rows):
             lines = [f"{name}[{k}] = {constant(row, width)};" for k, row in enumerate(rows)]
             blocks = (lines[k : k + WORDS_IN_BLOCK] for k in range(0, len(lines), WORDS_IN_BLOCK))
@@ -399,7 +417,10 @@ class _ModuleWriter:
         )
 
     def _write_instance(self, instance: Instance, name: str) -> None:
-        """Write an instance of another module, and count it as a child of this module."""
+        """Write an instance of another module, and count it as a child of this module.
+
+        `name` is the name of the instance.
+        """
         module = f"{self._heading.prefix}{instance.type}"
         self._children[module] += 1
         for origin in instance.origins or ():

@@ -102,7 +102,7 @@ def _require_parts(use: str, resource: Resource, used: Sequence[str]) -> None:
 
 
 def _boards_of_file(path: Path) -> dict[str, Board]:
-    """Load one file of descriptions, and return its boards by name."""
+    """Load the file of descriptions at `path`, and return its boards by name."""
     found = getattr(_run_file(path), "BOARDS", None)
     if not isinstance(found, dict):
         raise InputError(
@@ -119,7 +119,7 @@ def _boards_of_file(path: Path) -> dict[str, Board]:
 
 
 def _run_file(path: Path) -> types.ModuleType:
-    """Execute a file of descriptions, and return it as a module."""
+    """Execute the file of descriptions at `path`, and return it as a module."""
     loader = importlib.machinery.SourceFileLoader(f"torusfabric_board_{path.stem}", str(path))
     module = types.ModuleType(loader.name)
     try:
@@ -167,6 +167,6 @@ class _EmptyGateware(Elaboratable):
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the class and the first line of an exception as one line of text."""
+    """Return the class and the first line of the exception `error` as one line of text."""
     said = str(error).strip().split("\n")[0]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

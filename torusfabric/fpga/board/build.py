@@ -168,7 +168,10 @@ def build(  # noqa: PLR0913 (one choice of a user each)
 
 
 def _report_waiting(progress: Progress | None, folder: Path) -> None:
-    """Tell `progress` that this build waits for another one to end."""
+    """Tell `progress` that this build waits for another one to end.
+
+    `folder` is the folder of this build, for the message.
+    """
     if progress is not None:
         progress(0, STAGES, f"waiting for another build in {folder}, or of the same")
 
@@ -184,7 +187,8 @@ def _build_report(
 ) -> dict[str, Any]:
     """Return the contents of ``report.json``; equal builds have equal reports.
 
-    `work` is the folder in which the tools ran, and `versions` has the version of each tool.
+    `board` is the board of the bitstream, and `baud` the bits a second of its serial line. `work`
+    is the folder in which the tools ran, and `versions` has the version of each tool.
     """
     placed = json.loads((work / REPORT).read_text(encoding="utf-8"))
     rates = [clock["achieved"] for clock in placed["fmax"].values()]

@@ -34,12 +34,25 @@ _COLOURS = {"r": "red", "g": "green", "b": "blue"}
 
 
 def flash_command(board: Board) -> str:
-    """Return the command that loads the bitstream, to be typed in the folder of the files."""
+    """Return the command that loads the bitstream, to be typed in the folder of the files.
+
+    Parameters
+    ----------
+    board : Board
+        Board that the bitstream is for.
+    """
     return shell_command(board.program)
 
 
 def flash(built: BuildResult, board: Board) -> None:
     """Load a bitstream onto a board.
+
+    Parameters
+    ----------
+    built : BuildResult
+        Result of the build, which has the bitstream.
+    board : Board
+        The board, which has the command of the programmer.
 
     Raises
     ------

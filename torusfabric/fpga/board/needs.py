@@ -71,7 +71,7 @@ def target_of(platform: Any) -> Target | None:
 
 
 def lutram_bits(target: Target) -> int:
-    """Return the bits that the LUTs of a device can hold as memory."""
+    """Return the bits that the LUTs of the device `target` can hold as memory."""
     return 64 * target.capacity.get("lutrams", 0)
 
 
@@ -98,7 +98,7 @@ class ResourceNeeds:
         )
 
     def least_flip_flops(self, target: Target) -> int:
-        """Return the fewest flip-flops that the fabric needs on a device.
+        """Return the fewest flip-flops that the fabric needs on the device `target`.
 
         Bits of memories that fit neither into the block RAMs nor into the LUT memories of the
         device, filled as well as possible, count as flip-flops.
@@ -123,7 +123,8 @@ def least_needs(
     """Return a lower bound of the resources of any fabric for a collective, before it is planned.
 
     The bound counts one register of `width` bits for each node; and, if every node receives from
-    every node without reduction, a memory for the words that it receives.
+    every node without reduction, a memory for the words that it receives. `flits` is the number of
+    flits of a message.
     """
     needs = ResourceNeeds(topology.nodes * width, Counter())
     if collective.from_each and collective.to_all and not collective.reducing:
@@ -151,6 +152,12 @@ def check_selection(
 
     Parameters
     ----------
+    board : Board
+        Board of the bitstream.
+    topology : Topology
+        Topology of the fabric.
+    collective : Collective
+        Collective that the fabric is to execute.
     flits : int or None
         Flits of a message; None if not known yet.
     width : int
@@ -205,7 +212,7 @@ def _check_needs(needs: ResourceNeeds, board: Board, topology: Topology) -> None
 
 
 def build_minutes(board: Board, fabric: "Fabric") -> int:
-    """Return the minutes that a build will take: a rough guess for a slow machine."""
+    """Return the minutes that a build for `board` will take: a rough guess for a slow machine."""
     target = target_of(board.make_platform())
     if target is None:
         return 1

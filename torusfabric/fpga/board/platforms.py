@@ -57,7 +57,10 @@ def with_current_tools(platform: Any, board: str) -> Any:
 
 
 def _himbaechel_class(base: Any) -> type[Any]:
-    """Return a platform class for Gowin with the current place-and-route tool."""
+    """Return a platform class for Gowin with the current place-and-route tool.
+
+    `base` is Amaranth's platform class, from which the result inherits.
+    """
 
     class Himbaechel(base):
         @property
@@ -126,7 +129,11 @@ def with_slower_clock(platform: Any, mhz: float) -> Any:
 
 
 def _slower_clock_class(base: Any, mhz: float) -> type[Any]:
-    """Return a platform class with a PLL between the oscillator and the design."""
+    """Return a platform class with a PLL between the oscillator and the design.
+
+    `base` is the platform class from which the result inherits, and `mhz` the clock rate of the
+    design in MHz.
+    """
 
     class SlowerClock(base):
         #: Clock of the board, before the PLL.
@@ -143,7 +150,10 @@ def _slower_clock_class(base: Any, mhz: float) -> type[Any]:
             return 1e6 * mhz
 
         def create_missing_domain(self, name: str) -> Any:
-            """Return the clock domain of the design, which stays in reset until the PLL locks."""
+            """Return the clock domain of the design, which stays in reset until the PLL locks.
+
+            A domain with another `name` than ``sync`` is left to the base class.
+            """
             if name != "sync":
                 return super().create_missing_domain(name)
             m, made, locked = Module(), Signal(name="slower_clock"), Signal(name="pll_locked")

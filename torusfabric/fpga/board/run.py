@@ -110,8 +110,20 @@ def run_plans(
 ) -> None:
     """Build a bitstream with one placer and router of the board after another, until one succeeds.
 
-    Success means that the bitstream is placed, routed and reaches the clock. The tools run in the
-    folder `work`.
+    Success means that the bitstream is placed, routed and reaches the clock.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        Fabric with the host top.
+    board : Board
+        Board of the bitstream.
+    work : Path
+        Folder in which the tools run.
+    baud : int
+        Bits a second of the serial line.
+    progress : function of (int, int, str), optional
+        Called with the number of stages done, the number of all stages, and the present stage.
 
     Raises
     ------
@@ -213,8 +225,9 @@ def _timeout_error(build: BuildJob, doing: str) -> Misfit:
 def _missing_result_error(build: BuildJob) -> WorkFailed | None:
     """Return the error for the first tool whose result file is missing without a reason in its log.
 
-    None is returned if all result files exist. None is also returned if the log of that tool
-    contains an error, because `_failure_error` reports such errors.
+    `build` has the folder of the files. None is returned if all result files exist. None is also
+    returned if the log of that tool contains an error, because `_failure_error` reports such
+    errors.
     """
     board, work = build.board, build.work
     results = (
@@ -234,7 +247,7 @@ def _missing_result_error(build: BuildJob) -> WorkFailed | None:
 
 
 def read_log(path: Path) -> str:
-    """Return the text of a log; empty if it does not exist."""
+    """Return the text of the log at `path`; empty if it does not exist."""
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 

@@ -42,6 +42,11 @@ _ERRORS = {error.value: error.name.lower() for error in RunError}
 def read_digest(access: BusAccess) -> int:
     """Return the digest of the fabric on a board; see `Fabric.digest`.
 
+    Parameters
+    ----------
+    access : BusAccess
+        Access to the bus of the fabric on the board.
+
     Raises
     ------
     WorkFailed
@@ -86,7 +91,11 @@ class BoardEngine(Engine):
     def run_all(
         self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
-        """Run several jobs one after another; see `Engine.run_many`."""
+        """Run several jobs one after another.
+
+        The parameters `batches`, `jobs` and `progress` are those of `Engine.run_many`. Here
+        `progress` is called with the number of jobs done and of all jobs.
+        """
         runs = []
         for number, (messages, job) in enumerate(zip(batches, jobs, strict=True), 1):
             runs.append(self._run_job(as_words(self.fabric, messages), job))
@@ -116,6 +125,8 @@ class BoardEngine(Engine):
         ----------
         messages : ndarray, shape (nodes, words)
             Words of all nodes, those of other boards included.
+        job : Job
+            Job of the run, which decides the length of the messages.
         """
         addresses = self._word_addresses(self._map.window("send"), messages.shape[1], job)
         own = messages[self.fabric.here]
@@ -123,7 +134,13 @@ class BoardEngine(Engine):
         self._access.write(addresses.ravel(), np.stack(parts, -1).ravel())
 
     def read_messages(self, job: Job) -> NDArray[Any]:
-        """Return the received words, shape (nodes, words); zeros for nodes of other boards."""
+        """Return the received words, shape (nodes, words); zeros for nodes of other boards.
+
+        Parameters
+        ----------
+        job : Job
+            Job of the run, whose mode and length decide how many words are read.
+        """
         layout = self.fabric.layouts[job.mode or 0]
         count = layout.recv_words // self.fabric.flits * self.fabric.program.length_of(job.length)
         addresses = self._word_addresses(self._map.window("receive"), count, job)
@@ -159,7 +176,7 @@ class BoardEngine(Engine):
         return addresses
 
     def _execute(self, job: Job) -> int:
-        """Start a run, wait for its end, and return its cycles."""
+        """Start a run of `job`, wait for its end, and return its cycles."""
         self.start(job)
         if code := self.wait_for_end(job):
             error = _ERRORS.get(code, hex(code))
@@ -175,6 +192,11 @@ class BoardEngine(Engine):
 
     def wait_for_end(self, job: Job) -> int:
         """Wait until a run ends or is refused; return its error number, 0 for success.
+
+        Parameters
+        ----------
+        job : Job
+            Job of the run, from which the expected cycles follow.
 
         Raises
         ------
@@ -193,7 +215,7 @@ class BoardEngine(Engine):
         return status >> 4 & 15
 
     def write_register(self, register: str, value: int) -> None:
-        """Write a register of the fabric, by its name in the register map."""
+        """Write `value` into a register of the fabric, by its name in the register map."""
         self._access.write_word(self._map.register(register).offset, value)
 
     def read_register(self, register: str) -> int:

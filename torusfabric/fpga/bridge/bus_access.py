@@ -46,11 +46,18 @@ class BytePort(Protocol):
         """Read `size` bytes, or fewer after a short time limit."""
 
     def write(self, data: bytes) -> object:
-        """Write bytes."""
+        """Write the bytes in `data`."""
 
 
 def open_port(path: str, *, baud: int = BAUD) -> Any:
     """Return an open `serial.Serial`, for a serial port or a pseudo-terminal.
+
+    Parameters
+    ----------
+    path : str
+        Path of the port, such as ``/dev/ttyUSB0``.
+    baud : int
+        Bits a second.
 
     Raises
     ------

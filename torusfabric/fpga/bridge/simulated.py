@@ -56,7 +56,10 @@ class SimulatedBytePort:
             await ctx.tick(domain)
 
     def _pass_byte(self, bridge: Bridge, ctx: SimulatorContext) -> None:
-        """Exchange at most one byte with the bridge in each direction, in this cycle."""
+        """Exchange at most one byte with the bridge in each direction, in this cycle.
+
+        `ctx` is the context of the testbench, which reads and sets signals.
+        """
         received, answer = bridge.received, bridge.answer
         ctx.set(received.valid, bool(self._sent))
         ctx.set(received.payload, self._sent[0] if self._sent else 0)
@@ -77,7 +80,7 @@ class SimulatedBytePort:
         return found
 
     def write(self, data: bytes) -> None:
-        """Queue bytes for the bridge; `read` lets it take them."""
+        """Queue the bytes in `data` for the bridge; `read` lets it take them."""
         self._sent.extend(data)
 
 

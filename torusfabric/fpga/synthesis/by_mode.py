@@ -181,8 +181,14 @@ def _cost_of_program(
 
     Parameters
     ----------
+    fabric : Fabric
+        The fabric, whose other properties stay the same.
+    program : Program
+        The other program.
     report : SynthesisReport
         Report that names the target and the mapping.
+    progress : function of (int, int, str) or None
+        Called after each step of the synthesis.
     """
     alone = fabric.with_program(program)
     found = synthesis.synthesize(alone, report.target, mapping=report.mapping, progress=progress)
@@ -191,6 +197,13 @@ def _cost_of_program(
 
 def _report_costs(fabric: Fabric, report: SynthesisReport) -> dict[str, int]:
     """Return the costs that are compared: of the largest router, of the fabric, and of memories.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric, whose netlist has the memories and ROMs.
+    report : SynthesisReport
+        Report about the fabric, from which all other costs come.
 
     Returns
     -------
@@ -206,5 +219,5 @@ def _report_costs(fabric: Fabric, report: SynthesisReport) -> dict[str, int]:
 
 
 def _largest_router(report: SynthesisReport) -> dict[str, Any]:
-    """Return the row of the router class with the most LUTs."""
+    """Return the row of the router class with the most LUTs in `report`."""
     return max(report.classes, key=lambda row: row["luts"])

@@ -58,7 +58,7 @@ class Cost:
     urams: int = 0
 
     def plus(self, other: Cost, times: int = 1) -> Cost:
-        """Return this cost plus `times` times another."""
+        """Return this cost plus `times` times the cost `other`."""
         return Cost(*(getattr(self, f.name) + times * getattr(other, f.name) for f in fields(self)))
 
 
@@ -124,6 +124,15 @@ class Family:
 
     def yosys_script(self, top: str, mapping: Mapping, *, pads: bool = False) -> str:
         """Return the yosys commands that map a module; with `pads`, its ports become pins.
+
+        Parameters
+        ----------
+        top : str
+            Name of the module.
+        mapping : Mapping
+            Aim of technology mapping.
+        pads : bool
+            True to add the cells of pins, if the family has a command for them.
 
         Examples
         --------

@@ -56,6 +56,11 @@ class Flow:
     def map_module(self, name: str) -> dict[str, Any]:
         """Map a module to the cells of the device, with its children as black boxes.
 
+        Parameters
+        ----------
+        name : str
+            Name of the module.
+
         Returns
         -------
         dict
@@ -125,6 +130,15 @@ class Flow:
 
         Nothing runs if the results of all seeds are cached.
 
+        Parameters
+        ----------
+        name : str
+            Name of the module.
+        ports : dict of str to (str, int)
+            Port -> direction and number of bits, as from `map_module`.
+        seeds : iterable of int
+            Seeds for which `place_and_route` will be called.
+
         Returns
         -------
         dict
@@ -143,6 +157,15 @@ class Flow:
 
     def place_and_route(self, name: str, ports: Ports, seed: int) -> dict[str, Any]:
         """Place and route a module that `map_in_harness` has prepared.
+
+        Parameters
+        ----------
+        name : str
+            Name of the module.
+        ports : dict of str to (str, int)
+            Port -> direction and number of bits, as for `map_in_harness`.
+        seed : int
+            Seed of the tool's random choices.
 
         Returns
         -------
@@ -184,8 +207,8 @@ class Flow:
     def _run_pnr(self, name: str, seed: int, netlist: str, report: str, log: str) -> None:
         """Place and route the module `name`, with the first placer of the family that succeeds.
 
-        `netlist`, `report` and `log` are the names of files in the folder: the input of the tool,
-        its report and its log.
+        `seed` is that of the tool's random choices. `netlist`, `report` and `log` are the names of
+        files in the folder: the input of the tool, its report and its log.
         """
         args = (
             *self.device.device,
@@ -251,7 +274,10 @@ class Flow:
         return self.design.rom_module if name in self.design.contents else name
 
     def _text_in_harness(self, name: str, ports: Ports) -> str:
-        """Return the Verilog of a module, of all its children, and of its harness."""
+        """Return the Verilog of module `name`, of all its children, and of its harness.
+
+        `ports` has the direction and the number of bits of each port of the module.
+        """
         below = {name}
         for parent in reversed(self.design.modules):  # parents come before their children
             if parent in below:

@@ -150,6 +150,7 @@ def _count_driving_cells(
 
     A LUT counts if it drives one of these registers, or one of the bits directly. If a wide
     multiplexer drives a register or bit, the LUTs at the data inputs of the multiplexer count.
+    `graph` is the result of `_netlist_graph`.
 
     Returns
     -------
@@ -177,7 +178,10 @@ def _count_driving_cells(
 
 
 def _dependent_bits(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
-    """Return all bits that depend on one of `bits`, also through data inputs of registers."""
+    """Return all bits that depend on one of `bits`, also through data inputs of registers.
+
+    `graph` is the result of `_netlist_graph`.
+    """
     data, front = set(bits), list(bits)
     while front:
         for name in graph.successors(front.pop()):

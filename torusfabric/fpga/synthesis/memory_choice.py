@@ -86,6 +86,10 @@ def block_ram_fill(fabric: Fabric, device: Target, rule: str, blocks: int) -> fl
 
     Parameters
     ----------
+    fabric : Fabric
+        The fabric, which has the memories.
+    device : Target
+        The device, which has the block RAMs.
     rule : str
         Memory rule in the notation of `MemoryRule.parse`.
     blocks : int
@@ -116,7 +120,10 @@ def block_ram_fill(fabric: Fabric, device: Target, rule: str, blocks: int) -> fl
 
 
 def _memory_luts(width: int, depth: int) -> int:
-    """Return the LUTs that hold the bits of a memory, without the LUTs that select a word."""
+    """Return the LUTs that hold a memory of `depth` words of `width` bits.
+
+    LUTs that select a word are not counted.
+    """
     return TILE_LUTS * -(-depth // TILE_WORDS) * -(-width // TILE_BITS)
 
 

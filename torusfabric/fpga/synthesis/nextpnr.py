@@ -123,6 +123,11 @@ def logic_mhz(report: Mapping[str, Any]) -> float | None:
     """Return the clock rate that the fabric would reach if wires had no delay, in MHz.
 
     It follows from the path between registers with the most delay in cells. None without a path.
+
+    Parameters
+    ----------
+    report : dict
+        Report of nextpnr, as parsed from its JSON.
     """
     paths = _register_paths(report)
     delays = [sum(s["delay"] for s in path if s["type"] != "routing") for path in paths]

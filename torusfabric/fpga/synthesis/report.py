@@ -192,7 +192,10 @@ class SynthesisReport:
 
 
 def _empty_table(title: str, *heads: str) -> Table:
-    """Return an empty table with a name and numbers in each row."""
+    """Return an empty table, called `title`, with a name and numbers in each row.
+
+    `heads` are the titles of the columns of numbers.
+    """
     table = Table(title=title)
     table.add_column("")
     for head in heads:
@@ -201,7 +204,11 @@ def _empty_table(title: str, *heads: str) -> Table:
 
 
 def _number_cells(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
-    """Return the numbers of a row as text, for the cells of a table; unknown ones are blank."""
+    """Return the numbers of a row as text, for the cells of a table; unknown ones are blank.
+
+    With `several`, there is a further cell for the lowest and the highest clock rate of several
+    seeds.
+    """
     text = lambda name, form: "" if row.get(name) is None else format(row[name], form)
     spread = f"{text('fmax_min_mhz', '.0f')}-{text('fmax_max_mhz', '.0f')}".strip("-")
     return (
@@ -317,6 +324,8 @@ def luts_by_part(
 
     Parameters
     ----------
+    design : Design
+        The Verilog of the fabric, which says the part of each module.
     mapped : dict of str to dict
         Module -> result of `Flow.map_module`.
     modules : list of dict
@@ -332,7 +341,15 @@ def luts_by_part(
 
 
 def module_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the row of each module: number of instances, and costs without children."""
+    """Return the row of each module: number of instances, and costs without children.
+
+    Parameters
+    ----------
+    design : Design
+        The Verilog of the fabric, from which instances are counted.
+    mapped : dict of str to dict
+        Module -> result of `Flow.map_module`.
+    """
     times = _instance_counts(design)
     return [
         {"name": name, "instances": times.get(name, 0), **result["cost"]}
@@ -345,6 +362,13 @@ def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str
 
     ROMs with the same contents share a row. A ROM inside a module has no costs of its own, because
     they are part of the module's.
+
+    Parameters
+    ----------
+    design : Design
+        The Verilog of the fabric, which has the contents and the instances.
+    mapped : dict of str to dict
+        Name of the contents -> its entry of the result of `Flow.map_roms`.
     """
     times = _instance_counts(design)
     rows: list[tuple[str, str, Any, dict[str, Any]]] = []
@@ -363,7 +387,7 @@ def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str
 
 
 def _instance_counts(design: Design) -> dict[str, int]:
-    """Return how many instances of each module, and of each ROM contents, the fabric has."""
+    """Return the number of instances of each module, and of each ROM contents, in `design`."""
     times = {design.top: 1}
     for name in reversed(design.modules):  # parents come before their children
         for child, count in design.instances.get(name, {}).items():

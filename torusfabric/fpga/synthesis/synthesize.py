@@ -194,6 +194,10 @@ class _StepRunner:
 
         Parameters
         ----------
+        function : function of value -> object
+            Function that executes a step.
+        values : sequence
+            The values, one for each step.
         text : function of value -> str
             Returns the name of the finished step, for the progress.
         """
@@ -216,7 +220,10 @@ class _StepRunner:
 
 
 def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> SynthesisReport:
-    """Run all steps of a synthesis, and place and route for each of `seeds`; return the report."""
+    """Run all steps of a synthesis, and place and route for each of `seeds`; return the report.
+
+    `flow` has the design, the device and the mapping. `steps` runs the steps and reports progress.
+    """
     design, device = flow.design, flow.device
     yardsticks = _crossbar_flows(flow)
     designs = [design, *(each.design for each in yardsticks.values())]
@@ -278,6 +285,7 @@ def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> Synthesi
 def _crossbar_flows(flow: Flow) -> dict[RouterShape, Flow]:
     """Return, for each different shape of a router, the `Flow` that maps its full crossbar.
 
+    The routers are those of `flow`, from which the results differ in design, folder and mapping.
     The mapping is compact. Why: the router is compared with the crossbar of the fewest LUTs.
     """
     flows: dict[RouterShape, Flow] = {}
@@ -293,7 +301,7 @@ def _crossbar_flows(flow: Flow) -> dict[RouterShape, Flow]:
 
 
 def _rom_batches(design: Design) -> list[list[str]]:
-    """Return the names of all ROM contents, in lists of at most `ROM_BATCH` names.
+    """Return the names of all ROM contents in `design`, in lists of at most `ROM_BATCH` names.
 
     The ROMs of a list are mapped in one run of yosys.
     """
@@ -302,10 +310,10 @@ def _rom_batches(design: Design) -> list[list[str]]:
 
 
 def _map_modules(flow: Flow, steps: _StepRunner) -> Mapped:
-    """Map all modules of a design, and the contents of its ROMs.
+    """Map all modules of the design of `flow`, and the contents of its ROMs.
 
-    The result has, by name of the module or contents, the dictionary that `Flow.map_module` or
-    `Flow.map_roms` returns.
+    `steps` runs the steps, and records their times. The result has, by name of the module or
+    contents, the dictionary that `Flow.map_module` or `Flow.map_roms` returns.
     """
     names, batches = flow.design.counted_modules, _rom_batches(flow.design)
     results = steps.run(flow.map_module, names, lambda name: f"synthesized {name}")
@@ -319,7 +327,7 @@ def _map_modules(flow: Flow, steps: _StepRunner) -> Mapped:
 def _total_costs(design: Design, mapped: Mapped) -> dict[str, Cost]:
     """Return the cost of each module with all its children, and of each ROM contents, by name.
 
-    `mapped` is the result of `_map_modules`.
+    `mapped` is the result of `_map_modules` for `design`.
     """
     totals = {name: Cost(**mapped[name]["cost"]) for name in design.contents}
     for name in design.counted_modules:  # children come before their parents
@@ -343,8 +351,16 @@ def _measure_clocks(
 
     Parameters
     ----------
+    flow : Flow
+        Flow that runs the tools.
     names : dict of str to (dict of str to str)
         Module to place -> {input that a ROM drives: name of the contents}.
+    mapped : dict of str to dict
+        Result of `_map_modules`, which has the ports of each module.
+    seeds : list of int
+        Seeds of place and route.
+    steps : _StepRunner
+        Runner of the steps, which records their times.
 
     Returns
     -------

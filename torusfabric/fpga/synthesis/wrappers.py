@@ -42,6 +42,13 @@ WITH_ROMS = "_with_roms"
 def harness_text(name: str, ports: Ports) -> str:
     """Return the harness of a module: a module `HARNESS` with the ports `clk`, `scan` and `pin`.
 
+    Parameters
+    ----------
+    name : str
+        Name of the module.
+    ports : dict of str to (str, int)
+        Port of the module -> direction, ``input`` or ``output``, and number of bits.
+
     Raises
     ------
     WorkFailed

@@ -149,7 +149,10 @@ class AmaranthCells(MemoryCells):
     def write_words(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Write words into memories; see `MemoryCells.write_words`."""
+        """Write words into memories; see `MemoryCells.write_words`.
+
+        Word k is written into memory ``memory[k]`` of node ``nodes[k]``, at ``address[k]``.
+        """
         ones = (1 << self._width) - 1
         # Several memories may share a row of one bank; collect all bits of a row, then write once.
         rows: dict[tuple[int, str, int], tuple[int, int]] = {}
@@ -164,7 +167,10 @@ class AmaranthCells(MemoryCells):
             self._ctx.set(row, self._ctx.get(row) & ~mask | value)
 
     def read_words(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
-        """Return words of memories; see `MemoryCells.read_words`."""
+        """Return words of memories; see `MemoryCells.read_words`.
+
+        Word k is read from memory ``memory[k]`` of node ``nodes[k]``, at ``address[k]``.
+        """
         words, ones = [], (1 << self._width) - 1
         for node, number, place in zip(
             nodes.tolist(), memory.tolist(), address.tolist(), strict=True
@@ -218,7 +224,10 @@ class AmaranthEngine(Engine):
     def run_all(
         self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
-        """Run several collectives one after another; see `Engine.run_many`."""
+        """Run several collectives one after another.
+
+        The parameters `batches`, `jobs` and `progress` are those of `Engine.run_many`.
+        """
         runs: list[EngineRun] = []
 
         async def testbench(ctx: SimulatorContext) -> None:
@@ -230,7 +239,10 @@ class AmaranthEngine(Engine):
         return runs
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
-        """Drive the node ports; see `Engine.run_traffic`."""
+        """Drive the node ports.
+
+        The parameters `traffic` and `progress` are those of `Engine.run_traffic`.
+        """
         return traffic.simulate(self.design, self.run_testbench, progress)
 
     def run_testbench(self, testbench: Testbench, *beside: Testbench) -> None:

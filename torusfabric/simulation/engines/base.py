@@ -209,7 +209,8 @@ class Engine(ABC):
     ) -> list[EngineRun]:
         """Run several collectives, one for each job; each engine implements this method.
 
-        The parameters are those of `run_many`, which has checked them.
+        The parameters `batches`, `jobs` and `progress` are those of `run_many`, which has checked
+        them.
         """
 
     def port_access(
@@ -238,6 +239,13 @@ class Engine(ABC):
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
         """Send all words of `traffic` through the node ports, and receive until the fabric is idle.
+
+        Parameters
+        ----------
+        traffic : Traffic
+            Words of some runs, and the drivers that send and receive them.
+        progress : function of (done, total), optional
+            Called from time to time with the number of words or beats moved so far and the total.
 
         Returns
         -------

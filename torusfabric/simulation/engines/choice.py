@@ -82,7 +82,10 @@ def estimate_seconds(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
 
 
 def _pick_engine(fabric: Fabric, name: str, repeat: int) -> tuple[str, str]:
-    """Return the name of the chosen engine and the reason for the choice."""
+    """Return the name of the chosen engine and the reason for the choice.
+
+    `name` is the name that the user gave, or ``auto``, and `repeat` the number of runs.
+    """
     if name != "auto":
         if name not in ENGINES:
             raise unknown_name_error("Engine", name, ["auto", *ENGINES])

@@ -71,14 +71,20 @@ class CompiledEngine(Engine):
     def run_all(
         self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
-        """Run several collectives one after another; see `Engine.run_many`."""
+        """Run several collectives one after another.
+
+        The parameters `batches`, `jobs` and `progress` are those of `Engine.run_many`.
+        """
         with self._open_session() as session:
             cells = CompiledCells(session, self.fabric)
             access = self.port_access(batches, jobs, cells, progress)
             return run_access(access, session.simulate_edges)
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
-        """Drive the node ports; see `Engine.run_traffic`."""
+        """Drive the node ports.
+
+        The parameters `traffic` and `progress` are those of `Engine.run_traffic`.
+        """
         with self._open_session() as session:
             return traffic.run_compiled(session, progress)
 

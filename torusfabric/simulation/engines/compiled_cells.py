@@ -49,7 +49,10 @@ class CompiledCells(MemoryCells):
     def write_words(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Write words into memories; see `MemoryCells.write_words`."""
+        """Write words into memories; see `MemoryCells.write_words`.
+
+        Word k is written into memory ``memory[k]`` of node ``nodes[k]``, at ``address[k]``.
+        """
         for copies, at in self._group_words(nodes, memory):
             for parts in copies:
                 for part in parts:
@@ -57,7 +60,10 @@ class CompiledCells(MemoryCells):
         self._session.recompute_loops()
 
     def read_words(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
-        """Return words of memories; see `MemoryCells.read_words`."""
+        """Return words of memories; see `MemoryCells.read_words`.
+
+        Word k is read from memory ``memory[k]`` of node ``nodes[k]``, at ``address[k]``.
+        """
         words = as_words(self._fabric, np.zeros(len(nodes), np.uint8))
         for copies, at in self._group_words(nodes, memory):
             instance, there = self._instance[nodes[at]], address[at]
@@ -119,7 +125,10 @@ class _BitRange(NamedTuple):
         self.words[where] = (self.words[where] & keep) | (bits << kind(self.low))
 
     def read_bits(self, instance: IntArray, address: IntArray, kind: Any) -> NDArray[Any]:
-        """Return words, of numpy type `kind`, in which only the bits of this range are set."""
+        """Return words, of numpy type `kind`, in which only the bits of this range are set.
+
+        Word k is read at ``address[k]``, in the instance with the number ``instance[k]``.
+        """
         bits = self.words.reshape(-1).take(address * self.words.shape[1] + instance)
         bits = bits.astype(np.uint64)
         if self.width < 8 * self.words.itemsize:
@@ -139,6 +148,10 @@ def _bit_ranges(
 
     Parameters
     ----------
+    session : Session
+        The session, whose model holds the copy.
+    member : ModuleInstances
+        Module that has the memory, and its instances.
     bank : CellBits
         The memory cell of the copy, and the position of the word in its rows.
     width : int

@@ -230,7 +230,10 @@ class Connections:
         self._texts: dict[int, KernelText] = {}
 
     def _collect_instances(self, word: int) -> None:
-        """Collect the modules, the instances of each, and the drivers of all nets."""
+        """Collect the modules, the instances of each, and the drivers of all nets.
+
+        `word` is the number of bits of a flit; registers are cut into pieces at its multiples.
+        """
         self.members[INPUTS] = ModuleInstances(
             ExternalModule(INPUTS, -2, self.netlist.inputs | {RESET: 1}), count=1
         )
@@ -357,6 +360,8 @@ class Connections:
 
         Parameters
         ----------
+        member : ModuleInstances
+            Module that has the memory.
         cell : int
             Cell of the memory in the module.
         column : int
@@ -395,6 +400,15 @@ class Connections:
         self, driver: tuple[str, str], start: int, width: int
     ) -> Iterator[tuple[int | None, int, int]]:
         """Yield the pieces that make up the bits of an output from `start` on, the lowest first.
+
+        Parameters
+        ----------
+        driver : (str, str)
+            Module of the output, and name of the output.
+        start : int
+            First bit of the output.
+        width : int
+            Number of bits.
 
         Yields
         ------
@@ -503,7 +517,8 @@ class Connections:
     def _number_shape(self, driver: tuple[str, str] | None, low: int, size: int) -> int:
         """Return the number of the triple (driver, lowest bit, width), for `InputColumn.shape`.
 
-        A triple that has no number yet gets the next one.
+        `low` is the lowest bit, and `size` the width. A triple that has no number yet gets the next
+        one.
         """
         return self._shapes.setdefault((driver, low, size), len(self._shapes))
 
@@ -537,7 +552,7 @@ class Connections:
         return self._texts[number]
 
     def make_kernel_text(self, member: ModuleInstances) -> KernelText:
-        """Return a `KernelText` for a module, to which no lines have been added yet.
+        """Return a `KernelText` for the module of `member`, to which no lines have been added yet.
 
         It knows the parts of all inputs of the module.
         """

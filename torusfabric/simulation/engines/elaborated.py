@@ -266,8 +266,8 @@ class ElaboratedModule:
     def _origin_changes(self, nets: Nets) -> set[int]:
         """Return the positions in a value at which a new origin begins.
 
-        A position counts if the bit before comes from another cell, or takes another branch of a
-        multiplexer or assignment.
+        `nets` are the bits of the value. A position counts if the bit before comes from another
+        cell, or takes another branch of a multiplexer or assignment.
         """
         cuts, at = set(), 0
         for run in adjacent_runs(nets):
@@ -286,6 +286,11 @@ class ElaboratedModule:
     def output_parts(self, port: str) -> list[tuple[int | None, int, int]]:
         """Return an output as parts, the lowest first; adds combinational pieces at the first call.
 
+        Parameters
+        ----------
+        port : str
+            Name of the output.
+
         Returns
         -------
         list of (int or None, int, int)
@@ -299,7 +304,8 @@ class ElaboratedModule:
     def _piece_parts(self, nets: Nets) -> Iterator[tuple[int | None, int, int]]:
         """Yield the bits of a value as parts of pieces, in the form of `output_parts`.
 
-        Bits that no register drives become new combinational pieces.
+        `nets` are the bits of the value. Bits that no register drives become new combinational
+        pieces.
         """
         at, nets = 0, self.resolve_assignments(nets)
         for run in adjacent_runs(nets):
@@ -328,7 +334,8 @@ class ElaboratedModule:
     def resolve_assignments(self, nets: Nets) -> tuple[int, ...]:
         """Replace bits that are always assigned the same other bits by these, and return all bits.
 
-        Why: an output that is merely a copy of a register then needs no piece of its own.
+        `nets` are the bits before the replacement. Why: an output that is merely a copy of a
+        register then needs no piece of its own.
         """
         found = []
         for net in nets:

@@ -57,7 +57,7 @@ def cpp_type(width: int) -> str:
 
 
 def literal(value: int, width: int) -> str:
-    """Return a C++ literal of `width` bits."""
+    """Return `value` as a C++ literal, whose type has room for `width` bits."""
     return f"{value:#x}u" if width <= 32 else f"{value:#x}ull"
 
 
@@ -81,7 +81,10 @@ class CppLines:
         self.known: dict[object, Word] = {}
 
     def add_variable(self, text: str, width: int) -> str:
-        """Return the C++ variable with the value of `text`; adds a line for a new expression."""
+        """Return the C++ variable with the value of `text`; adds a line for a new expression.
+
+        `width` is the number of bits of the value.
+        """
         key = text, width
         if key not in self.known:
             name = f"v{len(self.lines)}"
@@ -90,7 +93,7 @@ class CppLines:
         return str(self.known[key])
 
     def _add_wide_variable(self, text: str) -> str:
-        """Add a variable of 128 bits for an expression, and return its name."""
+        """Add a variable of 128 bits for the expression `text`, and return its name."""
         name = f"t{len(self.lines)}"
         self.lines.append(f"const u128 {name} = {text};")
         return name
@@ -121,7 +124,7 @@ class CppLines:
         return self.add_variable(f"({cpp_type(width)}){text}", width)
 
     def extract_from_parts(self, parts: Sequence[WordPart], low: int, width: int) -> Word:
-        """Return `width` bits, from bit `low` on, of a concatenation of words."""
+        """Return `width` bits, from bit `low` on, of the concatenation of the words in `parts`."""
         found = []
         for at, size, word in parts:
             start, end = max(at, low), min(at + size, low + width)
@@ -137,7 +140,7 @@ class CppLines:
         return self.add_variable(f"({text}) & {literal(mask(width), width)}", width)
 
     def choose_word(self, condition: Word, yes: Word, no: Word, width: int) -> Word:
-        """Return `yes` if the condition is 1, otherwise `no`."""
+        """Return `yes` if the condition is 1, otherwise `no`; both have `width` bits."""
         if isinstance(condition, int):
             return yes if condition else no
         if yes == no:
@@ -146,7 +149,10 @@ class CppLines:
         return self.add_variable(f"{condition} ? {yes} : {no}", width)
 
     def apply_bitwise(self, name: str, a: Word, b: Word, width: int) -> Word:
-        """Return the result of operator `name`: ``&``, ``|`` or ``^``; simplified for constants."""
+        """Return the result of operator `name` on `a` and `b`, words of `width` bits.
+
+        The operator is ``&``, ``|`` or ``^``. The result is simplified for constants.
+        """
         ones = mask(width)
         if isinstance(a, int):
             a, b = b, a
@@ -165,7 +171,7 @@ class CppLines:
     # Operations on values of any width: lists of native words, the lowest first.
 
     def compare_equal(self, one: Sequence[NativeWord], other: Sequence[NativeWord]) -> Word:
-        """Return 1 if two values are equal."""
+        """Return 1 if the values `one` and `other` are equal."""
         words = zip(one, other, strict=True)
         return self.add_variable(" & ".join(f"(u32)({a} == {b})" for (a, _), (b, _) in words), 1)
 
@@ -190,7 +196,10 @@ class CppLines:
         signed: bool,
         or_equal: bool,
     ) -> Word:
-        """Return 1 if `one` is less than `other`, or, with `or_equal`, equal to it."""
+        """Return 1 if `one` is less than `other`, or, with `or_equal`, equal to it.
+
+        With `signed`, both values are in two's complement.
+        """
         text = "1u" if or_equal else "0u"
         words = [*zip(one, other, strict=True)]
         for k, ((a, size), (b, _)) in enumerate(words, 1):
@@ -207,9 +216,9 @@ class CppLines:
     def add_or_subtract(
         self, name: str, one: Sequence[NativeWord], other: Sequence[NativeWord]
     ) -> list[WordPart]:
-        """Return the sum or difference of two values of equal width, modulo 2^width.
+        """Return the sum or difference of `one` and `other`, of equal width, modulo 2^width.
 
-        The carry out of each native word is added to the next one.
+        `name` is ``+`` or ``-``. The carry out of each native word is added to the next one.
         """
         if len(other) == 1:
             width = other[0].width
@@ -225,7 +234,7 @@ class CppLines:
         return parts
 
     def multiply(self, one: Sequence[NativeWord], other: Sequence[NativeWord]) -> list[WordPart]:
-        """Return the product of two values, truncated to their width."""
+        """Return the product of `one` and `other`, truncated to their width."""
         if len(one) == 1:
             width = one[0].width
             # A narrower operand would be promoted to int, whose overflow is undefined.

@@ -63,7 +63,7 @@ class KernelText(CppLines):
     # Values of at most 64 bits.
 
     def value_of(self, nets: Nets) -> Word:
-        """Return the word that some bits form, 64 at most; adds the lines that compute it."""
+        """Return the word that the bits `nets` form, 64 at most; adds the lines that compute it."""
         assert len(nets) <= NATIVE_BITS
         at, parts = 0, []
         for run in adjacent_runs(nets):
@@ -72,7 +72,10 @@ class KernelText(CppLines):
         return self.concatenate(parts, len(nets))
 
     def add_read(self, leaf: LoopRead, width: int) -> str:
-        """Return the C++ variable that holds the value of a read; adds the read to `leaves`."""
+        """Return the C++ variable that holds the value of a read; adds the read to `leaves`.
+
+        `leaf` is the read, and `width` the number of bits of its value.
+        """
         self.leaves.setdefault(leaf, width)
         return f"{leaf.origin}_{leaf.number}_{leaf.part}"
 
@@ -131,7 +134,7 @@ class KernelText(CppLines):
     # Memories.
 
     def memory_word(self, store: ModuleMemory, low: int, width: int, address: Nets) -> Word:
-        """Return `width` bits, from bit `low` on, of the word at an address of a memory.
+        """Return `width` bits, from bit `low` on, of the word at an address of memory `store`.
 
         The result is 0 for an address past the end of the memory.
         """
@@ -152,7 +155,10 @@ class KernelText(CppLines):
         return self.concatenate(words, width)
 
     def memory_cell(self, store: ModuleMemory, number: int, address: Word) -> str:
-        """Return the C++ expression of column `number` of the word at an address of a memory."""
+        """Return the C++ expression of column `number` of the word at an address of a memory.
+
+        `store` is the memory.
+        """
         leaf = LoopRead("memory", store.cell, number)
         self.leaves.setdefault(leaf, store.columns[number].width)
         name = f"memory_{store.cell}_{number}"
@@ -163,7 +169,7 @@ class KernelText(CppLines):
         )
 
     def next_value(self, number: int) -> Word:
-        """Add the lines for a piece of the module; return the word to store.
+        """Add the lines for piece `number` of the module; return the word to store.
 
         The word is the value after the next clock edge for a register or the output register of a
         memory, and the value in this cycle for a combinational piece.
@@ -287,12 +293,12 @@ class KernelText(CppLines):
         return literal(word, len(nets)) if isinstance(word, int) else word
 
     def _native_words(self, nets: Nets) -> list[NativeWord]:
-        """Return a value of any width as native words, the lowest first."""
+        """Return a value of any width, with the bits `nets`, as native words, the lowest first."""
         parts = (nets[at : at + NATIVE_BITS] for at in range(0, len(nets), NATIVE_BITS))
         return [NativeWord(self._native_value(part), len(part)) for part in parts]
 
     def _compare_words(self, name: str, one: Nets, other: Nets) -> Word:
-        """Return 1 if a comparison of two values holds: ``<``, ``>``, ``<=`` or ``>=``.
+        """Return 1 if a comparison of `one` with `other` holds: ``<``, ``>``, ``<=`` or ``>=``.
 
         In `name`, ``s`` stands before a signed operator and ``u`` before an unsigned one.
         """
@@ -342,7 +348,7 @@ class KernelText(CppLines):
     # Writes.
 
     def write_statements(self, store: ModuleMemory) -> list[str]:
-        """Return the C++ statements that execute the write ports of a memory.
+        """Return the C++ statements that execute the write ports of memory `store`.
 
         The statements set the variable ``any`` if they write a word.
         """

@@ -131,7 +131,11 @@ class Loops:
                         yield self.layout.first[number][adjacent], [number]
 
     def _levels_of_piece(self, number: int, levels: dict[int, IntArray]) -> IntArray:
-        """Return the level of each word of a combinational piece, given the levels so far."""
+        """Return the level of each word of a combinational piece, given the levels so far.
+
+        `number` is the piece number. The level of a word is above the levels of all combinational
+        words that it reads.
+        """
         member, rows = self._connections.pieces[number][0], self.layout.first[number]
         found = np.zeros(len(rows), int)
         for behind, leaf in self.layout.reads_with_drivers(number):
@@ -164,7 +168,10 @@ class Loops:
         return Loop(function, len(rows), spans, reads, frame.data)
 
     def _start_offset(self, number: int, rows: np.ndarray) -> int:
-        """Return the byte offset of the first word that a loop over instances `rows` computes."""
+        """Return the byte offset of the first word that a loop over instances `rows` computes.
+
+        `number` is the piece number of the words.
+        """
         slots = self.layout.slot[number][rows]
         assert (np.diff(slots) == 1).all(), "slots must be adjacent"
         return self.layout.base[number] + self.layout.size[number] * int(slots[0])
@@ -174,8 +181,8 @@ class Loops:
     ) -> str:
         """Return the C++ expression for the next value of piece k of a ROM: its addressed word.
 
-        The contents of the ROMs of all instances in `rows` are declared in `frame`, the head of the
-        loop.
+        `member` has the ROM instances, and `text` collects the lines of the loop. The contents of
+        the ROMs of all instances in `rows` are declared in `frame`, the head of the loop.
         """
         assert member.roms is not None
         piece = member.module.pieces[k]
@@ -194,7 +201,10 @@ class Loops:
         return f"rows{k}[start{k}[k] + {row}]"
 
     def _write_loop(self, member: ModuleInstances, store: ModuleMemory) -> Loop:
-        """Return the loop that executes the write ports of memory `store`, in all instances."""
+        """Return the loop that executes the write ports of memory `store`, in all instances.
+
+        `member` is the module of the memory, with its instances.
+        """
         text, frame, rows = (
             self._connections.make_kernel_text(member),
             LoopHead(),

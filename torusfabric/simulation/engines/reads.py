@@ -100,7 +100,11 @@ class LoopHead:
         self.data.append(value)
 
     def declare_pointer(self, kind: str, name: str, value: Any, base: str = "") -> None:
-        """Declare a C++ pointer to the data `value`, or to the byte offset `value` from `base`."""
+        """Declare a C++ pointer to the data `value`, or to the byte offset `value` from `base`.
+
+        `kind` is the C++ type of the words, such as ``const u32``, and `name` the name of the
+        pointer.
+        """
         self.declare(f"{kind} *__restrict {name} = ({kind} *)({base}$);", value)
 
     def function_text(self, lines: list[str], outcome: str, count: int) -> str:
@@ -155,7 +159,10 @@ class ReadDeclarations:
         self._gathered: dict[tuple[Any, ...], Span] = {}
 
     def function_index(self, text: str) -> int:
-        """Return the index of a function; functions that differ only in names share an index."""
+        """Return the index of a function; functions that differ only in names share an index.
+
+        `text` is the C++ text of the function.
+        """
         names: dict[str, str] = {}
         text = VARIABLE_NAME.sub(lambda found: names.setdefault(found[0], f"n{len(names)}"), text)
         if text not in self._functions:
@@ -164,7 +171,10 @@ class ReadDeclarations:
         return self._functions[text]
 
     def _constant_offset(self, value: int, size: int) -> int:
-        """Return the byte offset of a constant of `size` bytes; a new one is added to the arena."""
+        """Return the byte offset of a constant of `size` bytes; a new one is added to the arena.
+
+        `value` is the constant.
+        """
         key = value, size
         if key not in self.constants:
             at = -(-self.end // size) * size

@@ -230,7 +230,8 @@ class Session:
     def _loop_data(self, loop: Loop) -> int:
         """Return the address of `Loop.data` as an array of 64-bit numbers for the C++ library.
 
-        An entry that is an array itself is replaced by the address of that array.
+        An entry of the data of `loop` that is an array itself is replaced by the address of that
+        array.
         """
         found = []
         for each in loop.data:
@@ -302,7 +303,7 @@ class Session:
         self._taps = []
 
     def set_choices(self, job: Job) -> None:
-        """Set the choices of mode, length, root and operator for the following runs."""
+        """Set the choices of mode, length, root and operator for the following runs, from `job`."""
         for name, value in job.inputs.items():
             self.inputs[name][0] = value
 
@@ -396,7 +397,13 @@ class Session:
         self.library.model_refresh(self.handle)
 
     def net_address(self, net: str) -> int:
-        """Return the memory address of the array that `watch_net` returns, for C functions."""
+        """Return the memory address of the array that `watch_net` returns, for C functions.
+
+        Parameters
+        ----------
+        net : str
+            Name of the net.
+        """
         return int(self.watch_net(net).ctypes.data)
 
     def watch_net(self, net: str) -> NDArray[np.uint32]:

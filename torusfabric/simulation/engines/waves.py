@@ -37,6 +37,11 @@ FORMATS = (".vcd", ".fst")
 def check_wave_file(wave: str | Path | None) -> None:
     """Check the name of a waveform file, and that the tool for its format is installed.
 
+    Parameters
+    ----------
+    wave : str, Path or None
+        Path of the file; None for no file, which is always accepted.
+
     Raises
     ------
     InputError
@@ -198,7 +203,7 @@ _HEADER, _GEOMETRY, _HIERARCHY = 0, 3, {4, 6, 7}
 
 
 def convert_to_fst(path: Path) -> None:
-    """Convert a VCD file to FST, in place.
+    """Convert the VCD file at `path` to FST, in place.
 
     Raises
     ------
@@ -221,7 +226,7 @@ def convert_to_fst(path: Path) -> None:
 
 
 def is_complete_fst(path: Path) -> bool:
-    """Return True if an FST file has all of its blocks.
+    """Return True if the FST file at `path` has all of its blocks.
 
     Why: vcd2fst reports success even if the disk is full. A block is one byte for its type, eight
     bytes for its length without the type byte, and the content.

@@ -89,6 +89,8 @@ def quartus_files(manifest: Mapping[str, Any], *, period: str, crossings: bool) 
 
     Parameters
     ----------
+    manifest : dict
+        Contents of ``manifest.json``.
     period : str
         Period, in nanoseconds, of all clocks of a fabric that is compiled by itself.
     crossings : bool

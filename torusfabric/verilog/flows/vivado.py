@@ -152,6 +152,8 @@ def vivado_files(
 
     Parameters
     ----------
+    manifest : dict
+        Contents of ``manifest.json``.
     title : str
         Title of the fabric in one line.
     digest : int
@@ -203,7 +205,10 @@ def vivado_files(
 
 
 def _reset_of(clock: str, ports: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the name of the reset port that belongs to a clock port."""
+    """Return the name of the reset port that belongs to a clock port.
+
+    `ports` are the ports in the manifest.
+    """
     return next(n for n, p in ports.items() if p["role"] == "reset" and p["clock"] == clock)
 
 

@@ -44,7 +44,8 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
 def pack_beats(words: Words, manifest: dict[str, Any]) -> Words:
     """Pack flits into words of a port, a beat of flits in each, the first one in the low bits.
 
-    Keys of the result are (part, beat) in place of (part, flit).
+    Keys of the result are (part, beat) in place of (part, flit). `manifest` is the content of
+    ``manifest.json``; it has the beat and the width of a flit.
     """
     beat, found = manifest.get("beat", 1), Words()
     for (part, flit), word in words.items():
@@ -54,7 +55,10 @@ def pack_beats(words: Words, manifest: dict[str, Any]) -> Words:
 
 
 def flit_of_beat(word: int, flit: int, manifest: dict[str, Any]) -> int:
-    """Return flit number `flit` of a part, given the word of the port that contains it."""
+    """Return flit number `flit` of a part, given the word of the port that contains it.
+
+    `manifest` is the content of ``manifest.json``; it has the beat and the width of a flit.
+    """
     width: int = manifest["width"]
     beat: int = manifest.get("beat", 1)
     return word >> flit % beat * width & ((1 << width) - 1)
@@ -62,6 +66,15 @@ def flit_of_beat(word: int, flit: int, manifest: dict[str, Any]) -> int:
 
 def groups_of_axes(topology: dict[str, Any], nodes: int, axes: list[int]) -> list[list[int]]:
     """Return the groups of a collective that runs along some axes of a torus.
+
+    Parameters
+    ----------
+    topology : dict
+        Entry ``topology`` of the manifest.
+    nodes : int
+        Number of nodes of the topology.
+    axes : list of int
+        Axes along which the collective runs.
 
     Returns
     -------
@@ -80,7 +93,10 @@ def groups_of_axes(topology: dict[str, Any], nodes: int, axes: list[int]) -> lis
 
 
 def sent_part_count(mode: dict[str, Any], size: int) -> int:
-    """Return the number of parts that a node sends, given the number of nodes in its group."""
+    """Return the number of parts that a node sends.
+
+    `mode` is an entry of ``modes`` in the manifest, and `size` the number of nodes in a group.
+    """
     collective = mode["collective"]
     if collective == "exchange":
         return len(mode["offsets"])
@@ -167,7 +183,10 @@ def combine_function(manifest: dict[str, Any], mode: dict[str, Any], operation: 
 
 
 def _package_operator(path: str, width: int) -> Combine:
-    """Return the operator that a package defines; the package must be installed here."""
+    """Return the operator that a package defines; the package must be installed here.
+
+    `path` names the function, as ``module:function``, and `width` is the number of bits of a word.
+    """
     import numpy as np  # here, since other operators need none
 
     module, _, name = path.partition(":")

@@ -87,6 +87,7 @@ def choose_run(
 
     Lengths are, in this order: the longest, the shortest, those where forms begin and end, and then
     random ones. A run takes at most half of `cycles`, if the fabric has a choice of lengths.
+    `generator` is the source of the random choices.
     """
     size = len(groups_of_mode(mode)[0])
     root = generator.randrange(size) if mode["root"] == "any" else mode["root"] or 0
@@ -127,6 +128,10 @@ def random_send_words(generator: random.Random, run: Run, most: float = math.inf
 
     Parameters
     ----------
+    generator : random.Random
+        Source of the random words.
+    run : Run
+        The run for which the words are.
     most : float
         About the largest number of words. If there are more, some flits are left out; the last flit
         is always among the rest.
@@ -153,6 +158,10 @@ def random_sample(
 
     Parameters
     ----------
+    generator : random.Random
+        Source of the random words.
+    run : Run
+        The run that sends the words.
     most : float
         Largest number of words to send, and of words to check. If there are more, a random sample
         is checked, and only words that it depends on are sent.
@@ -201,6 +210,10 @@ def expected_deliveries(
 
     Parameters
     ----------
+    run : Run
+        The run, which has the mode and the root.
+    sent : list of dict
+        For each node, the words that it sends, by (part, flit).
     combine : function of list -> word, optional
         Operator of a reduction; by default that of the run.
     """
