@@ -37,6 +37,7 @@ def host_layout(layout: TableLayout) -> HostLayout:
     It is that of an all-to-all for every image.
 
     An all-to-all has the most parts, so the addresses of all other collectives are among them.
+    `layout` has the room: its topology, and the largest number of flits of a message.
     """
     room = layout.room
     words = Collective("alltoall").layout(room.topology, 1)

@@ -140,5 +140,5 @@ class LoadedTable(Leaf):
 
 
 def part_bits(runs: Sequence[TableSize]) -> int:
-    """Return the number of bits in some ranges (first bit, number of bits)."""
+    """Return the number of bits in `runs`: ranges of columns (first bit, number of bits)."""
     return sum(bits for _, bits in runs)

@@ -97,13 +97,19 @@ def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
 
 
 def loading_claim(written: Fabric, text: GateText) -> Claim:
-    """Return the claim about the wires from the loader to the tables."""
+    """Return the claim about the wires from the loader to the tables.
+
+    `written` is the fabric with its tables in RAMs, and `text` its Verilog, read as gates.
+    """
     says = "the loader writes every table by its own number"
     return wiring_claim("loading", says, text, loading_wires(written, text))
 
 
 def harnesses(written: Fabric) -> Iterator[Harness]:
-    """Yield the proof harnesses of the loader and of the tables."""
+    """Yield the proof harnesses of the loader and of the tables.
+
+    `written` is the fabric with its tables in RAMs.
+    """
     from ....verilog import emit  # here, since simulations need no Verilog
 
     return writing_harnesses(written.netlist, emit(written), written.digest)
@@ -131,7 +137,8 @@ def equal_texts_claim(
 def compare_modules(written: Design, proved: Design, roles: Mapping[str, Role]) -> int:
     """Compare the Verilog of all modules except tables and loader; return the number compared.
 
-    Raises a refutation if a module differs.
+    Raises a refutation if a module differs. `written` is the Verilog of the fabric, and `proved`
+    that of the copy with constant tables. `roles` has the role of each module by name.
     """
     apart = {written.prefix + name for name, role in roles.items() if role in LOADED_ROLES}
     for name, text in written.modules.items():
