@@ -300,7 +300,7 @@ class Finder(ABC):
         The results are valid `cycles` cycles after `part`, `chunk` and `flit`, the numbers from the
         division. `node` is valid earlier, when the host address arrives at the port;
         `group_position` delays it by the difference. `host` is the module of the host port, for
-        inputs such as the root.
+        inputs such as the root. `name` is a prefix for the names of ROMs.
         """
 
 
@@ -696,7 +696,7 @@ def _divide_by_tables(
 
     `digits` has the number of dividend bits of each table (`table_digits`). A table outputs a digit
     of the quotient, and the remainder that is left after it. `value` is the dividend, and `divisor`
-    a constant.
+    a constant. `name` is a prefix for the names of their ROMs.
     """
     quotient: Value = Const(0, 0)
     left: Value = Const(0, 0)

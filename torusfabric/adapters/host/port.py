@@ -326,7 +326,10 @@ class HostTranslator(Leaf):
 
 
 def _shift_register(m: Module, pulse: Value, cycles: int, *, name: str) -> list[Value]:
-    """Add a shift register; return `pulse`, then `pulse` delayed by 1, 2, .. `cycles` cycles."""
+    """Add a shift register; return `pulse`, then `pulse` delayed by 1, 2, .. `cycles` cycles.
+
+    `name` is the name of its registers.
+    """
     line = [pulse]
     for _ in range(cycles):
         line.append(delay_pulse(m, line[-1], 1, name=name))

@@ -284,10 +284,7 @@ class Loading:
         return routers, latency
 
     def add_node_tables(self, core: Core) -> None:
-        """Add a `LoadedTable` for each node; nodes with equal contents share a module.
-
-        `core` is the core whose rows the tables replace.
-        """
+        """Add a `LoadedTable` for each node of `core`; nodes with equal contents share a module."""
         build, layout = core.build, self.layout
         near, sizes = build.distribution.group_register, layout.table_sizes[0]
         names = [f"{table.name.lower()}_row" for table in SettingTable] + [*layout.stream_tables]

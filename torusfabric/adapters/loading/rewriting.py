@@ -515,7 +515,7 @@ class _Rewriter:
         Why: in a room with operators every arriving word goes through an operator, and the identity
         leaves a word unchanged. `select` has the sources of out-ports, and the method writes into
         `operand`, the second operands of operators; both have the shape (rows, nodes, ports).
-        `streams` is True if a row may begin before the words of the row before have arrived.
+        `streams` is True if rows overlap: a word of a row may arrive while later rows are executed.
         """
         passed = np.stack([(select == p).any(axis=2) for p in range(self._ports)], axis=2)
         if streams and self._loop.order is Order.FLIT:

@@ -245,7 +245,9 @@ class Room:
         return np.array([*found, IDLE])
 
     def _numbers_of_sources(self, named: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-        """Return the numbers in this room of the sources in `named`, pairs (`Stage`, number), sorted.
+        """Return the numbers in this room of the sources in `named`, sorted.
+
+        `named` has a pair (`Stage`, number) for each source.
         """
         found = {int(self.numbers_in_room[stage * self.ports + number]) for stage, number in named}
         return tuple(sorted(found - {IDLE}))
@@ -620,8 +622,8 @@ def _used_sources(
 ) -> tuple[tuple[tuple[int, int], ...], ...]:
     """Return the sources that out-ports, operators and readers select, as `NodePaths.inputs`.
 
-    A multiplexer that no form uses gets one input. `ports` is the number of ports of a node, and
-    `forms` are all forms that the room must hold.
+    A multiplexer that no form uses gets one input. `forms` are the forms whose selections are
+    collected; `ports` is the number of ports of a node.
     """
     found = []
     idle = {Action.SELECT: Stage.PORT, Action.OPERAND: Stage.RESULT, Action.MEMORY: None}

@@ -31,7 +31,8 @@ __all__ = ["choose_fabrics", "connect", "fit_board", "link_fabrics", "place_fabr
 def fit_board(board: Board, choices: Mapping[str, Any]) -> Board:
     """Return the board with the clock of the fabric set to the frequency that its links need.
 
-    Links on transceivers need a fixed frequency. With other links the board is unchanged.
+    Links on transceivers need a fixed frequency. With other links the board is unchanged. `choices`
+    has the options of the command by keyword; only ``phy``, the kind of links, is used.
     """
     return replace(board, mhz=FABRIC_MHZ) if choices["phy"] == "serdes" else board
 

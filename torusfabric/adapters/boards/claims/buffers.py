@@ -127,7 +127,8 @@ def _add_clocks(model: HarnessBuilder, bits: int, least: int, most: int, far: in
 
     The wire ``cycle`` counts from -`far` to `far`; a run begins at 0. The register ``apart`` lies
     between `least` and `most`. When the solver ends a run by ``ends``, ``apart`` gets any new
-    value. `bits` is the width of the count of written words.
+    value. `bits` is the width of the count of written words. `model` is the harness to which they
+    are added.
     """
     more = model.add_free_value("more", 2)
     begins, ends = model.add_free_value("begins_soon"), model.add_free_value("ends")

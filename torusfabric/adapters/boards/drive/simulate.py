@@ -95,6 +95,7 @@ def make_jobs(system: BoardSystem, jobs: Sequence[Job] | int, seed: int) -> tupl
     """Return jobs in which no choice is left open.
 
     `jobs` is a list of jobs, whose open choices get their defaults; or a number of random jobs.
+    `system` is the fabric on all boards. `seed` is that of the random choices.
     """
     given = parse_jobs(system.fabric, jobs, draw=random_jobs, seed=seed)
     return checked_jobs(system.fabric, given)

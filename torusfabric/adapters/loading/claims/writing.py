@@ -188,8 +188,7 @@ def _claim_block_outputs(model: HarnessBuilder, blocks: IntArray) -> None:
     """Add the claims about a loader of one board of several.
 
     They concern the output `image`, and the owner numbers of the tables of the board's nodes.
-    `model` is the harness. `blocks` has the owner numbers of the tables of each board, shape
-    (boards, nodes of a board).
+    `model` is the harness. `blocks` has the nodes of each board, shape (boards, nodes of a board).
     """
     width, bits = model.port_width("numbers"), model.port_width("numbers") // blocks.shape[1]
     joined = [
@@ -312,8 +311,8 @@ def _check_image(image: Image) -> int:
 def _written_rows(words: Sequence[int], nodes: int) -> dict[tuple[int, int, int], int]:
     """Return the word that each row holds after all runs of rows, keyed by (owner, piece, row).
 
-    `words` has all runs of rows of an image. `nodes` is the number of nodes, whose rows a run for
-    all nodes writes.
+    `words` has all runs of rows of an image. `nodes` is the number of nodes; a run with the owner
+    `ALL_NODES` writes a row of each.
     """
     found, rest = dict[tuple[int, int, int], int](), iter(words)
     for head in rest:
