@@ -101,10 +101,10 @@ class StreamInterface(Interface):
         return port.startswith(("s_axis_", "m_axis_"))
 
     def connect_members(self, m: Module, fabric: Fabric, assembly: Assembly) -> None:
-        """Connect the Amaranth streams to the ports of the netlist.
+        """Connect the Amaranth streams of `fabric` to the ports of the netlist.
 
-        They are added to the module `m`. The ports are those of `assembly`, the Amaranth module
-        that contains all modules of `fabric`.
+        The connections are added to the module `m`. The ports are those of `assembly`, the Amaranth
+        module that contains all modules of the fabric.
         """
         connect_streams(m, fabric, assembly)
 

@@ -35,8 +35,14 @@ __all__ = [
 def make_register(bits: int = 1, *, name: str, init: int = 0) -> Signal:
     """Return a register that only `add_clear` resets.
 
-    It has `bits` bits, the name `name`, and the value `init` after power-up. The reset of the clock
-    domain does not change it.
+    Parameters
+    ----------
+    bits : int
+        Width of the register.
+    name : str
+        Name of its signal in the emitted Verilog.
+    init : int
+        Value after power-up, and after a reset by `add_clear`.
     """
     return Signal(bits, name=name, init=init, reset_less=True)
 

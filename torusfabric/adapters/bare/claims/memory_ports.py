@@ -43,8 +43,8 @@ NODE_PORTS = (
 def node_port_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield the wires between the memory ports of the top and the nodes.
 
-    Each wire is (instance, pin, found bits, expected bits). `text` is the emitted Verilog, read as
-    gates.
+    Each wire is (instance, pin, found bits, expected bits). The found bits are those of `text`, the
+    emitted Verilog, read as gates.
     """
     for endpoint in fabric.netlist.instances_with_role(Role.ENDPOINT):
         pins = text.instances[endpoint.name].pins

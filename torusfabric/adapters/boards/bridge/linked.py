@@ -42,7 +42,7 @@ class CableSignals:
     def wire_signal(self, board: int, number: int, bits: int) -> Signal:
         """Return the signal that a board sends on its link, or bundle of pairs, `number`.
 
-        It has `bits` bits.
+        `board` is the number of the board, and `bits` the width of the signal.
         """
         name = f"wire_{board}_{number}"
         return self._wires.setdefault((board, number), Signal(bits, name=name))

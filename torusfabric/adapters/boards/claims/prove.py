@@ -106,7 +106,7 @@ def _prove_steps(
 
     `system` has constant tables. `written` is the same system with the tables of the fabric, which
     may be writable. `design` is the Verilog of `system`. `cache` keeps the gates and results of
-    earlier proofs, and `progress` is called after each step.
+    earlier proofs. `progress` is called as each step begins or ends.
     """
     fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
     steps = ClaimProver(fabric, design, cache, progress)

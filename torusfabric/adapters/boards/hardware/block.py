@@ -152,8 +152,12 @@ class Block(Fabric):
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
         """Return the clock edges from the common start of all boards to `done`.
 
-        `length` is the number of flits of a message, by default the largest; `mode` is the number
-        of the mode, which a fabric with one mode does not need.
+        Parameters
+        ----------
+        length : int, optional
+            Flits of a message, by default the largest number.
+        mode : int, optional
+            Number of the mode (default 0).
         """
         return self.system.link_plan.total_cycles(super().cycles_of(length, mode=mode))
 

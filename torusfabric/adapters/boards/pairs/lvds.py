@@ -129,8 +129,8 @@ class LvdsLayer(PhysicalLayer):
 def _add_edge_clock(m: Module, clock: Signal, name: str) -> Signal:
     """Put a clock on an edge clock network, and return the clock on this network.
 
-    An *edge clock* is a fast clock of the ECP5 for the cells at its pins. `name` is a prefix for
-    names.
+    An *edge clock* is a fast clock of the ECP5 for the cells at its pins. The names of the cell and
+    of the returned signal begin with `name`.
     """
     edge = Signal(name=f"{name}_edge")
     m.submodules[f"{name}_edge"] = Instance(

@@ -238,10 +238,7 @@ class HostAccess(NodeAccess):
 
 
 def _copy_state(now: Snapshot) -> Snapshot:
-    """Return a copy of a state, whose memories can be changed without changing the original.
-
-    `now` is the state.
-    """
+    """Return a copy of the state `now`, whose memories can be changed without changing `now`."""
     return map_arrays(lambda values: values, np.copy, now)
 
 

@@ -99,7 +99,8 @@ def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
 def loading_claim(written: Fabric, text: GateText) -> Claim:
     """Return the claim about the wires from the loader to the tables.
 
-    `written` is the fabric with its tables in RAMs, and `text` its Verilog, read as gates.
+    `written` is the fabric. `text` is the Verilog of the hardware with constant tables, read as
+    gates.
     """
     says = "the loader writes every table by its own number"
     return wiring_claim("loading", says, text, loading_wires(written, text))

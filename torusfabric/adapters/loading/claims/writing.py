@@ -329,7 +329,7 @@ def loading_wires(fabric: Fabric, text: GateText) -> Wires:
 
     The inputs with the owner numbers of tables are included. The bus reaches the tables of nodes
     through a register for each group of nodes, and the single tables directly. `text` is the
-    emitted Verilog, read as gates.
+    Verilog of the fabric with constant tables, read as gates.
     """
     layout, nodes, staged = fabric.tables.layout, fabric.nodes, control_tree_inputs(fabric, text)
     every = layout.room.nodes

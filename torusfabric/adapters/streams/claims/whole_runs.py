@@ -133,7 +133,9 @@ class StreamAccess(NodeAccess):
         return np.array(forms)
 
     def lead_cycles(self, runs: Sequence[Run]) -> IntArray:
-        """Return the cycles from the output `ends` to the last cycle of a run, for each of `runs`.
+        """Return the cycles from the output `ends` to the last cycle of each run.
+
+        `runs` are executed at the same time; the result has one number for each.
         """
         return np.full(len(runs), self.lead)
 

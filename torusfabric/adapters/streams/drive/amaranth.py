@@ -173,8 +173,7 @@ class _StreamEnd(ABC):
                         if (signal := self._stream_signal(name)) is not None}  # fmt: skip
 
     def _stream_signal(self, name: str) -> Any:
-        """Return the signal `name` of the stream (``tdata``, for example); None if there is none.
-        """
+        """Return the signal `name` of the stream, such as ``tdata``; None if there is none."""
         return getattr(self._design, f"{self.prefix}_{name}", None)
 
     @abstractmethod
