@@ -273,7 +273,7 @@ class Finder(ABC):
         """Divide a host address; return its part, its chunk in the part, and its word in the chunk.
 
         Two dividers work one after another. All three numbers are valid when both are done. `name`
-        is a prefix for the names of signals.
+        is a prefix for the names of the dividers.
         """
         layout, parts = self.layout, self.parts
         chunks, flits = layout.chunks, layout.flits

@@ -82,7 +82,7 @@ class SentTable:
         """Return the number of a packet; 0 if the node sends one packet without a destination.
 
         `packet` is the destination of the packet. `form` has the facts of the node for the current
-        entry. `block` is not used, because a packet has one row.
+        entry. `block` is not used.
         """
         del block
         named = View(self.layout.load_facts, form)["named"]

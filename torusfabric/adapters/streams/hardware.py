@@ -93,7 +93,7 @@ class StreamTop:
         self.loader, self.unloader = self._plan_engines()
 
     def _plan_engines(self) -> tuple[EngineShape, EngineShape]:
-        """Return the parameters of loaders and of unloaders."""
+        """Return two values: the parameters of all loaders, and those of all unloaders."""
         core = self._core
         forms = range(len(core.program.forms))
         sent = [packets_sent(core, form) for form in forms]

@@ -162,7 +162,7 @@ class StreamInterface(Interface):
     def wiring_claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
         """Return the claims about packet tables, and about wires of nodes and of the control.
 
-        The claims are proved of `text`, the emitted Verilog, read as gates.
+        The wires are those of `text`, the emitted Verilog, read as gates.
         """
         from .claims import stream_claims  # here, since only proofs need it
 

@@ -74,8 +74,8 @@ class NodePortAccess(NodeAccess):
     def _word_locations(self, run: Run, *, sent: bool) -> Locations:
         """Return the locations of the words to send, or of the received words, by the address map.
 
-        The map has the first address of each block. Words of a block are consecutive. `run` has the
-        length of the messages and the root. `sent` is True for the words to send.
+        The map has the first address of each block. Words of a block are consecutive. `run` chooses
+        the form and the length of the messages. `sent` is True for the words to send.
         """
         listed = self._map["sent" if sent else "received"]
         layout = self.program.part(run.form_number(self.program)).layout

@@ -32,7 +32,8 @@ def fit_board(board: Board, choices: Mapping[str, Any]) -> Board:
     """Return the board with the clock of the fabric set to the frequency that its links need.
 
     Links on transceivers need a fixed frequency. With other links the board is unchanged. `choices`
-    has the options of the command by keyword; only ``phy``, the kind of links, is used.
+    has the options of the command by keyword; only ``phy``, the physical layer of the links, is
+    used.
     """
     return replace(board, mhz=FABRIC_MHZ) if choices["phy"] == "serdes" else board
 

@@ -105,8 +105,8 @@ def _prove_steps(
     """Yield the result of each part of the proof, and last that of whole runs.
 
     `system` has constant tables. `written` is the same system with the tables of the fabric, which
-    may be writable. `design` is the Verilog of `system`. `cache` keeps the gates and results of
-    earlier proofs. `progress` is called as each step begins or ends.
+    may be writable. `design` is the Verilog of `system`. `cache` keeps results for later proofs.
+    `progress` is called as each step begins or ends.
     """
     fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
     steps = ClaimProver(fabric, design, cache, progress)
@@ -135,7 +135,7 @@ def _read_kind_gates(
     """Return the Verilog of a kind of board as gates.
 
     `system` is the fabric on all boards, and `design` its emitted Verilog. `cache`, if given, keeps
-    the gates for later proofs.
+    the results of Yosys for later proofs.
     """
     roles = {system.fabric.prefix + name: role for name, role in kind.netlist.roles.items()}
     operators = find_operators(system.fabric, design)

@@ -388,8 +388,19 @@ class CompiledBoards(HostPortDriver):
     def start_and_wait(self, job: Job) -> Access[tuple[int, int, float]]:
         """Start all boards after random delays, and wait until all are done.
 
-        `job` has the choices of the run. The results are those of `HostPortDriver.start_and_wait`:
-        cycles of the run as board 0 counted them, clock edges, and seconds.
+        Parameters
+        ----------
+        job : Job
+            The choices of the run, which all boards get.
+
+        Returns
+        -------
+        cycles : int
+            Cycles of the run, as board 0 counted them.
+        edges : int
+            Clock edges of all boards together.
+        seconds : float
+            Processor time of the simulation, in seconds.
         """
         yield from ()
         number, patience = (

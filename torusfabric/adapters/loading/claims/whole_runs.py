@@ -54,7 +54,7 @@ class LoadedStreamAccess(StreamAccess):
     def sending_nodes(self, run: Run) -> BoolArray:
         """Return an array that is True for each node that sends a message.
 
-        `run` chooses the form and the root.
+        The shape is (nodes,). `run` chooses the form, whose collective has the root.
         """
         part = self.program.part(run.form_number(self.program))
         sends: BoolArray = part.groups.group_of_node >= 0

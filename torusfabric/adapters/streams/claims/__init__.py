@@ -77,7 +77,7 @@ def tree_and_crossing_harnesses(fabric: Fabric, design: Design) -> Iterator[Harn
 def stream_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     """Yield the claims about packet tables and about wires.
 
-    The claims are proved of `text`, the emitted Verilog, read as gates.
+    The wires are those of `text`, the emitted Verilog, read as gates.
     """
     for name in ("loader", "unloader"):
         says = f"each {name} finds all words of its node where they lie at the memory port"

@@ -80,8 +80,8 @@ def assume_stable_facts(model: HarnessBuilder, sections: Sections, bits: Mapping
 def section_of(number: str, sections: Sections) -> str:
     """Return the section of a run or message, in Verilog.
 
-    `number` is the name of a signal with the number of the run or message, and `sections` the
-    division of the memories.
+    `number` is an expression for the number of the run or message, and `sections` the division of
+    the memories.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def has_packets(shape: EngineShape, port: str, form: str, root: str) -> str:
 def choose_by_form(texts: Sequence[str], form: str) -> str:
     """Return the expression, in Verilog, that selects one of several expressions by the form.
 
-    `texts` has an expression for each form, and `form` is an expression for its number.
+    `texts` has an expression for each form. `form` is an expression for the number of the form.
     """
     *others, last = texts
     if all(text == last for text in others):
