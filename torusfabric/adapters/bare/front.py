@@ -1,6 +1,7 @@
 """`BareFront`: a core whose own ports are the ports of the fabric.
 
-These are the run port, which starts runs, and the ports of each node.
+These are the run port, which starts runs, and the ports of each node. In a *direct core*, nodes
+have no memories: their ports are inputs for words to send, and outputs for words that arrive.
 
 If a run chooses its root, `Requests` checks the start, and refuses a root that is no node.
 

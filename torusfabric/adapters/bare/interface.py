@@ -1,6 +1,7 @@
 """Declarations of node ports: ports, manifest entries, address map, test bench and proof.
 
 The commands ask for them through `torusfabric.contract.interface.Interface`.
+In a *direct core*, nodes have no memories: each has ports for the words that it sends and receives.
 """
 
 from __future__ import annotations

@@ -1,6 +1,11 @@
 """Declarations of a bus: ports, manifest entries, SystemRDL file, test bench and proof.
 
 The commands ask for them through `torusfabric.contract.interface.Interface`.
+
+A *front* is the hardware around a core, with the ports that users see: here the host port, or the
+streams of nodes, in front of which the bus stands. A *bridge* is the module that translates
+transfers of the bus into accesses of `Registers`. A proof *harness* is Verilog around one module,
+with claims about it.
 """
 
 from __future__ import annotations

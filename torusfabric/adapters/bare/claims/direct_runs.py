@@ -151,7 +151,7 @@ class DirectRuns(Runs):
         """Compare the received words with the expected ones.
 
         `found` has the received words, one row for each node. `run` is the executed run, and
-        `cycle` the number of its cycles, at which a refutation reports a wrong word.
+        `cycle` the number of its cycles, at which `Refuted` reports a wrong word.
         """
         words, receives = expected_bits(self.program, run, self.machine.sums)
         wrong = (found != words) & receives

@@ -5,7 +5,8 @@ The model of the read side represents the sender's clock by a free input ``more`
 words written in a cycle of the receiver, 0 to 2. The register ``apart`` is the number of words of
 the run that have been written, minus the cycles of the run that have passed at the receiver. An
 assumption bounds ``apart`` by the skew and the drift of the link plan. The model contains only such
-differences, so the proof holds for runs of any length.
+differences, so the proof holds for runs of any length. A *harness* is Verilog around one module,
+with the model and the claims about it.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def check_received_crc(module: GateModule, width: int) -> int:
 def _crc_register(module: GateModule) -> Sequence[ParityForm]:
     """Return the register of the CRC, bit by bit.
 
-    Raises a refutation if bits are missing. Yosys removes a register on which nothing depends.
+    Raises `Refuted` if bits are missing. Yosys removes a register on which nothing depends.
     `module` is the transmitter or the receiver, as gates.
     """
     crc = _current_forms(module, "crc")

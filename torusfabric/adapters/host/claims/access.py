@@ -254,7 +254,7 @@ def _has_same_words(now: Snapshot, before: Snapshot) -> bool:
 
 
 def _require_at_rest(signal: str, holds: object, what: str) -> None:
-    """Raise a refutation about `signal` between runs, unless `holds` is true.
+    """Raise `Refuted` about `signal` between runs, unless `holds` is true.
 
     `what` is the end of its message, which begins with "<signal> at rest must".
     """

@@ -138,7 +138,7 @@ def equal_texts_claim(
 def compare_modules(written: Design, proved: Design, roles: Mapping[str, Role]) -> int:
     """Compare the Verilog of all modules except tables and loader; return the number compared.
 
-    Raises a refutation if a module differs. `written` is the Verilog of the fabric, and `proved`
+    Raises `Refuted` if a module differs. `written` is the Verilog of the fabric, and `proved`
     that of the copy with constant tables. `roles` has the role of each module by name.
     """
     apart = {written.prefix + name for name, role in roles.items() if role in LOADED_ROLES}

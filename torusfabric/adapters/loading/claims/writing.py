@@ -288,7 +288,7 @@ def image_claim(image: Image) -> Claim:
 def _check_image(image: Image) -> int:
     """Compare the rows that the words of an image write with its contents; return their number.
 
-    Raises a refutation if a row or the CRC is wrong.
+    Raises `Refuted` if a row or the CRC is wrong.
     """
     words, layout = image.words, image.layout
     if zlib.crc32(np.array(words[:-1], "<u4").tobytes()) != words[-1]:
