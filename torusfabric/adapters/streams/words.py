@@ -40,7 +40,7 @@ def make_register(bits: int = 1, *, name: str, init: int = 0) -> Signal:
     bits : int
         Width of the register.
     name : str
-        Name of its signal in the emitted Verilog.
+        Name of the signal, for the emitted Verilog.
     init : int
         Value after power-up, and after a reset by `add_clear`.
     """
