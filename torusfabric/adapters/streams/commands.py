@@ -284,10 +284,9 @@ class Commands(Leaf):
         """Pass the image that follows a command to the loader.
 
         Return two flags: an image follows the command, and the image has been loaded. `command` has
-        the words of the command by name. `there` is the register that is high while a command
-        waits; the method clears it with the first word of an image, and sets it when the image has
-        ended. `taken` is high when the command is put or refused. `rests` is high if no run is
-        under way.
+        the words of the command by name. `there` is the register that is high while a whole command
+        waits; the method keeps it low until the image has ended and the tables have settled.
+        `taken` is high when the command is put or refused. `rests` is high if no run is under way.
         """
         settled, loads = self.shape.settled, Signal(name="loads")
         ends, begun = Signal(name="image_ends"), Signal(name="image_begun")

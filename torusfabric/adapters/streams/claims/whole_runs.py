@@ -165,7 +165,7 @@ class StreamAccess(NodeAccess):
     def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
         """Return the steps in which loaders write words to memories and own blocks.
 
-        `runs` are executed at the same time, and have different messages.
+        `runs` are executed at the same time.
         """
         bank, address = self.locate_beats(runs, self._sent_locations, ends_at_once=True)
         own = stack_runs([self._own_beat_indices(run) for run in runs], ends_at_once=True)
@@ -499,7 +499,8 @@ class StreamRuns(MemoryRuns):
 
         They write into their own sections. One cycle is simulated for each pair of a run and a
         load. All registers except the section number are unknown in this cycle, so the result
-        covers any number of cycles. `now` is the state, which is changed in place.
+        covers any number of cycles. `now` is the state, whose memories are changed in place. `runs`
+        and `loads` are the numbers of the runs and of the loaded messages.
         """
         machine, access = self.machine, self.access
         for number in runs:
