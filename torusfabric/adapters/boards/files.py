@@ -48,10 +48,19 @@ def write(
 ) -> Design:
     """Write ``fabric.v``, ``manifest.json`` and a bench into a folder, and return the Verilog.
 
-    `choices` has the options of the command by keyword; only ``ram``, the rule that chooses the
-    kind of RAM for each memory, is used. `command` is the command line, for headers. With `force`,
-    files of these names are replaced even if torusfabric did not make them. `system` is the fabric
-    on all boards.
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on all boards.
+    choices : mapping of str to object
+        Options of the command by keyword. Only ``ram`` is used, the rule that chooses the kind of
+        RAM for each memory.
+    folder : str or Path
+        Where the files are written.
+    command : str
+        The command line, for headers.
+    force : bool
+        True to replace files of these names even if torusfabric did not make them.
     """
     make = lambda: emit_boards(system, command=command, ram=choices["ram"])
     return make_and_write(make, folder, force=force)
@@ -136,8 +145,14 @@ class BoardKind(NamedTuple):
 def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
     """Return the kinds of boards, sorted by the lowest number of a board of the kind.
 
-    A module is renamed if an earlier kind has a different module of the same name. `system` is the
-    fabric on all boards. `rule` chooses the kind of RAM for each memory.
+    A module is renamed if an earlier kind has a different module of the same name.
+
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on all boards.
+    rule : MemoryRule
+        Chooses the kind of RAM for each memory.
     """
     prefix, known, kinds = system.fabric.prefix, dict[str, ModuleText](), list[BoardKind]()
     for number, netlist in enumerate(dict.fromkeys(system.netlists)):

@@ -168,7 +168,10 @@ def _bus_ports(
 def members_of_ports(ports: Mapping[str, Port]) -> dict[str, Member]:
     """Return, for the name of each port, the Amaranth member with its direction and width.
 
-    `ports` has the declarations of the ports by name, for example those of `word_ports`.
+    Parameters
+    ----------
+    ports : mapping of str to Port
+        Declarations by port name, for example those of `word_ports`.
     """
     return {name: (Out if port.output else In)(port.width) for name, port in ports.items()}
 
@@ -176,8 +179,10 @@ def members_of_ports(ports: Mapping[str, Port]) -> dict[str, Member]:
 def sort_inputs_first(unsorted: Mapping[str, Member]) -> dict[str, Member]:
     """Return members sorted: all inputs first, then all outputs.
 
-    `unsorted` has the members by name. Inputs keep their order among each other, and outputs
-    theirs.
+    Parameters
+    ----------
+    unsorted : mapping of str to Member
+        Members by name. Inputs keep their order, and so do outputs.
     """
     return dict(sorted(unsorted.items(), key=lambda named: named[1].flow is Out))
 

@@ -331,8 +331,16 @@ class DirectFinder(Finder):
 def make_finder(layout: HostLayout, program: Program, form: int, *, received: bool) -> Finder:
     """Return the finder for form number `form` of a program.
 
-    It finds received words if `received` is true, else words to send. `layout` is the division of
-    the host address.
+    Parameters
+    ----------
+    layout : HostLayout
+        Division of the host address into part, chunk and flit.
+    program : Program
+        Program with the address maps.
+    form : int
+        Number of the form in the program.
+    received : bool
+        True to find received words, False to find words to send.
     """
     part = program.part(form)
     by_chunk = _has_memory_per_chunk(part.form.send_map)
@@ -373,8 +381,14 @@ def _has_host_order(part: Program) -> bool:
 def sent_finders(program: Program, layouts: Sequence[HostLayout]) -> list[Finder]:
     """Return one finder of words to send for each send map of a program.
 
-    Forms with equal send maps share one finder. `layouts` has the division of the host address for
-    each form of the program.
+    Forms with equal send maps share one finder.
+
+    Parameters
+    ----------
+    program : Program
+        Program with the send maps.
+    layouts : sequence of HostLayout
+        Division of the host address, for each form of the program.
     """
     numbers = [form.layout for form in program.forms]
     first = [numbers.index(layout) for layout in sorted({*numbers})]

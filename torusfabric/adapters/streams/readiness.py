@@ -187,9 +187,12 @@ def add_readiness_tree(build: CoreBuilder, shape: MessageShape) -> None:
 
 
 def watch_outputs(nodes: int) -> dict[str, int]:
-    """Return the widths of the outputs of the watch, keyed by name.
+    """Return the widths of the outputs of the watch, in bits, keyed by name.
 
-    `nodes` is the number of nodes of the network.
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes of the network. It decides the width of `stalled_node`.
     """
     return {"stalled": 1, "stalled_node": address_width(nodes), "stalled_sends": 1}
 

@@ -36,7 +36,12 @@ ParityForm: TypeAlias = int | None
 def check_sent_crc(module: GateModule, width: int) -> int:
     """Check the CRC that a transmitter computes and sends; return the number of compared bits.
 
-    `module` is the transmitter, as gates, and `width` the number of bits of a word.
+    Parameters
+    ----------
+    module : GateModule
+        The transmitter, as gates.
+    width : int
+        Bits of a word on the link.
     """
     count, crc = 0, _crc_register(module)
     for begins, running in product((0, 1), repeat=2):
@@ -54,7 +59,12 @@ def check_sent_crc(module: GateModule, width: int) -> int:
 def check_received_crc(module: GateModule, width: int) -> int:
     """Check the CRC that a receiver computes; return the number of compared bits.
 
-    `module` is the receiver, as gates, and `width` the number of bits of a word.
+    Parameters
+    ----------
+    module : GateModule
+        The receiver, as gates.
+    width : int
+        Bits of a word on the link.
     """
     count, crc, word = 0, _crc_register(module), _current_forms(module, "received")
     for fresh, frame, before in product((0, 1), range(4), range(4)):

@@ -225,7 +225,12 @@ class PairLinks:
 def bundle_ends(system: BoardSystem, board: int) -> list[tuple[int, int]]:
     """Return the other end of each bundle: a board, and the number of the bundle there.
 
-    `system` is the fabric on all boards, and `board` the number of a board in it.
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on all boards.
+    board : int
+        Number of the board whose bundles are meant.
     """
     near = neighbour_boards(system, board)
     return [(other, neighbour_boards(system, other).index(board)) for other in near]
@@ -234,7 +239,12 @@ def bundle_ends(system: BoardSystem, board: int) -> list[tuple[int, int]]:
 def neighbour_boards(system: BoardSystem, board: int) -> list[int]:
     """Return the boards to which a board has links, in the order of its bundles.
 
-    `system` is the fabric on all boards, and `board` the number of a board in it.
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on all boards.
+    board : int
+        Number of the board whose neighbours are meant.
     """
     return list(dict.fromkeys(end.board for end in system.boards.far_ends[board]))
 

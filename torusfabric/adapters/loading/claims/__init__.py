@@ -138,8 +138,19 @@ def equal_texts_claim(
 def compare_modules(written: Design, proved: Design, roles: Mapping[str, Role]) -> int:
     """Compare the Verilog of all modules except tables and loader; return the number compared.
 
-    Raises `Refuted` if a module differs. `written` is the Verilog of the fabric, and `proved`
-    that of the copy with constant tables. `roles` has the role of each module by name.
+    Parameters
+    ----------
+    written : Design
+        Verilog of the fabric, whose tables can be written.
+    proved : Design
+        Verilog of the copy with constant tables.
+    roles : mapping of str to Role
+        Role of each module of the fabric, by its name without prefix.
+
+    Raises
+    ------
+    Refuted
+        If a module differs.
     """
     apart = {written.prefix + name for name, role in roles.items() if role in LOADED_ROLES}
     for name, text in written.modules.items():

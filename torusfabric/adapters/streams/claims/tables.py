@@ -67,8 +67,14 @@ def check_tables(core: Core, shape: EngineShape) -> int:
 def decode_field(table: PacketTable, name: str) -> IntArray:
     """Return the values of a field that the hardware reads, shape (nodes, rows).
 
-    They are assembled from the sources of the bits: constants, address bits and ROM bits. `table`
-    is the packet table, and `name` that of the field.
+    They are assembled from the sources of the bits: constants, address bits and ROM bits.
+
+    Parameters
+    ----------
+    table : PacketTable
+        Packet tables of all loaders, or of all unloaders.
+    name : str
+        Name of the field, such as "bank" or "base".
     """
     found, rows = np.zeros_like(table.rom_rows), np.arange(table.n_rows)
     for start, packets, blocks, places in zip(

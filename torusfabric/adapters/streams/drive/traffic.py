@@ -186,7 +186,14 @@ def beat_count(packet: Packet, beat: int) -> int:
 def packet_beats(packets: Iterable[Packet], width: int, beat: int = 1) -> Iterable[Beat]:
     """Yield the beats of packets, of `beat` flits each; the last of a packet may have fewer.
 
-    `width` is the number of bits of a flit.
+    Parameters
+    ----------
+    packets : iterable of Packet
+        Packets in the order in which they are sent.
+    width : int
+        Bits of a flit.
+    beat : int
+        Flits of a beat.
     """
     for number, words in packets:
         for start in range(0, len(words), beat):
