@@ -1,6 +1,7 @@
 """`BareFront`: a core whose own ports are the ports of the fabric.
 
-These are the run port, which starts runs, and the ports of each node.
+These are the run port, which starts runs, and the ports of each node. In a *direct core*, nodes
+have no memories: their ports are inputs for words to send, and outputs for words that arrive.
 
 If a run chooses its root, `Requests` checks the start, and refuses a root that is no node.
 
@@ -102,7 +103,8 @@ class BareFront(Front):
 def _add_half_roms(core: Core) -> None:
     """Add a ROM at each node: for each root, a bit that selects the half of the memories for reads.
 
-    The bit is 1 (the upper half) unless the node itself is the root.
+    The bit is 1 (the upper half) unless the node itself is the root. `core` is the core to which
+    the ROMs are added.
     """
     build, nodes = core.build, np.arange(core.build.nodes)
     groups = core.program.root_groups
@@ -122,7 +124,8 @@ def _add_half_roms(core: Core) -> None:
 def _add_direct_outputs(build: CoreBuilder, port: DirectPort) -> None:
     """Add the outputs of a direct core: the words at the in-ports of nodes, and the cycle counters.
 
-    The counters are the outputs of `FlitCounter`.
+    The counters are the outputs of `FlitCounter`. `build` is the netlist under construction; `port`
+    has the widths of the counters.
     """
     arriving = build.arriving_nets(np.arange(build.nodes))
     words_of = zip(*(each.instance_parts(build.nodes) for each in arriving), strict=True)

@@ -1,6 +1,7 @@
 """Declarations of node ports: ports, manifest entries, address map, test bench and proof.
 
 The commands ask for them through `torusfabric.contract.interface.Interface`.
+In a *direct core*, nodes have no memories: each has ports for the words that it sends and receives.
 """
 
 from __future__ import annotations
@@ -135,7 +136,10 @@ class BareInterface(Interface):
         }
 
     def description_files(self, top: str, title: str) -> dict[str, str]:
-        """Return a JSON file that says where in the memories, or in which cycle, each block is."""
+        """Return a JSON file that says where in the memories, or in which cycle, each block is.
+
+        The parameters `top` and `title` are not used.
+        """
         del top, title
         return {ADDRESS_MAP: json.dumps(core_address_map(self.program)) + "\n"}
 
@@ -145,13 +149,19 @@ class BareInterface(Interface):
         return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}
 
     def wiring_claims(self, fabric: Any, text: Any) -> Iterable[Any]:
-        """Return the claim that the memory ports lead to their nodes; none for a direct core."""
+        """Return the claim that the memory ports lead to their nodes; none for a direct core.
+
+        The claim is proved of `text`, the emitted Verilog, read as gates.
+        """
         from .claims import node_port_claims  # here, since only proofs need it
 
         return node_port_claims(fabric, text)
 
     def symbolic_runs(self, fabric: Any, machine: Any) -> Any:
-        """Return the proof of whole runs whose words pass through the ports."""
+        """Return the proof of whole runs whose words pass through the ports.
+
+        In it, `machine` executes runs with symbols in place of data.
+        """
         from .claims import node_port_runs  # here, since only proofs need it
 
         return node_port_runs(fabric, machine)

@@ -48,9 +48,19 @@ def write(
 ) -> Design:
     """Write ``fabric.v``, ``manifest.json`` and a bench into a folder, and return the Verilog.
 
-    `choices` has the options of the command by keyword; only ``ram``, the rule that chooses the
-    kind of RAM for each memory, is used. `command` is the command line, for headers. With `force`,
-    files of these names are replaced even if torusfabric did not make them.
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on all boards.
+    choices : mapping of str to object
+        Options of the command by keyword. Only ``ram`` is used, the rule that chooses the kind of
+        RAM for each memory.
+    folder : str or Path
+        Where the files are written.
+    command : str
+        The command line, for headers.
+    force : bool
+        True to replace files of these names even if torusfabric did not make them.
     """
     make = lambda: emit_boards(system, command=command, ram=choices["ram"])
     return make_and_write(make, folder, force=force)
@@ -136,6 +146,13 @@ def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
     """Return the kinds of boards, sorted by the lowest number of a board of the kind.
 
     A module is renamed if an earlier kind has a different module of the same name.
+
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on all boards.
+    rule : MemoryRule
+        Chooses the kind of RAM for each memory.
     """
     prefix, known, kinds = system.fabric.prefix, dict[str, ModuleText](), list[BoardKind]()
     for number, netlist in enumerate(dict.fromkeys(system.netlists)):
@@ -176,12 +193,18 @@ def _rename_modules(netlist: Netlist, names: Mapping[str, str], prefix: str) -> 
 
 
 def _top_name(system: BoardSystem, kind: int) -> str:
-    """Return the name of the top module of the kind of boards with the number `kind`."""
+    """Return the name of the top module of the kind of boards with the number `kind`.
+
+    The prefix of all modules of `system` comes first.
+    """
     return f"{system.fabric.prefix}board_{kind}"
 
 
 def _header_lines(system: BoardSystem) -> list[str]:
-    """Return lines for the header of the Verilog: the number of boards, links and buffers."""
+    """Return lines for the header of the Verilog: the number of boards, links and buffers.
+
+    `system` is the fabric on all boards.
+    """
     plan, boards = system.link_plan, system.boards
     depths = ", ".join(
         f"{plan.buffer_depth(latency)} of {latency} cycles" for latency in plan.latencies
@@ -200,6 +223,7 @@ def _bench_and_manifest(
     """Return the text of each file beside the Verilog, by file name: bench files and manifest.
 
     `modules` has the names of all Verilog modules, `command` is the command line, for the manifest.
+    `system` is the fabric on all boards, and `kinds` are its kinds of boards.
     """
     texts = bench_files(
         BenchAdditions(BENCH_FILES, BENCH_TOP, {f"{BENCH_TOP}.v": _bench_module(system, kinds)})
@@ -262,7 +286,7 @@ def _board_facts(system: BoardSystem) -> dict[str, Any]:
     """Return the entries of the manifest about boards.
 
     For each board: its top module, nodes and link ports. For each link port: the board and the link
-    port at the other end of the cable.
+    port at the other end of the cable. `system` is the fabric on all boards.
     """
     plan, boards = system.link_plan, system.boards
     names = boards.torus.port_names
@@ -301,7 +325,8 @@ def _bench_module(system: BoardSystem, kinds: list[BoardKind]) -> str:
     The names of its ports for board k begin with ``board_k_``. All registers, except those of
     tables and of the circuit that loads tables, get random initial values, as in a chip. Why: a
     simulator that starts with unknown values would make the CRC of the words of a link unknown,
-    although nobody uses the unknown words.
+    although nobody uses the unknown words. `system` is the fabric on all boards, and `kinds` are
+    its kinds of boards.
     """
     prefix = system.fabric.prefix
     heads, wires, parts, first = [], [], [], []
@@ -343,7 +368,8 @@ def _bench_module(system: BoardSystem, kinds: list[BoardKind]) -> str:
 def _board_ports(netlist: Netlist) -> Mapping[str, tuple[str, int]]:
     """Return the ports of a board, except its link ports and the input `board`, its number.
 
-    For the name of each port: "input" or "output", and the width in bits.
+    For the name of each port: "input" or "output", and the width in bits. `netlist` is that of the
+    board.
     """
     inputs = {"clk": 1, "rst": 1} | netlist.inputs
     return {

@@ -3,7 +3,8 @@
 The *master* makes requests on the bus; the bridge passes each to `Registers` as an *access*. The
 solver chooses all inputs of the bridge: those from the master, and those from `Registers`. The
 proof assumes that `access_done` is high only during an access, and that an AXI master holds a
-request until it is accepted, as the protocol demands.
+request until it is accepted, as the protocol demands. A *harness* is Verilog around the bridge,
+with these assumptions and the claims.
 """
 
 from __future__ import annotations

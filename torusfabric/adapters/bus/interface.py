@@ -1,6 +1,11 @@
 """Declarations of a bus: ports, manifest entries, SystemRDL file, test bench and proof.
 
 The commands ask for them through `torusfabric.contract.interface.Interface`.
+
+A *front* is the hardware around a core, with the ports that users see: here the host port, or the
+streams of nodes, in front of which the bus stands. A *bridge* is the module that translates
+transfers of the bus into accesses of `Registers`. A proof *harness* is Verilog around one module,
+with claims about it.
 """
 
 from __future__ import annotations
@@ -84,7 +89,11 @@ class BusInterface(Interface):
         return self._behind.is_in_member(port)
 
     def connect_members(self, m: Any, fabric: Any, assembly: Any) -> None:
-        """Connect, in module `m`, the members that stand for ports of nodes to these ports."""
+        """Connect, in module `m`, the members that stand for ports of nodes to these ports.
+
+        The ports are those of `assembly`, the Amaranth module that contains all modules of
+        `fabric`.
+        """
         self._behind.connect_members(m, fabric, assembly)
 
     def manifest_entries(self) -> dict[str, Any]:
@@ -112,7 +121,10 @@ class BusInterface(Interface):
         }
 
     def description_files(self, top: str, title: str) -> dict[str, str]:
-        """Return the register map as a SystemRDL file."""
+        """Return the register map as a SystemRDL file.
+
+        `top` is the name of the top module, and `title` describes the fabric on one line.
+        """
         from .system_rdl import system_rdl  # here, since only written files need it
 
         return {SYSTEM_RDL: system_rdl(self.registers, top, title)}
@@ -126,7 +138,10 @@ class BusInterface(Interface):
         return {**self._behind.bench_files(), **files}
 
     def port_assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
-        """Yield the rules of the bus protocol, and those of the streams of nodes, as assertions."""
+        """Yield the rules of the bus protocol, and those of the streams of nodes, as assertions.
+
+        `ports` has the entries of the manifest for all ports, by port name.
+        """
         yield from self._behind.port_assertions(ports)
         for channel in ("aw", "w", "b", "ar", "r"):
             prefix = f"s_axil_{channel}"
@@ -141,20 +156,27 @@ class BusInterface(Interface):
             yield Assertion("wb_stb_stays", stays, environment=True)
 
     def proof_harnesses(self, fabric: Fabric, design: Design) -> Iterator[Harness]:
-        """Yield the proof harness of the bridge, then those of the front behind the bus."""
+        """Yield the proof harness of the bridge, then those of the front behind the bus.
+
+        `design` is the emitted Verilog of the fabric.
+        """
         from .claims import bridge_harness  # here, since only proofs need it
 
         yield bridge_harness(design, self.bus)
         yield from self._behind.proof_harnesses(fabric, design)
 
     def wiring_claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
-        """Return the claims about wires of the front behind the bus; the bus adds none."""
+        """Return the claims about wires of the front behind the bus; the bus adds none.
+
+        The claims are proved of `text`, the emitted Verilog, read as gates.
+        """
         return self._behind.wiring_claims(fabric, text)
 
     def symbolic_runs(self, fabric: Fabric, machine: SymbolicMachine) -> Any:
         """Return the proof of whole runs through the ports of the front behind the bus.
 
-        These are the host port, or the streams of nodes.
+        These are the host port, or the streams of nodes. In the proof, `machine` executes runs with
+        symbols in place of data.
         """
         return self._behind.symbolic_runs(fabric, machine)
 
@@ -179,5 +201,8 @@ def _register_facts(register: Register) -> dict[str, Any]:
 
 
 def _entry_facts(value: Field | Window) -> dict[str, Any]:
-    """Return the entry of a field or a window in the manifest: its attributes, without the name."""
+    """Return the entry of a field or a window in the manifest: its attributes, without the name.
+
+    `value` is the field or the window.
+    """
     return {name: each for name, each in asdict(value).items() if name not in ("name", "port")}

@@ -135,7 +135,7 @@ def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
 def _burst_inputs(channel: str, way: str, address_bits: int) -> dict[str, tuple[int, str]]:
     """Return width and purpose of each input of an AXI4 address channel, ``aw`` or ``ar``.
 
-    `way` is "write" or "read", for the texts.
+    `way` is "write" or "read", for the texts. `address_bits` is the width of a byte address.
     """
     signals = {
         "id": (ID_BITS, "the identifier of the request, repeated in the answer"),
@@ -156,7 +156,7 @@ def _bus_ports(
 ) -> dict[str, Port]:
     """Return the declarations of the inputs in `given` and the outputs in `gives`, by port name.
 
-    `prefix` is the beginning of all names.
+    `prefix` is the beginning of all names. `protocol` is the bus.
     """
     return {
         prefix + name: Port("bus", protocol, meaning, width=bits, output=signals is gives)
@@ -166,12 +166,24 @@ def _bus_ports(
 
 
 def members_of_ports(ports: Mapping[str, Port]) -> dict[str, Member]:
-    """Return, for the name of each port, the Amaranth member with its direction and width."""
+    """Return, for the name of each port, the Amaranth member with its direction and width.
+
+    Parameters
+    ----------
+    ports : mapping of str to Port
+        Declarations by port name, for example those of `word_ports`.
+    """
     return {name: (Out if port.output else In)(port.width) for name, port in ports.items()}
 
 
 def sort_inputs_first(unsorted: Mapping[str, Member]) -> dict[str, Member]:
-    """Return members sorted: all inputs first, then all outputs."""
+    """Return members sorted: all inputs first, then all outputs.
+
+    Parameters
+    ----------
+    unsorted : mapping of str to Member
+        Members by name. Inputs keep their order, and so do outputs.
+    """
     return dict(sorted(unsorted.items(), key=lambda named: named[1].flow is Out))
 
 

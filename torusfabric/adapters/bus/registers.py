@@ -74,7 +74,10 @@ class WindowAddress(NamedTuple):
 
     @classmethod
     def from_bus_address(cls, register_map: RegisterMap, address: Value) -> WindowAddress:
-        """Split an address into its fields; it counts bus words from the first register."""
+        """Split an address into its fields; it counts bus words from the first register.
+
+        `register_map` says how many bits each field has.
+        """
         part_bits, quarter_bits = register_map.word_select_bits, register_map.quarter_bits
         place = address[part_bits:quarter_bits]
         flit, node = place[: register_map.flit_bits], place[register_map.flit_bits :]

@@ -125,7 +125,8 @@ def _count_addresses(
     From beat to beat, address bits in the mask `changes` count up and the others stay. The mask is
     0 for a constant address (FIXED), the bytes of the burst less 1 for an address that wraps
     (WRAP), and all ones for an incrementing address. `asked` has the request of the next burst: its
-    address, identifier, length, size of a beat, and kind.
+    address, identifier, length, size of a beat, and kind. `channel`, "aw" or "ar", is a prefix for
+    the names of signals.
     """
     bits = min(len(beats.address), PAGE_BITS)
     size = Signal(bits, name=f"{channel}_size", reset_less=True)

@@ -260,7 +260,7 @@ class Finder(ABC):
         """Return the position of `node` among the nodes of its group.
 
         `node` arrives together with the host address. The result is delayed until the host address
-        has been divided.
+        has been divided. `name` is a prefix for the names of ROMs.
         """
         position = delay_value(m, node, ENTRY_CYCLES)
         if self.layout.positions is not None:
@@ -272,7 +272,8 @@ class Finder(ABC):
     def divide_address(self, m: Module, name: str, address: Value) -> tuple[Value, Value, Value]:
         """Divide a host address; return its part, its chunk in the part, and its word in the chunk.
 
-        Two dividers work one after another. All three numbers are valid when both are done.
+        Two dividers work one after another. All three numbers are valid when both are done. `name`
+        is a prefix for the names of the dividers.
         """
         layout, parts = self.layout, self.parts
         chunks, flits = layout.chunks, layout.flits
@@ -299,7 +300,7 @@ class Finder(ABC):
         The results are valid `cycles` cycles after `part`, `chunk` and `flit`, the numbers from the
         division. `node` is valid earlier, when the host address arrives at the port;
         `group_position` delays it by the difference. `host` is the module of the host port, for
-        inputs such as the root.
+        inputs such as the root. `name` is a prefix for the names of ROMs.
         """
 
 
@@ -330,7 +331,16 @@ class DirectFinder(Finder):
 def make_finder(layout: HostLayout, program: Program, form: int, *, received: bool) -> Finder:
     """Return the finder for form number `form` of a program.
 
-    It finds received words if `received` is true, else words to send.
+    Parameters
+    ----------
+    layout : HostLayout
+        Division of the host address into part, chunk and flit.
+    program : Program
+        Program with the address maps.
+    form : int
+        Number of the form in the program.
+    received : bool
+        True to find received words, False to find words to send.
     """
     part = program.part(form)
     by_chunk = _has_memory_per_chunk(part.form.send_map)
@@ -340,7 +350,10 @@ def make_finder(layout: HostLayout, program: Program, form: int, *, received: bo
 
 
 def _has_memory_per_chunk(sent: AddressMap) -> bool:
-    """Return True if a send map puts chunk k of a message into send memory k, from address 0 on."""
+    """Return True if a send map puts chunk k of a message into send memory k, from address 0 on.
+
+    `sent` is the send map.
+    """
     return (
         sent.memory.shape[:2] == (1, 1)
         and sent.base.size == 1
@@ -369,6 +382,13 @@ def sent_finders(program: Program, layouts: Sequence[HostLayout]) -> list[Finder
     """Return one finder of words to send for each send map of a program.
 
     Forms with equal send maps share one finder.
+
+    Parameters
+    ----------
+    program : Program
+        Program with the send maps.
+    layouts : sequence of HostLayout
+        Division of the host address, for each form of the program.
     """
     numbers = [form.layout for form in program.forms]
     first = [numbers.index(layout) for layout in sorted({*numbers})]
@@ -481,7 +501,8 @@ class MapFinder(Finder):
         """Look up a block in one way of the address map.
 
         Returns three values: a bit that is 1 if the way contains the block, the number of the
-        memory of the block, and its base address. They are read by ROMs of `tables`.
+        memory of the block, and its base address. They are read by ROMs of `tables`. `node` and
+        `part` are signals with the numbers of the node and the part.
         """
         making, known = self._keying, list[Value]()
         row, key, sides = delay_value(m, node, making), [delay_value(m, part, making)], [self.parts]
@@ -589,7 +610,10 @@ class _LookUpRoms:
         return rom.read_column(np.pad(values, [(0, 0), *pads], mode="edge").ravel())
 
     def add_roms(self, name: str) -> None:
-        """Add the ROMs to the module, after all calls of `read_entry`."""
+        """Add the ROMs to the module, after all calls of `read_entry`.
+
+        `name` is a prefix for their names.
+        """
         for number, rom in enumerate(self._roms.values()):
             rom.build_rom(self._m, f"{name}_{number}")
 
@@ -637,7 +661,10 @@ def table_digits(count: int, divisor: int) -> tuple[int, ...]:
 
 
 def _largest_quotient_bits(count: int, divisor: int) -> int:
-    """Return the number of bits of the largest quotient, for dividends below `count`."""
+    """Return the number of bits of the largest quotient, for dividends below `count`.
+
+    `divisor` is the constant by which they are divided.
+    """
     return ((count - 1) // divisor).bit_length()
 
 
@@ -682,7 +709,8 @@ def _divide_by_tables(
     """Add a long division with one table in each cycle; return quotient and remainder.
 
     `digits` has the number of dividend bits of each table (`table_digits`). A table outputs a digit
-    of the quotient, and the remainder that is left after it.
+    of the quotient, and the remainder that is left after it. `value` is the dividend, and `divisor`
+    a constant. `name` is a prefix for the names of their ROMs.
     """
     quotient: Value = Const(0, 0)
     left: Value = Const(0, 0)
@@ -704,7 +732,8 @@ def _divide_by_tables(
 def _divide_by_subtraction(m: Module, value: Value, divisor: int, most: int) -> tuple[Value, Value]:
     """Add a division with one comparison and subtraction in each cycle; return quotient, remainder.
 
-    Each cycle gives one bit of the quotient. `most` is the largest possible quotient.
+    Each cycle gives one bit of the quotient. `most` is the largest possible quotient. `value` is
+    the dividend, and `divisor` a constant.
     """
     quotient: list[Value] = []
     rest = value

@@ -119,7 +119,11 @@ class HostFront(Front):
         self._for_bus, self._closed_by = for_bus, closed_by
 
     def front_of_part(self, cut: NodeBlock, *, for_bus: bool, closed_by: str) -> HostFront:
-        """Return a front with the same program, width and beat for the nodes of one board."""
+        """Return a front with the same program, width and beat for the nodes of one board.
+
+        `cut` is the block of nodes on the board. `for_bus` and `closed_by` are parameters of
+        `HostFront`.
+        """
         core = self.core
         return HostFront(
             core.program, core.width, core.beat, for_bus=for_bus, cut=cut, closed_by=closed_by

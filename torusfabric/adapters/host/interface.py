@@ -40,13 +40,19 @@ class HostProofs(Interface):
     """The proof of a host port, the same for ports of the top module and for nets behind a bus."""
 
     def wiring_claims(self, fabric: Any, text: Any) -> Iterable[Any]:
-        """Return the claims about the host port, and about the wires between it and the nodes."""
+        """Return the claims about the host port, and about the wires between it and the nodes.
+
+        The claims are proved of `text`, the emitted Verilog, read as gates.
+        """
         from .claims import host_claims  # here, since only proofs need it
 
         return host_claims(fabric, text)
 
     def symbolic_runs(self, fabric: Any, machine: Any) -> Any:
-        """Return the proof of whole runs whose words pass through the port."""
+        """Return the proof of whole runs whose words pass through the port.
+
+        In it, `machine` executes runs with symbols in place of data.
+        """
         from .claims import host_port_runs  # here, since only proofs need it
 
         return host_port_runs(fabric, machine)

@@ -272,7 +272,8 @@ class HostTranslator(Leaf):
         """Add a finder, and return the memory and the address that it finds for the host address.
 
         Both are valid `latency` cycles after the host address; the input of a faster finder is
-        delayed. `name` is a prefix for the names of its ROMs.
+        delayed. `name` is a prefix for the names of its ROMs. `node` is the node number that
+        arrives together with the host address.
         """
         wait = latency - finder.latency
         address = delay_value(
@@ -325,7 +326,10 @@ class HostTranslator(Leaf):
 
 
 def _shift_register(m: Module, pulse: Value, cycles: int, *, name: str) -> list[Value]:
-    """Add a shift register; return `pulse`, then `pulse` delayed by 1, 2, .. `cycles` cycles."""
+    """Add a shift register; return `pulse`, then `pulse` delayed by 1, 2, .. `cycles` cycles.
+
+    `name` is the name of its registers.
+    """
     line = [pulse]
     for _ in range(cycles):
         line.append(delay_pulse(m, line[-1], 1, name=name))
@@ -425,7 +429,8 @@ def add_host_port(
 def add_read_tree(build: CoreBuilder) -> None:
     """Add the read tree: modules `ReadMerge`, which combine the words of all nodes to `host_rdata`.
 
-    The OR of all words is the word of the addressed node, because all other nodes output 0.
+    The OR of all words is the word of the addressed node, because all other nodes output 0. `build`
+    is the netlist under construction.
     """
     width, words = build.word, build.nodes
     net, levels = build.read_net, len(tree_level_sizes(build.nodes))

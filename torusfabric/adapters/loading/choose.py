@@ -90,7 +90,8 @@ def _find_loadable(
 
     The candidates are all schedules for `selection`. In a new fabric (`room` is None), those that
     need a second register behind in-ports or operators are left out if others are almost as fast;
-    see `SIMPLE_FORM_RATIO`.
+    see `SIMPLE_FORM_RATIO`. `flits` is the largest number of flits of a message. `roots` is the
+    number of roots for which each form needs rows in the tables.
     """
 
     found: list[tuple[LoadableForm, Selection]] = []

@@ -118,14 +118,19 @@ def table_contents(
 def _duration_fields(form: LoadableForm) -> dict[str, IntArray]:
     """Return the values of the fields `pause`, `empty` and `ends` in each row of the table `rows`.
 
-    They decide how many cycles a row takes; see `torusfabric.rtl.core.room.duration_fields`.
+    They decide how many cycles a row takes; see `torusfabric.rtl.core.room.duration_fields`. `form`
+    is the form of which the rows are part.
     """
     loop, ends = form.program.loop, np.arange(form.n_rows) == form.n_rows - 1
     return {"pause": loop.pause, "empty": loop.blocks == 0, "ends": ends}
 
 
 def _mode_row(layout: TableLayout, place: TableAllocation, form: LoadableForm) -> list[int]:
-    """Return the row of the table `modes` for an entry, as a list of one integer."""
+    """Return the row of the table `modes` for an entry, as a list of one integer.
+
+    `layout` has the fields of the table. `place` has the rows that the entry occupies, and `form`
+    is its form.
+    """
     return pack_rows(
         layout.mode_fields,
         first=place.row,
@@ -146,7 +151,8 @@ def _sequencer_rows(layout: TableLayout, place: TableAllocation, form: LoadableF
     """Return the rows of the table `rows` for an entry.
 
     The fields for the duration are those of the next row, and in the last row those of the first.
-    Why: the sequencer needs the duration of a row one row early.
+    Why: the sequencer needs the duration of a row one row early. `layout` has the fields of the
+    table. `place` has the rows that the entry occupies, and `form` is its form.
     """
     named = {
         f"setting_{table.name.lower()}": settings
@@ -164,12 +170,13 @@ def _control_values(layout: TableLayout, forms: Sequence[LoadableForm]) -> dict[
     """Return the values of all control points, keyed by action.
 
     Each array has the shape (rows of all forms, nodes, ports). The inputs that a selector selects
-    (its sources) have their numbers in the room.
+    (its sources) have their numbers in the room. `layout` has the room, and `forms` are the forms
+    in the order of the rows.
     """
     room = layout.room
 
     def concatenate(values: Sequence[IntArray]) -> IntArray:
-        """Return the rows of all forms, concatenated."""
+        """Return the rows of all forms, concatenated. `values` has an array for each form."""
         return np.concatenate(values)
 
     every = {
@@ -194,7 +201,7 @@ def _add_settings(
 
     `placed` has each form, and the rows that it occupies in the tables. Rows of a form that share a
     setting have equal values, or a value is -1, which means idle. So the maximum over these rows is
-    the value of the setting.
+    the value of the setting. `layout` has the room.
     """
     values = _control_values(layout, [form for _, form in placed])
     for table, bits in assemble_tables(layout.room, values, idles=layout.has_zero_identity).items():
@@ -217,7 +224,8 @@ def _add_blocks(
     The location of block b of node k is in row ``place.block + b * S + k``, where S is the number
     of nodes, rounded up to a power of two. A node receives one part from each origin, and blocks
     are numbered part by part, within a part by chunk. If only one node receives, the location of
-    its block b is in row ``place.block + b``.
+    its block b is in row ``place.block + b``. `layout` has the fields of the table, `place` the
+    first row of the entry in it. `form` is the form of the entry.
     """
     nodes, apart = np.arange(layout.room.nodes), 1 << address_width(layout.room.nodes)
     memory, first = (each.reshape(len(nodes), -1) for each in form.received_locations)
@@ -241,6 +249,7 @@ def _add_packets(
     """Write the rows of an entry into the tables `unload_row` and `facts_row` of every node.
 
     `found` has the rows of all tables, and `place` the numbers of the rows that the entry occupies.
+    `layout` has the fields of both tables.
     """
     room, message = layout.room, entry.form.compiled.layout
     blocks = (message if entry.root is None else message.with_root(entry.root)).blocks

@@ -34,9 +34,14 @@ __all__ = ["BlockFinder", "host_layout"]
 def host_layout(layout: TableLayout) -> HostLayout:
     """Return the division of the address of the host port into node, part and flit.
 
-    It is that of an all-to-all for every image.
+    It is that of an all-to-all for every image. An all-to-all has the most parts, so the addresses
+    of all other collectives are among them.
 
-    An all-to-all has the most parts, so the addresses of all other collectives are among them.
+    Parameters
+    ----------
+    layout : TableLayout
+        Tables of the fabric. The division depends on the topology, the beat and the largest number
+        of flits of their room.
     """
     room = layout.room
     words = Collective("alltoall").layout(room.topology, 1)

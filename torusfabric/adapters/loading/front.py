@@ -73,7 +73,11 @@ class LoadedFront(Front):
         self._closed_by = closed_by
 
     def front_of_part(self, cut: NodeBlock, *, for_bus: bool, closed_by: str) -> LoadedFront:
-        """Return the front for the nodes of one board, which takes images of the whole fabric."""
+        """Return the front for the nodes of one board, which takes images of the whole fabric.
+
+        `cut` is the block of nodes on the board. `for_bus` and `closed_by` are parameters of
+        `LoadedFront`.
+        """
         return LoadedFront(self.tables, for_bus=for_bus, cut=cut, closed_by=closed_by)
 
     @property

@@ -284,7 +284,7 @@ class Loading:
         return routers, latency
 
     def add_node_tables(self, core: Core) -> None:
-        """Add a `LoadedTable` for each node; nodes with equal contents share a module."""
+        """Add a `LoadedTable` for each node of `core`; nodes with equal contents share a module."""
         build, layout = core.build, self.layout
         near, sizes = build.distribution.group_register, layout.table_sizes[0]
         names = [f"{table.name.lower()}_row" for table in SettingTable] + [*layout.stream_tables]
@@ -381,7 +381,7 @@ class Loading:
         """Add the module with the tables of owner `number` to a netlist, and return its name.
 
         `name` is the suffix of the module name. `parts` and `whole` are parameters of
-        `LoadedTable`.
+        `LoadedTable`. `build` is the netlist under construction.
         """
         tables, contents = self.layout.table_sizes[number], self.initial_rows(number)
         module = f"table_{name}" if contents else f"empty_{name}"

@@ -97,7 +97,8 @@ class LoadedStreamInterface(LoadedInterface, StreamInterface):
     def proof_harnesses(self, fabric: Any, design: Design) -> Iterable[Harness]:
         """Yield the proof harnesses of the control, and of the paths between control and nodes.
 
-        A harness is a small circuit around some modules, with assertions that are proved.
+        A harness is a small circuit around some modules, with assertions that are proved. `design`
+        is the emitted Verilog.
         """
         from ..streams.claims import tree_and_crossing_harnesses  # here, since only proofs need it
         from ..streams.claims.control import control_harness
@@ -106,13 +107,19 @@ class LoadedStreamInterface(LoadedInterface, StreamInterface):
         yield from tree_and_crossing_harnesses(fabric, design)
 
     def wiring_claims(self, fabric: Any, text: GateText) -> Iterable[Any]:
-        """Return the claims about the wiring of nodes and of the control."""
+        """Return the claims about the wiring of nodes and of the control.
+
+        The claims are proved of `text`, the emitted Verilog, read as gates.
+        """
         from ..streams.claims.wires import wire_claims  # here, since only proofs need it
 
         return wire_claims(fabric, text)
 
     def symbolic_runs(self, fabric: Any, machine: SymbolicMachine) -> Runs | None:
-        """Return the proof of whole runs, from the outputs of loaders to inputs of unloaders."""
+        """Return the proof of whole runs, from the outputs of loaders to inputs of unloaders.
+
+        In the proof, `machine` executes runs with symbols in place of data.
+        """
         from ..streams.claims.whole_runs import StreamRuns  # here, since only proofs need it
         from .claims.whole_runs import LoadedStreamAccess
 

@@ -216,7 +216,8 @@ def allocate_entries(
 def _assign_numbers(room: Room, entries: Sequence[StartEntry], taken: set[int]) -> list[int]:
     """Return a number for each entry, distinct from the numbers of other entries in `taken`.
 
-    Raises `InputError` if the number of a default entry is taken.
+    Raises `InputError` if the number of a default entry is taken. `room` has the number of entries,
+    and `taken` the numbers of entries that keep their rows.
     """
     first = {entry.mode: k for k, entry in reversed([*enumerate(entries)])}
     if not taken.isdisjoint(first):

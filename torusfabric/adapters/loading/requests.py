@@ -47,6 +47,12 @@ def command_choices(room: Room) -> dict[str, int]:
     """Return the fields of a command of a fabric with streams, by name, with their bits.
 
     They are the inputs of a start, and the root. The module `Commands` selects the entry by them.
+
+    Parameters
+    ----------
+    room : Room
+        Capacity of the fabric. Its nodes decide the bits of the root; without a choice of roots
+        there is no such field.
     """
     root = {"root": address_width(room.nodes)} if room.roots else {}
     return start_choices(room).sampled_inputs | root

@@ -71,6 +71,8 @@ _Place = tuple[int, int]
 def canonical_sources(ports: int) -> Sources:
     """Return the sources of canonical forms: source k of a stage has the number ``stage * P + k``.
 
+    `ports` is the number P of ports of a node.
+
     Examples
     --------
     >>> canonical_sources(4).by_number[Stage.EARLY_RESULT * 4 + 2]
@@ -513,6 +515,7 @@ class _Rewriter:
         Why: in a room with operators every arriving word goes through an operator, and the identity
         leaves a word unchanged. `select` has the sources of out-ports, and the method writes into
         `operand`, the second operands of operators; both have the shape (rows, nodes, ports).
+        `streams` is True if rows overlap: a word of a row may arrive while later rows are executed.
         """
         passed = np.stack([(select == p).any(axis=2) for p in range(self._ports)], axis=2)
         if streams and self._loop.order is Order.FLIT:

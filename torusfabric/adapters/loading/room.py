@@ -245,7 +245,10 @@ class Room:
         return np.array([*found, IDLE])
 
     def _numbers_of_sources(self, named: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-        """Return the numbers in this room of the given sources (`Stage`, number), sorted."""
+        """Return the numbers in this room of the sources in `named`, sorted.
+
+        `named` has a pair (`Stage`, number) for each source.
+        """
         found = {int(self.numbers_in_room[stage * self.ports + number]) for stage, number in named}
         return tuple(sorted(found - {IDLE}))
 
@@ -282,8 +285,9 @@ class Room:
     def read_addresses(self, form: LoadableForm) -> IntArray:
         """Return the address of each reader in each row, shape (rows, nodes, ports); -1 if idle.
 
-        The hardware adds the word counter of the row to this address. The address is reduced
-        modulo the size of the memory, because it would otherwise be negative for some reads.
+        The hardware adds the word counter of the row to this address. The address is reduced modulo
+        the size of the memory, because it would otherwise be negative for some reads. `form` is the
+        form that has the rows.
         """
         memory, first = form.action_values(Action.MEMORY), form.action_values(Action.READ)
         own = memory == self.ports
@@ -298,7 +302,7 @@ class Room:
         """Return the cycles by which each reader follows the word counter; see `read_lags`.
 
         The shape is (rows, nodes, ports). The value is -1 for readers that do not read the send
-        memory.
+        memory. `form` is the form that has the rows.
         """
         within = 0 if form.has_overlapping_rows else form.reader_lags % self.beat
         return np.where(form.action_values(Action.MEMORY) == self.ports, within, IDLE)
@@ -307,7 +311,7 @@ class Room:
         """Return, for each row, the address for stored words.
 
         The hardware adds the word counter to it, and subtracts the delay of each word if
-        `stores_exactly` is True.
+        `stores_exactly` is True. `form` is the form that has the rows.
         """
         late = form.store_delays.max() if form.has_overlapping_rows else 1
         found: IntArray = form.store_addresses + late * self.stores_exactly
@@ -316,7 +320,8 @@ class Room:
     def setting_values(self, form: LoadableForm) -> dict[SettingTable, IntArray]:
         """Return the values that the setting of each row has to have, keyed by setting table.
 
-        Each array has the shape (rows, nodes, values); a value of -1 does not matter.
+        Each array has the shape (rows, nodes, values); a value of -1 does not matter. `form` is the
+        form that has the rows.
         """
         first, low = self.read_addresses(form), (self.flits - 1).bit_length()
         block, within = (np.where(first >= 0, each, IDLE) for each in np.divmod(first, 1 << low))
@@ -467,7 +472,7 @@ class Room:
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Room:
-        """Return the room from the JSON data that `to_json` returned."""
+        """Return the room from `facts`, the JSON data that `to_json` returned."""
         sizes = {each.name: facts[each.name] for each in fields(RoomSizes)}
         inputs = facts["inputs"] and tuple(
             tuple((int(a), int(b)) for a, b in port) for port in facts["inputs"]
@@ -617,7 +622,8 @@ def _used_sources(
 ) -> tuple[tuple[tuple[int, int], ...], ...]:
     """Return the sources that out-ports, operators and readers select, as `NodePaths.inputs`.
 
-    A multiplexer that no form uses gets one input.
+    A multiplexer that no form uses gets one input. `forms` are the forms whose selections are
+    collected; `ports` is the number of ports of a node.
     """
     found = []
     idle = {Action.SELECT: Stage.PORT, Action.OPERAND: Stage.RESULT, Action.MEMORY: None}

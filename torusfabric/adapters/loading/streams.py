@@ -79,13 +79,21 @@ class SentTable:
         return range(self.address_bits)
 
     def row_address(self, block: Value, packet: Value, form: Value) -> Value:
-        """Return the number of a packet; 0 if the node sends one packet without a destination."""
+        """Return the number of a packet; 0 if the node sends one packet without a destination.
+
+        `packet` is the destination of the packet. `form` has the facts of the node for the current
+        entry. `block` is not used.
+        """
         del block
         named = View(self.layout.load_facts, form)["named"]
         return resize(packet, self.address_bits) & named.replicate(self.address_bits)
 
     def read_field(self, name: str, address: Value, row: Value, form: Value) -> Value:
-        """Return the memory ("bank") or the first address ("base") of a packet."""
+        """Return the memory ("bank") or the first address ("base") of a packet.
+
+        `name` is "bank" or "base", and `address` is the number of the packet. `row` and `form` are
+        not used.
+        """
         del row, form
         room = self.layout.room
         return Const(room.ports) if name == "bank" else address * room.part_words
@@ -95,7 +103,8 @@ class SentTable:
 
         An address is then the OR of the first address of the packet and the number of the word.
         This is so if the distance of first addresses is a power of two, and all word numbers
-        (`bits` is the OR of them) are below it.
+        (`bits` is the OR of them) are below it. `name` is not used: only first addresses are asked
+        for.
         """
         del name
         words = self.layout.room.part_words
@@ -127,7 +136,8 @@ class ReceivedTable:
         """Return a field of a row of `unload_row`, by name.
 
         "bank" is the memory, "base" the first address, and "own" is high for a packet that the node
-        sends to itself.
+        sends to itself. `row` is the row, as read from the table. `address` and `form` are not
+        used.
         """
         del address, form
         found = View(self.layout.packet_row_fields, row)
@@ -137,7 +147,10 @@ class ReceivedTable:
         return value
 
     def is_disjoint(self, name: str, bits: int) -> bool:
-        """Return False: an adder is needed, because a packet may begin at any address."""
+        """Return False: an adder is needed, because a packet may begin at any address.
+
+        The parameters `name` and `bits` are not used.
+        """
         del name, bits
         return False
 
@@ -442,7 +455,10 @@ class LoadedStreamTop(StreamTop):
 
     @override
     def _constant_inputs(self, leaf: Engine) -> dict[str, Sequence[Source]]:
-        """Return the sources of the inputs of an engine that come from its own node, by name."""
+        """Return the sources of the inputs of an engine that come from its own node, by name.
+
+        `leaf` is the engine.
+        """
         nodes, members = np.arange(self._build.nodes), leaf.signature.members
         nets = {"load_valid": "known_{}", "load_facts": "load_facts_{}",
                 "unload_facts": "unload_facts_{}", "row": "unload_row_{}"}  # fmt: skip

@@ -140,5 +140,11 @@ class LoadedTable(Leaf):
 
 
 def part_bits(runs: Sequence[TableSize]) -> int:
-    """Return the number of bits in some ranges (first bit, number of bits)."""
+    """Return the number of bits in some ranges of columns.
+
+    Parameters
+    ----------
+    runs : sequence of (int, int)
+        Each range: its first bit, and its number of bits.
+    """
     return sum(bits for _, bits in runs)

@@ -283,7 +283,10 @@ class Commands(Leaf):
     ) -> tuple[Value, Value]:
         """Pass the image that follows a command to the loader.
 
-        Return two flags: an image follows the command, and the image has been loaded.
+        Return two flags: an image follows the command, and the image has been loaded. `command` has
+        the words of the command by name. `there` is the register that is high while a whole command
+        waits; the method keeps it low until the image has ended and the tables have settled.
+        `taken` is high when the command is put or refused. `rests` is high if no run is under way.
         """
         settled, loads = self.shape.settled, Signal(name="loads")
         ends, begun = Signal(name="image_ends"), Signal(name="image_begun")
@@ -355,7 +358,10 @@ class Commands(Leaf):
         return error
 
     def _mode_number(self, command: dict[str, Value]) -> Value:
-        """Return the lowest bits of the word ``mode``: as many as numbers of valid modes need."""
+        """Return the lowest bits of the word ``mode``: as many as numbers of valid modes need.
+
+        `command` has the words of the command by name.
+        """
         return command["mode"][: max(self.shape.mode_bits, 1)]
 
     def _store_choices(

@@ -93,7 +93,7 @@ class StreamTop:
         self.loader, self.unloader = self._plan_engines()
 
     def _plan_engines(self) -> tuple[EngineShape, EngineShape]:
-        """Return the parameters of loaders and of unloaders."""
+        """Return two values: the parameters of all loaders, and those of all unloaders."""
         core = self._core
         forms = range(len(core.program.forms))
         sent = [packets_sent(core, form) for form in forms]
@@ -237,7 +237,7 @@ class StreamTop:
         """Return the sources of the inputs of an engine that differ from node to node, by name.
 
         These are constants, such as the position of the node in its group, and the row that the ROM
-        of its packet table outputs.
+        of its packet table outputs. `leaf` is the engine.
         """
         shape, nodes = leaf.shape, np.arange(self._build.nodes)
         here = self._core.nodes
@@ -300,7 +300,8 @@ def _own_packet_inputs(shape: EngineShape, nodes: int) -> dict[str, Sequence[Sou
     """Return the constants for the inputs `own_last` and `own_numbers` of all unloaders.
 
     For each form, `own_last` is the number of the last packet that a node receives, from 0, and
-    `own_numbers` are the origins of its packets.
+    `own_numbers` are the origins of its packets. `shape` has the packets of each form, and `nodes`
+    is the number of nodes.
     """
     last, numbers = list[Source](), list[Source]()
     for each in shape.packets:

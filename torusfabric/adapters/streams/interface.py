@@ -101,7 +101,11 @@ class StreamInterface(Interface):
         return port.startswith(("s_axis_", "m_axis_"))
 
     def connect_members(self, m: Module, fabric: Fabric, assembly: Assembly) -> None:
-        """Connect the Amaranth streams to the ports of the netlist."""
+        """Connect the Amaranth streams of `fabric` to the ports of the netlist.
+
+        The connections are added to the module `m`. The ports are those of `assembly`, the Amaranth
+        module that contains all modules of the fabric.
+        """
         connect_streams(m, fabric, assembly)
 
     @property
@@ -147,19 +151,28 @@ class StreamInterface(Interface):
                 yield from handshake_assertions(ports, prefix, payload)
 
     def proof_harnesses(self, fabric: Fabric, design: Design) -> Iterable[Harness]:
-        """Return the proof harnesses of engines, control, commands and readiness tree."""
+        """Return the proof harnesses of engines, control, commands and readiness tree.
+
+        `design` is the emitted Verilog.
+        """
         from .claims import stream_harnesses  # here, since only proofs need it
 
         return stream_harnesses(fabric, design)
 
     def wiring_claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
-        """Return the claims about packet tables, and about wires of nodes and of the control."""
+        """Return the claims about packet tables, and about wires of nodes and of the control.
+
+        The wires are those of `text`, the emitted Verilog, read as gates.
+        """
         from .claims import stream_claims  # here, since only proofs need it
 
         return stream_claims(fabric, text)
 
     def symbolic_runs(self, fabric: Fabric, machine: SymbolicMachine) -> Runs | None:
-        """Return the proof of whole runs, from loaders to unloaders."""
+        """Return the proof of whole runs, from loaders to unloaders.
+
+        In the proof, `machine` executes runs with symbols in place of data.
+        """
         from .claims.whole_runs import StreamAccess, StreamRuns  # here, since only proofs need it
 
         return StreamRuns(StreamAccess(fabric, machine))

@@ -199,7 +199,8 @@ class Loader(Engine):
         """Return two signals that compare the current word with the longest allowed packet.
 
         The first is high if the word lies beyond the longest allowed packet; the second, if the
-        word is the last allowed one.
+        word is the last allowed one. `counter` is the position of the word. `beat` is high if the
+        word is accepted.
         """
         end = self.shape.word_shape.most - 1
         full, at_last = make_register(name="full"), make_register(name="at_last", init=not end)
@@ -238,7 +239,9 @@ class Loader(Engine):
         The length is the number of the last flit of the first packet, from 0. The fault is high if
         the packet differs in length from the first one, or has too many flits in its last allowed
         word. If the length is fixed, the fault is high for every other length, and the first signal
-        is 0.
+        is 0. `counter` is the position of the current word. `ends` is high if this word ends a
+        packet, and `first` if the packet is the first of its message. `at_last` is high if the word
+        is the last allowed one.
         """
         shape, last = self.shape, Cat(self._last_valid_flit(m), counter.index)
         beyond: Value = Const(0)
@@ -287,7 +290,8 @@ class Loader(Engine):
         """Return a signal that is high if the destination of the current packet is wrong.
 
         It is wrong if it is out of range, or if an earlier packet of the message had it. The signal
-        has a meaning only with the last word of a packet.
+        has a meaning only with the last word of a packet. `ends` is high if the current word ends a
+        packet, and `last` if the packet is the last of its message.
         """
         shape, dest = self.shape, self.input_value("tdest") if self._dest_bits else Const(0, 0)
         if not self._dest_bits:
@@ -323,7 +327,8 @@ class Loader(Engine):
     def _write_word(self, m: Module, counter: WordPosition, beat: Value) -> None:
         """Write a word to the memory port and the own block, one cycle after it was accepted.
 
-        The own block takes the word only if the node sends it to itself.
+        The own block takes the word only if the node sends it to itself. `counter` is the position
+        of the word. `beat` is high if the word is accepted, and not beyond the longest packet.
         """
         shape, table = self.shape, self.shape.packet_table
         within = Signal(shape.word_shape.offset_bits, name="within_here", reset_less=True)

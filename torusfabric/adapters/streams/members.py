@@ -103,6 +103,7 @@ def _connect_stream(m: Module, assembly: Assembly, prefix: str, ours: Any) -> No
     """Connect the Amaranth stream `ours` to the ports whose names begin with `prefix`.
 
     Inputs of the netlist that are wider than the field of the payload are padded with zeros.
+    `assembly` is the Amaranth module that contains all modules of the fabric and has these ports.
     """
     names = {PAYLOAD_SIGNALS[field]: ours.payload[field] for field, _ in ours.payload.shape()}
     names |= {"tvalid": ours.valid, "tready": ours.ready}

@@ -44,6 +44,8 @@ MOST_STALL = 0.95
 def check_probability(name: str, value: object, most: float) -> float:
     """Check that a value is a probability from 0 to `most`, and return it.
 
+    `name` is the name of the value, with which an error message begins.
+
     Raises
     ------
     InputError

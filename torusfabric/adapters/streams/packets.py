@@ -209,7 +209,7 @@ def _first_words(
     Both have the shape (nodes, packets, blocks, 2); `_make_packets` derives the pitch from the two
     addresses. The address is -1 where a node has no such word. `count` is the number of packets of
     a node, `received` is True for received packets, and `root` is the root of the run, if runs
-    choose it.
+    choose it. `form` is the number of the form. The locations are those of `core`.
     """
     program = core.program
     blocks, words = _block_shape(core, form)
@@ -225,7 +225,10 @@ def _first_words(
 
 
 def _block_shape(core: Core, form: int) -> tuple[int, int]:
-    """Return the number of blocks of a packet, and the words of the longest block."""
+    """Return the number of blocks of a packet, and the words of the longest block.
+
+    `form` is the number of the form, and `core` has the program and the flits of a word.
+    """
     part = core.program.part(form)
     return part.schedule.chunks, -(-part.block_flits // core.beat)
 
@@ -237,7 +240,8 @@ def _make_packets(
 
     `bank` and `address` are those of `_first_words`, and `others` further parameters of `Packets`.
     If the blocks of every packet are contiguous in one bank, each packet is represented as a single
-    block, because this makes the packet table smaller.
+    block, because this makes the packet table smaller. `form` is the number of the form, and `core`
+    has the program and the flits of a word.
     """
     _, words = _block_shape(core, form)
     base, passes = np.maximum(address[..., 0], 0), (bank >= 0).all(axis=3)

@@ -142,7 +142,8 @@ def add_readiness_tree(build: CoreBuilder, shape: MessageShape) -> None:
     """Add the readiness tree to a netlist.
 
     The outputs of its last merge are the nets ``ready_<level>_0``, ``bad_<level>_0`` and so on,
-    where ``<level>`` is the number of the last level.
+    where ``<level>`` is the number of the last level. `build` is the netlist under construction,
+    and `shape` decides which signals the tree has.
     """
     widths = {
         "ready": 1,
@@ -186,7 +187,13 @@ def add_readiness_tree(build: CoreBuilder, shape: MessageShape) -> None:
 
 
 def watch_outputs(nodes: int) -> dict[str, int]:
-    """Return the widths of the outputs of the watch, keyed by name."""
+    """Return the widths of the outputs of the watch, in bits, keyed by name.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes of the network. It decides the width of `stalled_node`.
+    """
     return {"stalled": 1, "stalled_node": address_width(nodes), "stalled_sends": 1}
 
 

@@ -86,5 +86,8 @@ class RunFacts:
         return valid | {f"{verb}_facts": self._fields_per_signal(verb) * self.looked_up[verb].size}
 
     def _fields_per_signal(self, verb: str) -> int:
-        """Return the number of fields of a signal: 2 for loaders, one per section for unloaders."""
+        """Return the number of fields of a signal: 2 for loaders, one per section for unloaders.
+
+        `verb` is "load" or "unload".
+        """
         return 2 if verb == "load" else self.sections.n_sections

@@ -231,7 +231,8 @@ class Unloader(Engine):
         """Add a pipeline stage, and return its registers as one value: a valid bit, then `tags`.
 
         `valid` and `tags` come from the stage before. The tags of a word are the facts that travel
-        with it, such as its origin. The registers change if `advance` is high.
+        with it, such as its origin. The registers change if `advance` is high. `name` is the name
+        of the stage.
         """
         there = make_register(name=f"{name}_valid")
         known = Signal(len(tags), name=name, reset_less=True)
@@ -263,6 +264,7 @@ class Unloader(Engine):
         """Return a bit for each flit of the current word except the first flit.
 
         The bit is high if the flit belongs to the packet, and low behind the end of the packet.
+        `ends_packet` is high if the word is the last of its packet.
         """
         bits = self.shape.flit_bits
         if not bits:
@@ -327,7 +329,10 @@ class Unloader(Engine):
         )
 
     def _row_address(self, counter: WordPosition, packet: Value) -> Value:
-        """Return the address of the current word's row in the packet table."""
+        """Return the address of the current word's row in the packet table.
+
+        `counter` is the position of the word, and `packet` the number of its packet.
+        """
         return self.shape.packet_table.row_address(
             counter.chunk, self._root_or_number(packet), self._current_form
         )
@@ -338,7 +343,8 @@ class Unloader(Engine):
         """Address the ROM in cycle 0, and drive bank and address of the memories in cycle 2.
 
         Return the word's row in the packet table, valid in cycle 1. The cycles are those of the
-        module docstring.
+        module docstring. `counter` is the position of the word, and `packet` the number of its
+        packet. The pipeline moves in cycles in which `advance` is high.
         """
         shape, table = self.shape, self.shape.packet_table
         address = self._row_address(counter, packet)
@@ -375,7 +381,8 @@ class Unloader(Engine):
     def _current_row(self, m: Module, advance: Value) -> Value:
         """Return the row of the word in stage ``sought``, held while the receiver stalls.
 
-        The ROM has no enable, so its output is valid only in the first cycle of a stall.
+        The ROM has no enable, so its output is valid only in the first cycle of a stall. `advance`
+        is high in each cycle in which the pipeline moves.
         """
         if not self.shape.packet_table.rom_bits:
             return Const(0, 0)

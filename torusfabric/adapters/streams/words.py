@@ -33,7 +33,17 @@ __all__ = [
 
 
 def make_register(bits: int = 1, *, name: str, init: int = 0) -> Signal:
-    """Return a register that only `add_clear` resets."""
+    """Return a register that only `add_clear` resets.
+
+    Parameters
+    ----------
+    bits : int
+        Width of the register.
+    name : str
+        Name of the signal, for the emitted Verilog.
+    init : int
+        Value after power-up, and after a reset by `add_clear`.
+    """
     return Signal(bits, name=name, init=init, reset_less=True)
 
 
@@ -253,7 +263,7 @@ def _split_index(shape: WordShape, bits: int, index: Signal) -> tuple[Value, Val
     """Return the chunk of a word, and its distance from the first address of the chunk.
 
     `index` is the number of the word in its packet. Its `bits` low bits are one result, and the
-    other bits the other one.
+    other bits the other one. `shape` is the division of packets into chunks.
     """
     low, high = index[:bits], index[bits:]
     chunk, word = (low, high) if shape.in_turn else (high, low)
@@ -268,7 +278,8 @@ def _count_chunks(
 
     The distance is that of the word from the first address of its chunk. Both counters advance if
     `beat` is high, and return to 0 if `restart` is high as well. `last` is the number of the last
-    chunk of a packet.
+    chunk of a packet. `shape` is the division of packets into chunks, and `form` the form of the
+    packet, which decides the distance of consecutive words.
     """
     chunk = make_register(shape.chunk_bits, name="chunk")
     within = make_register(shape.offset_bits, name="within_chunk")

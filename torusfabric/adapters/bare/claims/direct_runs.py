@@ -100,7 +100,8 @@ class DirectRuns(Runs):
         """Return the values of the nets `inject_<node>` in a cycle.
 
         The value of a net consists of a word for each chunk. The result is empty in cycles without
-        an injected flit: the nets are then unknown.
+        an injected flit: the nets are then unknown. `run` is the run under way, and `cycle` counts
+        from its start.
         """
         flit = self._flit_in_cycle(cycle, self._injects, every=1)
         if flit is None:
@@ -120,7 +121,9 @@ class DirectRuns(Runs):
     def _check_cycle(self, run: Run, found: IntArray, cycle: int) -> None:
         """Check `tx_address`, `rx_enable` and `rx_address`, and enter arriving words into `found`.
 
-        The address map says which block arrives at each in-port in each step.
+        The address map says which block arrives at each in-port in each step. `run` is the run
+        under way, and `cycle` counts from its start. `found` has the received words, one row for
+        each node.
         """
         shown = self._flit_in_cycle(cycle, self._shows, every=self._steps)
         if shown is not None:
@@ -145,7 +148,11 @@ class DirectRuns(Runs):
                         found[node, index] = words[port]
 
     def _compare_words(self, run: Run, found: IntArray, cycle: int) -> None:
-        """Compare the received words with the expected ones."""
+        """Compare the received words with the expected ones.
+
+        `found` has the received words, one row for each node. `run` is the executed run, and
+        `cycle` the number of its cycles, at which `Refuted` reports a wrong word.
+        """
         words, receives = expected_bits(self.program, run, self.machine.sums)
         wrong = (found != words) & receives
         if wrong.any():

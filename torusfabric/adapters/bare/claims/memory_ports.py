@@ -43,7 +43,8 @@ NODE_PORTS = (
 def node_port_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield the wires between the memory ports of the top and the nodes.
 
-    Each wire is (instance, pin, found bits, expected bits).
+    Each wire is (instance, pin, found bits, expected bits). The found bits are those of `text`, the
+    emitted Verilog, read as gates.
     """
     for endpoint in fabric.netlist.instances_with_role(Role.ENDPOINT):
         pins = text.instances[endpoint.name].pins
@@ -73,7 +74,8 @@ class NodePortAccess(NodeAccess):
     def _word_locations(self, run: Run, *, sent: bool) -> Locations:
         """Return the locations of the words to send, or of the received words, by the address map.
 
-        The map has the first address of each block. Words of a block are consecutive.
+        The map has the first address of each block. Words of a block are consecutive. `run` chooses
+        the form and the length of the messages. `sent` is True for the words to send.
         """
         listed = self._map["sent" if sent else "received"]
         layout = self.program.part(run.form_number(self.program)).layout

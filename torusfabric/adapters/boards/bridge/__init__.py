@@ -32,6 +32,13 @@ def fit_board(board: Board, choices: Mapping[str, Any]) -> Board:
     """Return the board with the clock of the fabric set to the frequency that its links need.
 
     Links on transceivers need a fixed frequency. With other links the board is unchanged.
+
+    Parameters
+    ----------
+    board : Board
+        The board that the user has chosen.
+    choices : mapping of str to object
+        Options of the command by keyword. Only ``phy`` is used, the physical layer of the links.
     """
     return replace(board, mhz=FABRIC_MHZ) if choices["phy"] == "serdes" else board
 

@@ -162,7 +162,10 @@ class ConnectedBoards:
         return self._words, report
 
     def _execute(self, messages: Messages, job: Job) -> RunOutcome:
-        """Start all boards, one after another, and wait until all are done."""
+        """Start all boards, one after another, and wait until all are done.
+
+        `messages` has the message of each node, and `job` the choices of the run.
+        """
         engines = [board.engine for board in self.boards]
         sent = as_words(self.fabric, messages)
         for engine in engines:

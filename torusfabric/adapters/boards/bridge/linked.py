@@ -40,7 +40,10 @@ class CableSignals:
         self._wires: dict[tuple[int, int], Signal] = {}
 
     def wire_signal(self, board: int, number: int, bits: int) -> Signal:
-        """Return the signal that a board sends on its link, or bundle of pairs, `number`."""
+        """Return the signal that a board sends on its link, or bundle of pairs, `number`.
+
+        `board` is the number of the board, and `bits` the width of the signal.
+        """
         name = f"wire_{board}_{number}"
         return self._wires.setdefault((board, number), Signal(bits, name=name))
 
@@ -121,7 +124,10 @@ class SimulatedPins(PhysicalLayer):
         return pair_domain(self._ends[bundle][0])
 
     def attach_bundle(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
-        """Send the units of a bundle, and return the delayed units of the other board."""
+        """Send the units of a bundle, and return the delayed units of the other board.
+
+        `sent` has the units of all pairs for one cycle of the sending domain.
+        """
         m.d.comb += self._cables.wire_signal(self._board, bundle, len(sent)).eq(sent)
         came = self._cables.wire_signal(*self._ends[bundle], len(sent))
         gear = self.units.gear * self.units.unit

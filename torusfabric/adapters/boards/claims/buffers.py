@@ -5,7 +5,8 @@ The model of the read side represents the sender's clock by a free input ``more`
 words written in a cycle of the receiver, 0 to 2. The register ``apart`` is the number of words of
 the run that have been written, minus the cycles of the run that have passed at the receiver. An
 assumption bounds ``apart`` by the skew and the drift of the link plan. The model contains only such
-differences, so the proof holds for runs of any length.
+differences, so the proof holds for runs of any length. A *harness* is Verilog around one module,
+with the model and the claims about it.
 """
 
 from __future__ import annotations
@@ -127,7 +128,8 @@ def _add_clocks(model: HarnessBuilder, bits: int, least: int, most: int, far: in
 
     The wire ``cycle`` counts from -`far` to `far`; a run begins at 0. The register ``apart`` lies
     between `least` and `most`. When the solver ends a run by ``ends``, ``apart`` gets any new
-    value. `bits` is the width of the count of written words.
+    value. `bits` is the width of the count of written words. `model` is the harness to which they
+    are added.
     """
     more = model.add_free_value("more", 2)
     begins, ends = model.add_free_value("begins_soon"), model.add_free_value("ends")

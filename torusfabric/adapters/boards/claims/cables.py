@@ -37,7 +37,8 @@ TRANSMITTER_INPUTS = ("message", "running", "begins", "checking")
 def board_wires(system: BoardSystem, text: GateText) -> Wires:
     """Yield the wires between link ports, the control, the sequencer and ports of a board.
 
-    Each wire is (instance, pin, found bits, expected bits), for a comparison by the proof.
+    Each wire is (instance, pin, found bits, expected bits), for a comparison by the proof. `system`
+    is the fabric on several boards; `text` is the Verilog of the board, read as gates.
     """
     control = text.instances["the_board_control"].pins
     starts, sequencer = (text.instances[f"the_{name}"].pins for name in ("requests", "sequencer"))
@@ -68,7 +69,10 @@ def board_wires(system: BoardSystem, text: GateText) -> Wires:
 
 
 def _link_wires(system: BoardSystem, text: GateText, link: int) -> Wires:
-    """Yield the wires of link port number `link`, in the form of `board_wires`."""
+    """Yield the wires of link port number `link`, in the form of `board_wires`.
+
+    `system` is the fabric on several boards; `text` is the Verilog of the board, read as gates.
+    """
     sends, holds, takes = f"transmitter_{link}", f"buffer_at_{link}", f"receiver_at_{link}"
     transmitter, buffer, receiver = (text.instances[n].pins for n in (sends, holds, takes))
     control = text.instances["the_board_control"].pins
@@ -188,7 +192,11 @@ def join_boards(system: BoardSystem, parts: Sequence[ProofSubject]) -> ProofSubj
 
 
 def _instance_on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> Instance:
-    """Return an instance of a board with its name and node number in the whole fabric."""
+    """Return an instance of a board with its name and node number in the whole fabric.
+
+    `board` is the number of the board. `nodes` has the number in the whole fabric of each node of
+    the board.
+    """
     name, node = instance.name, instance.node
     if node is not None:
         name, node = f"{name.removesuffix(str(node))}{nodes[node]}", nodes[node]
@@ -196,7 +204,10 @@ def _instance_on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> 
 
 
 def _common_nets(system: BoardSystem) -> dict[str, str]:
-    """Return the nets that all boards have in common, by their names in the whole fabric."""
+    """Return the nets that all boards have in common, by their names in the whole fabric.
+
+    `system` is the fabric on several boards.
+    """
     return {"clk": "clk", "rst": "rst"} | {
         name: RUN_PREFIX + name for name in ("start", *system.fabric.front.sampled_inputs)
     }
@@ -206,7 +217,8 @@ def _make_net_unique(system: BoardSystem, parts: Sequence[ProofSubject]) -> NetR
     """Return a function that makes the net numbers of a board unique among all boards.
 
     It takes the number of a board, and nets by name. Nets for clock, reset, start and choices are
-    exceptions: all boards get those of board 0.
+    exceptions: all boards get those of board 0. `system` is the fabric on all boards, and `parts`
+    has the gates of each board.
     """
     same = dict[Bit, Bit]()
 
@@ -227,7 +239,11 @@ def _make_net_unique(system: BoardSystem, parts: Sequence[ProofSubject]) -> NetR
 def _joined_nets(
     system: BoardSystem, parts: Sequence[ProofSubject], place: NetRenumbering
 ) -> dict[str, list[Bit]]:
-    """Return the nets of all boards, named ``net@board``, and the nets of the whole fabric."""
+    """Return the nets of all boards, named ``net@board``, and the nets of the whole fabric.
+
+    `system` is the fabric on all boards, and `parts` has the gates of each board. `place` is the
+    function that `_make_net_unique` returns.
+    """
     each = [place(board, part.text.nets) for board, part in enumerate(parts)]
     nets = {name: each[0][own] for name, own in _common_nets(system).items() if own in each[0]}
     for board, own in enumerate(each):

@@ -52,7 +52,7 @@ class _BoardModel:
         return f"said[{link * self.plan.message_bits} +: {self.plan.message_bits}]"
 
     def message_field(self, link: int, name: str) -> str:
-        """Return a field of the message from a link."""
+        """Return the field `name` of the message from link port number `link`, in Verilog."""
         field = self.plan.message_layout[name]
         return f"said[{link * self.plan.message_bits + field.offset} +: {field.width}]"
 
@@ -92,7 +92,7 @@ class _BoardModel:
         return self.model.add_register(name, f"{{{', '.join(reversed(bits))}}}", self.links)
 
     def field_from_parent(self, name: str) -> str:
-        """Return a field of the message from the board above."""
+        """Return the field `name` of the message from the board above, in Verilog."""
         field = self.plan.message_layout[name]
         return f"from_above[{field.offset} +: {field.width}]"
 

@@ -34,7 +34,15 @@ ParityForm: TypeAlias = int | None
 
 
 def check_sent_crc(module: GateModule, width: int) -> int:
-    """Check the CRC that a transmitter computes and sends; return the number of compared bits."""
+    """Check the CRC that a transmitter computes and sends; return the number of compared bits.
+
+    Parameters
+    ----------
+    module : GateModule
+        The transmitter, as gates.
+    width : int
+        Bits of a word on the link.
+    """
     count, crc = 0, _crc_register(module)
     for begins, running in product((0, 1), repeat=2):
         chosen = {"begins": begins, "running": running, "checking": 0}
@@ -49,7 +57,15 @@ def check_sent_crc(module: GateModule, width: int) -> int:
 
 
 def check_received_crc(module: GateModule, width: int) -> int:
-    """Check the CRC that a receiver computes; return the number of compared bits."""
+    """Check the CRC that a receiver computes; return the number of compared bits.
+
+    Parameters
+    ----------
+    module : GateModule
+        The receiver, as gates.
+    width : int
+        Bits of a word on the link.
+    """
     count, crc, word = 0, _crc_register(module), _current_forms(module, "received")
     for fresh, frame, before in product((0, 1), range(4), range(4)):
         chosen = {"fresh": fresh, "frame": frame, "frame_before": before}
@@ -65,7 +81,8 @@ def check_received_crc(module: GateModule, width: int) -> int:
 def _crc_register(module: GateModule) -> Sequence[ParityForm]:
     """Return the register of the CRC, bit by bit.
 
-    Raises a refutation if bits are missing. Yosys removes a register on which nothing depends.
+    Raises `Refuted` if bits are missing. Yosys removes a register on which nothing depends.
+    `module` is the transmitter or the receiver, as gates.
     """
     crc = _current_forms(module, "crc")
     if len(crc) != CRC_BITS:
@@ -91,7 +108,7 @@ def _crc_after_word(
 def _shift_right(crc: Sequence[ParityForm], places: int, width: int = CRC_BITS) -> list[ParityForm]:
     """Return the low `width` bits of a CRC that is shifted right by `places` bits.
 
-    Zeros are shifted in at the upper end.
+    Zeros are shifted in at the upper end. `crc` has the parity form of each bit, the lowest first.
     """
     return ([*crc[places:]] + [0] * max(places, width))[:width]
 
@@ -101,7 +118,7 @@ def _xor(a: ParityForm, b: ParityForm) -> ParityForm:
 
 
 def _and(a: ParityForm, b: ParityForm) -> ParityForm:
-    """Return the AND of two parity forms, or None if the AND is no parity form.
+    """Return the AND of the parity forms `a` and `b`, or None if the AND is no parity form.
 
     The AND is a parity form if an operand is constant.
     """
@@ -111,7 +128,7 @@ def _and(a: ParityForm, b: ParityForm) -> ParityForm:
 
 
 def _signal_bits(module: GateModule, name: str) -> list[Bit]:
-    """Return the bits of a register or a port."""
+    """Return the bits of the register or port `name` of a module, the lowest first."""
     found = module.inputs.get(name) or module.outputs.get(name)
     if found:
         return found
@@ -123,12 +140,15 @@ def _signal_bits(module: GateModule, name: str) -> list[Bit]:
 
 
 def _current_forms(module: GateModule, name: str) -> list[ParityForm]:
-    """Return the present bits of a register as parity forms, each with a single operand."""
+    """Return the present bits of the register or port `name` as parity forms.
+
+    Each form has a single operand. `module` has the register or port.
+    """
     return [2 << int(bit) for bit in _signal_bits(module, name)]
 
 
 def _next_forms(module: GateModule, chosen: Mapping[str, int], name: str) -> list[ParityForm]:
-    """Return the bits that a register has in the next cycle, as parity forms.
+    """Return the bits that the register `name` of a module has in the next cycle, as parity forms.
 
     The inputs and registers in `chosen` have fixed values.
     """
@@ -146,7 +166,11 @@ def _next_forms(module: GateModule, chosen: Mapping[str, int], name: str) -> lis
 
 
 def _gate_output(kind: str, a: ParityForm, b: ParityForm, s: ParityForm) -> ParityForm:
-    """Return the parity form of the output of a gate; None if it is no parity form."""
+    """Return the parity form of the output of a gate; None if it is no parity form.
+
+    `kind` is the kind of the gate: NOT, XOR, AND, OR or a multiplexer. The parity forms of its
+    inputs are `a`, `b` and, for a multiplexer, the selector `s`, which is 1 to select `b`.
+    """
     match kind:
         case "NOT":
             return _xor(a, 1)
@@ -164,7 +188,8 @@ def _compare_next_value(
 ) -> int:
     """Check the bits that a register has in the next cycle; return the number of compared bits.
 
-    `wanted` has the expected parity forms.
+    `name` is that of the register of `module`. `chosen` has the fixed values of inputs and
+    registers. `wanted` has the expected parity forms.
     """
     found = _next_forms(module, chosen, name)
     if len(found) != len(wanted):
@@ -179,7 +204,10 @@ def _compare_next_value(
 
 
 def sent_crc_harness(plan: LinkPlan, design: Design) -> Harness:
-    """Return the proof that a transmitter sends the words of a packet, and then their CRC."""
+    """Return the proof that a transmitter sends the words of a packet, and then their CRC.
+
+    `plan` has the widths of words and messages; `design` is the emitted Verilog.
+    """
     model = HarnessBuilder(design, "transmitter", resets=False)
     width = plan.width
     low, bits, told = min(width, CRC_BITS), plan.message_words * width, "{message, link}"
@@ -201,7 +229,11 @@ def sent_crc_harness(plan: LinkPlan, design: Design) -> Harness:
 
 
 def received_crc_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
-    """Return the proof that a receiver reports only packets with a correct CRC."""
+    """Return the proof that a receiver reports only packets with a correct CRC.
+
+    `plan` has the widths of words and messages, and `design` is the emitted Verilog. `latency` is
+    that of the link, in cycles, which is part of the name of the receiver.
+    """
     model, width = HarnessBuilder(design, f"receiver_{latency}"), plan.width
     low = min(width, CRC_BITS)
     check = f"(frame == {int(WordType.CHECK)})"

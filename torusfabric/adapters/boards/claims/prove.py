@@ -105,7 +105,8 @@ def _prove_steps(
     """Yield the result of each part of the proof, and last that of whole runs.
 
     `system` has constant tables. `written` is the same system with the tables of the fabric, which
-    may be writable.
+    may be writable. `design` is the Verilog of `system`. `cache` keeps results for later proofs.
+    `progress` is called as each step begins or ends.
     """
     fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
     steps = ClaimProver(fabric, design, cache, progress)
@@ -131,7 +132,11 @@ def _prove_steps(
 def _read_kind_gates(
     system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | None
 ) -> GateText:
-    """Return the Verilog of a kind of board as gates."""
+    """Return the Verilog of a kind of board as gates.
+
+    `system` is the fabric on all boards, and `design` its emitted Verilog. `cache`, if given, keeps
+    the results of Yosys for later proofs.
+    """
     roles = {system.fabric.prefix + name: role for name, role in kind.netlist.roles.items()}
     operators = find_operators(system.fabric, design)
     names, nets = kind.text.instance_names, kind.text.net_names
@@ -144,7 +149,8 @@ def _board_claims(
 ) -> Iterator[Claim]:
     """Yield the claims about each kind of board.
 
-    A claim about a module that several kinds share appears once.
+    A claim about a module that several kinds share appears once. `system` is the fabric on all
+    boards. `parts` has the gates of each kind.
     """
     known: set[str] = set()
     for kind, (fabric, text, ports) in zip(kinds, parts, strict=True):
@@ -162,7 +168,11 @@ def _board_claims(
 def _table_claims(
     written: BoardSystem, design: Design, parts: Sequence[ProofSubject]
 ) -> Iterator[Claim]:
-    """Yield the claims about writable tables."""
+    """Yield the claims about writable tables.
+
+    `written` is the fabric with its tables in RAMs. `design` is the Verilog of the copy with
+    constant tables, and `parts` has its gates, for each kind of board.
+    """
     proofs, kinds = written.fabric.tables.proofs, board_kinds(written, MemoryRule.parse("auto"))
     netlists = [kind.netlist for kind in kinds]
     yield proofs.equal_texts_claim(partial(emit_boards, written), design, netlists)
@@ -174,14 +184,20 @@ def _table_claims(
 
 
 def _writing_harnesses(written: BoardSystem) -> Iterator[Harness]:
-    """Yield the harnesses of writable tables and their loader."""
+    """Yield the harnesses of writable tables and their loader.
+
+    `written` is the fabric with its tables in RAMs, on all boards.
+    """
     fabric, design = written.fabric, emit_boards(written)
     for kind in board_kinds(written, MemoryRule.parse("auto")):
         yield from fabric.tables.proofs.writing_harnesses(kind.netlist, design, fabric.digest)
 
 
 def _check_crcs(system: BoardSystem, text: GateText) -> int:
-    """Check the CRCs of transmitter and receivers; return the number of compared bits."""
+    """Check the CRCs of transmitter and receivers; return the number of compared bits.
+
+    `system` is the fabric on all boards, and `text` the Verilog of a board, read as gates.
+    """
     prefix, width = system.fabric.prefix, system.fabric.width
     receivers = [text.modules[f"{prefix}receiver_{each}"] for each in system.link_plan.latencies]
     sent = check_sent_crc(text.modules[f"{prefix}transmitter"], width)
@@ -191,7 +207,11 @@ def _check_crcs(system: BoardSystem, text: GateText) -> int:
 def _induction_harnesses(
     system: BoardSystem, parts: Sequence[ProofSubject], design: Design
 ) -> Iterator[Harness]:
-    """Yield all harnesses except those of writable tables."""
+    """Yield all harnesses except those of writable tables.
+
+    `system` is the fabric on all boards, and `design` its emitted Verilog. `parts` has the gates of
+    each kind of board.
+    """
     yield from operator_harnesses(system.fabric, design)
     each = (harness for part in parts for harness in link_harnesses(part.fabric, design))
     yield from {harness.name: harness for harness in each}.values()
@@ -218,7 +238,7 @@ def board_link_harnesses(plan: LinkPlan, design: Design) -> Iterator[Harness]:
 
 
 def _list_assumptions(system: BoardSystem) -> Iterator[str]:
-    """Yield the assumptions of the proof, as sentences."""
+    """Yield the assumptions of the proof, as sentences. `system` is the fabric on all boards."""
     plan, phy = system.link_plan, system.phy
     yield from ASSUMPTIONS
     if system.fabric.tables:
@@ -244,7 +264,7 @@ def _list_assumptions(system: BoardSystem) -> Iterator[str]:
 
 
 def _conclusion_text(system: BoardSystem) -> str:
-    """Return the conclusion of the proof, as a sentence."""
+    """Return the conclusion of the proof, as a sentence. `system` is the fabric on all boards."""
     chosen = ", whichever mode, length, root and operator it is with,"
     chosen *= system.fabric.program.any_length
     return (

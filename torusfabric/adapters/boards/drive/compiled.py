@@ -80,7 +80,11 @@ class CBoardsRun(ctypes.Structure):
 def _make_cables(
     system: BoardSystem, sessions: Sequence[Session], random: np.random.Generator
 ) -> Any:
-    """Return the cables with their elastic buffers, and a random delay for each cable."""
+    """Return the cables with their elastic buffers, and a random delay for each cable.
+
+    `system` is the fabric on all boards, and `sessions` has the running model of each board.
+    `random` chooses the delays.
+    """
     plan = system.link_plan
     chunks = -(-(plan.width + FRAME_BITS) // 32)
     ends = [(board, link, *end) for board, each in enumerate(system.boards.far_ends)
@@ -125,7 +129,8 @@ def remove_buffers(netlist: Netlist) -> Netlist:
 def _random_clocks(system: BoardSystem, random: np.random.Generator) -> Any:
     """Return the clocks of boards with random phases and frequency errors from -ppm to +ppm.
 
-    The clock of the first board is slowest, that of the last board fastest.
+    The clock of the first board is slowest, that of the last board fastest. `system` has the number
+    of boards and their ppm. `random` chooses the phases.
     """
     number = system.boards.n_boards
     off = system.ppm * 1e-6 * np.linspace(1, -1, number)
@@ -147,13 +152,21 @@ class SystemCells(MemoryCells):
     def write_words(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Write one word for each entry of the arrays: into node, memory and address."""
+        """Write one word for each entry of the arrays: into node, memory and address.
+
+        `nodes`, `memory` and `address` have shape (words,), and so has `words`, the words to write.
+        Nodes have their numbers in the whole fabric.
+        """
         for board, cells in enumerate(self._boards):
             at = self._board[nodes] == board
             cells.write_words(self._number[nodes[at]], memory[at], address[at], words[at])
 
     def read_words(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
-        """Read one word for each entry of the arrays: from node, memory and address."""
+        """Read one word for each entry of the arrays: from node, memory and address.
+
+        `nodes`, `memory` and `address` have shape (words,), and so has the result. Nodes have their
+        numbers in the whole fabric.
+        """
         found = as_words(self._fabric, np.zeros(len(nodes), np.uint64).tolist())
         for board, cells in enumerate(self._boards):
             at = self._board[nodes] == board
@@ -295,7 +308,10 @@ class CompiledBoards(HostPortDriver):
         ), run.edges
 
     def _open_sessions(self, runs: int) -> list[Session]:
-        """Return a session for each board; boards of one kind share a compiled model."""
+        """Return a session for each board; boards of one kind share a compiled model.
+
+        `runs` is the expected number of runs; it decides how much the compiler optimizes.
+        """
         system, work = self._boards, node_cycles(self._boards.fabric, runs)
         models = {
             id(netlist): build_model(
@@ -312,7 +328,10 @@ class CompiledBoards(HostPortDriver):
         return sessions
 
     def execute(self, messages: Messages, job: Job) -> RunOutcome:
-        """Execute a run on the messages of all nodes and return its result."""
+        """Execute a run on the messages of all nodes and return its result.
+
+        `job` has the choices of the run: mode, length, root and operator.
+        """
         run = run_access(self.run(RunWords(self._fabric, messages, job), job), self.simulate_edges)
         errors, failed, attempts = map(self.output_values, ("error", "failed", "attempts"))
         changed = int(self.system.changed)
@@ -329,12 +348,18 @@ class CompiledBoards(HostPortDriver):
         return [int(session.watch_net(name)[0]) for session in self.sessions]
 
     def write(self, which: PortAccesses, words: NDArray[Any]) -> Access[None]:
-        """Write words through the host ports of all boards, one board after another."""
+        """Write words through the host ports of all boards, one board after another.
+
+        `which` has node and address of each access, and `words` its data, one beat.
+        """
         for mine, own in self._split_by_board(which):
             yield from super().write(own, words[mine])
 
     def read(self, which: PortAccesses) -> Access[NDArray[Any]]:
-        """Read words through the host ports of all boards, one board after another."""
+        """Read words through the host ports of all boards, one board after another.
+
+        `which` has node and address of each access. The result has one beat for each.
+        """
         found = np.zeros(which.n_accesses, object)
         for mine, own in self._split_by_board(which):
             found[mine] = yield from super().read(own)
@@ -344,6 +369,8 @@ class CompiledBoards(HostPortDriver):
         self, which: PortAccesses
     ) -> Iterator[tuple[NDArray[np.bool_], PortAccesses]]:
         """Select one board after another, and yield its share of some accesses.
+
+        `which` has the accesses, with the numbers of nodes in the whole fabric.
 
         Yields
         ------
@@ -359,7 +386,22 @@ class CompiledBoards(HostPortDriver):
             yield mine, own._replace(nodes=number[own.nodes])
 
     def start_and_wait(self, job: Job) -> Access[tuple[int, int, float]]:
-        """Start all boards after random delays, and wait until all are done."""
+        """Start all boards after random delays, and wait until all are done.
+
+        Parameters
+        ----------
+        job : Job
+            The choices of the run, which all boards get.
+
+        Returns
+        -------
+        cycles : int
+            Cycles of the run, as board 0 counted them.
+        edges : int
+            Clock edges of all boards together.
+        seconds : float
+            Processor time of the simulation, in seconds.
+        """
         yield from ()
         number, patience = (
             len(self.sessions),

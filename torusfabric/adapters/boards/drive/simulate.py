@@ -94,7 +94,14 @@ def simulate_boards(
 def make_jobs(system: BoardSystem, jobs: Sequence[Job] | int, seed: int) -> tuple[Job, ...]:
     """Return jobs in which no choice is left open.
 
-    `jobs` is a list of jobs, whose open choices get their defaults; or a number of random jobs.
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on all boards.
+    jobs : sequence of Job, or int
+        Jobs, whose open choices get their defaults; or a number of random jobs.
+    seed : int
+        Seed of the choices of random jobs.
     """
     given = parse_jobs(system.fabric, jobs, draw=random_jobs, seed=seed)
     return checked_jobs(system.fabric, given)

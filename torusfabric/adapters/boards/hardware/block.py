@@ -135,7 +135,10 @@ class Block(Fabric):
         return Block(self.system, self.number, bus=bus, links=self.links)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
-        """Drive the board number, and loop the link ports back or connect them to `links`."""
+        """Drive the board number, and loop the link ports back or connect them to `links`.
+
+        `m` is the module that contains the board as `design`.
+        """
         m.d.comb += design.signal_of_net("board").eq(self.number)
         if self.links:
             self.links.connect(m, design, platform)
@@ -147,7 +150,15 @@ class Block(Fabric):
                 m.d.comb += came.eq(design.signal_of_net(link_port_name(end.link, f"tx_{what}")))
 
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
-        """Return the clock edges from the common start of all boards to `done`."""
+        """Return the clock edges from the common start of all boards to `done`.
+
+        Parameters
+        ----------
+        length : int, optional
+            Flits of a message, by default the largest number.
+        mode : int, optional
+            Number of the mode (default 0).
+        """
         return self.system.link_plan.total_cycles(super().cycles_of(length, mode=mode))
 
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:

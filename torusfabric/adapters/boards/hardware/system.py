@@ -137,7 +137,11 @@ class BoardFront(Front):
 
 
 def _add_link(build: CoreBuilder, plan: LinkPlan, link: int) -> None:
-    """Add the transmitter, the elastic buffer and the receiver of one link port."""
+    """Add the transmitter, the elastic buffer and the receiver of one link port.
+
+    `build` is the netlist of the board under construction. `plan` has the widths and latencies of
+    all links, and `link` is the number of the link port.
+    """
     (node, port), latency, fields = (
         plan.boards.link_ports[link],
         plan.boards.latency_cycles[link],

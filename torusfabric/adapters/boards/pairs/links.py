@@ -177,7 +177,8 @@ class PairLinks:
         """Add senders for the links of a bundle, and return the units to send on all its pairs.
 
         A *unit* is the part of a word that a pair carries at once. `load` is high when the senders
-        load a word; `domain` is their clock domain.
+        load a word; `domain` is their clock domain. `links` are the numbers of the link ports, and
+        `design` is the hardware of the board, which has these ports.
         """
         pairs, bits = self._group_by_pair(links), self.units.gear * self.units.unit
         units = Signal(bits * len(pairs), name="units")
@@ -201,7 +202,8 @@ class PairLinks:
         """Add receivers for the links of a bundle, and return the clock of each pair.
 
         `came` has the units that have been received on all pairs. The clock rises with each word.
-        `domain` is the clock domain of the receivers.
+        `domain` is the clock domain of the receivers. `links` are the numbers of the link ports,
+        and `design` is the hardware of the board, which has these ports.
         """
         bits, clocks = self.units.gear * self.units.unit, []
         for pair, own in enumerate(self._group_by_pair(links)):
@@ -221,13 +223,29 @@ class PairLinks:
 
 
 def bundle_ends(system: BoardSystem, board: int) -> list[tuple[int, int]]:
-    """Return the other end of each bundle: a board, and the number of the bundle there."""
+    """Return the other end of each bundle: a board, and the number of the bundle there.
+
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on all boards.
+    board : int
+        Number of the board whose bundles are meant.
+    """
     near = neighbour_boards(system, board)
     return [(other, neighbour_boards(system, other).index(board)) for other in near]
 
 
 def neighbour_boards(system: BoardSystem, board: int) -> list[int]:
-    """Return the boards to which a board has links, in the order of its bundles."""
+    """Return the boards to which a board has links, in the order of its bundles.
+
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on all boards.
+    board : int
+        Number of the board whose neighbours are meant.
+    """
     return list(dict.fromkeys(end.board for end in system.boards.far_ends[board]))
 
 

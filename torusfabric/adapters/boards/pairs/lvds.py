@@ -98,7 +98,10 @@ class LvdsLayer(PhysicalLayer):
         )
 
     def attach_bundle(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
-        """Add serializers, deserializers and pins of a bundle, and return the received bits."""
+        """Add serializers, deserializers and pins of a bundle, and return the received bits.
+
+        `sent` has four bits of each pair for one cycle of the sending domain.
+        """
         port, count = (
             platform.request(self.resource, bundle, dir="-"),
             len(sent) // BitEncoding.gear,
@@ -126,7 +129,8 @@ class LvdsLayer(PhysicalLayer):
 def _add_edge_clock(m: Module, clock: Signal, name: str) -> Signal:
     """Put a clock on an edge clock network, and return the clock on this network.
 
-    An *edge clock* is a fast clock of the ECP5 for the cells at its pins.
+    An *edge clock* is a fast clock of the ECP5 for the cells at its pins. The names of the cell and
+    of the returned signal begin with `name`.
     """
     edge = Signal(name=f"{name}_edge")
     m.submodules[f"{name}_edge"] = Instance(
@@ -151,6 +155,9 @@ def _add_half_clock(m: Module, clock: Signal, domain: str) -> Signal:
 
 def _add_pair_inputs(m: Module, port: Any, count: int, domain: str) -> tuple[Signal, Signal]:
     """Receive four bits a cycle on each pair of a bundle, in a domain of the received clock.
+
+    `port` has the pins of the bundle, and `count` is the number of pairs that are used. `domain` is
+    the name of the clock domain to add.
 
     Returns
     -------

@@ -96,6 +96,7 @@ def _send_always(m: Module, serdes: SerDesECP5) -> None:
     """Let a transceiver send as soon as its clock is stable.
 
     Why: LiteICLink starts sending only while it receives, so two boards would wait for each other.
+    `serdes` is the transceiver of LiteICLink.
     """
     m.submodules.timer = timer = WaitTimer(RESET_CYCLES)
     off = Signal(name="tx_off")

@@ -91,7 +91,10 @@ class WordEncoding(ABC):
         return self.data * (self.n_units - 1)
 
     def decode(self, rest: Sequence[Value]) -> Value:
-        """Return the word that the units after the sync unit hold."""
+        """Return the word that the units after the sync unit hold.
+
+        `rest` has these units, the first one first.
+        """
         return Cat(unit[: self.data] for unit in rest)
 
     @abstractmethod
@@ -120,7 +123,10 @@ class BitEncoding(WordEncoding):
     unit, gear, data = 1, 4, 1
 
     def encode(self, m: Module, now: Value, word: Value) -> Value:
-        """Return the next sync bit, followed by the word."""
+        """Return the next sync bit, followed by the word.
+
+        The sequence advances when `now` is high.
+        """
         history = Signal(HISTORY, name="history")
         bit = self._next_sync_bit(history)
         with m.If(now):
@@ -128,7 +134,10 @@ class BitEncoding(WordEncoding):
         return Cat(bit, word)
 
     def is_sync(self, m: Module, now: Value, first: Value) -> Value:
-        """Return a signal that is high if `first` is the next bit of the sync sequence."""
+        """Return a signal that is high if `first` is the next bit of the sync sequence.
+
+        The sequence advances when `now` is high.
+        """
         history = Signal(HISTORY, name="history")
         with m.If(now):
             m.d.sync += history.eq(Cat(first, history))
@@ -144,12 +153,18 @@ class ByteEncoding(WordEncoding):
     unit, gear, data = 9, 2, 8
 
     def encode(self, m: Module, now: Value, word: Value) -> Value:
-        """Return a comma, followed by the bytes of the word."""
+        """Return a comma, followed by the bytes of the word.
+
+        `now` is not used, because every comma is the same.
+        """
         data = (Cat(word.word_select(k, 8), Const(0, 1)) for k in range(self.n_units - 1))
         return Cat(self._comma_unit, *data)
 
     def is_sync(self, m: Module, now: Value, first: Value) -> Value:
-        """Return a signal that is high if `first`, one byte and its control flag, is a comma."""
+        """Return a signal that is high if `first`, one byte and its control flag, is a comma.
+
+        `now` is not used, because every comma is the same.
+        """
         return first == self._comma_unit
 
     @property

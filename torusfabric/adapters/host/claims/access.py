@@ -144,7 +144,8 @@ class HostAccess(NodeAccess):
         """Check the two facts on which reads rely between runs.
 
         A node that is not addressed outputs 0, so that the read tree can combine words by OR. The
-        sequencer passes the host address on to the nodes.
+        sequencer passes the host address on to the nodes. `rest` is the state between runs, in
+        which no access is under way.
 
         Returns
         -------
@@ -157,7 +158,10 @@ class HostAccess(NodeAccess):
         return count + self._check_idle_nodes(rest)
 
     def _check_passing_nets(self, rest: Snapshot, name: str) -> int:
-        """Check that the sequencer passes each bit of the host address, and count the bits."""
+        """Check that the sequencer passes each bit of the host address, and count the bits.
+
+        `rest` is the state between runs, and `name` the suffix of the nets of one host port.
+        """
         machine, count = self.machine, 0
         machine.prepare_runs(1)
         given = f"read_address{name}"
@@ -174,7 +178,7 @@ class HostAccess(NodeAccess):
         """Check that a node outputs 0 while a read addresses another node, and count the bits.
 
         One simulation for each bit position covers all other numbers: this bit differs from the
-        node's own number, and the other bits are unknown.
+        node's own number, and the other bits are unknown. `rest` is the state between runs.
         """
         machine, count = self.machine, 0
         machine.prepare_runs(1)
@@ -197,6 +201,7 @@ class HostAccess(NodeAccess):
 
         A write to another node of the same group differs in `write_node`. A write to a node of
         another group may have the same `write_node`, but the write enable of the group is low.
+        `begin` is the state before the writes.
         """
         nodes = len(self._ports.nodes)
         if nodes == 1:
@@ -223,6 +228,7 @@ class HostAccess(NodeAccess):
         """Return the bits of a number that differs from the own number of each node.
 
         The bit at `position` is inverted, all others are unknown. With None all bits are unknown.
+        `module` is a module of nodes; `port` is its input for the number, such as `read_node`.
         """
         own = self.port_bits(module, port, self._ports.number[self.nodes[module]][:, None])
         others = np.full_like(own, UNKNOWN)
@@ -232,7 +238,7 @@ class HostAccess(NodeAccess):
 
 
 def _copy_state(now: Snapshot) -> Snapshot:
-    """Return a copy of a state, whose memories can be changed without changing the original."""
+    """Return a copy of the state `now`, whose memories can be changed without changing `now`."""
     return map_arrays(lambda values: values, np.copy, now)
 
 
@@ -248,7 +254,7 @@ def _has_same_words(now: Snapshot, before: Snapshot) -> bool:
 
 
 def _require_at_rest(signal: str, holds: object, what: str) -> None:
-    """Raise a refutation about `signal` between runs, unless `holds` is true.
+    """Raise `Refuted` about `signal` between runs, unless `holds` is true.
 
     `what` is the end of its message, which begins with "<signal> at rest must".
     """

@@ -145,7 +145,8 @@ def _check_settling(module: GateModule, fabric: Fabric) -> None:
 
     Two simulations, for all addresses at once. In the first, a write is followed by `hold` cycles
     with unknown inputs: `settling` must be 1 in each of them. In the second, an unknown state is
-    followed by `hold` cycles without a write: `settling` must then be 0.
+    followed by `hold` cycles without a write: `settling` must then be 0. `module` is the module of
+    the host port, as gates.
     """
     program = GateProgram(module, {"settling": [0]}, kept_as=np.int8)
     words = max(layout.send_words for layout in fabric.form_layouts)
@@ -182,7 +183,8 @@ def _remove_registers(module: GateModule) -> GateModule:
 def _all_accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_AccessVectors]:
     """Yield reads, writes and ignored writes for each form, with the expected outputs.
 
-    If locations depend on the root, reads are yielded for each root.
+    If locations depend on the root, reads are yielded for each root. `ports` says which nodes the
+    port serves.
     """
     program, beat = fabric.program, fabric.beat
     served, nodes = ports.nodes, np.arange(len(ports.nodes))
@@ -240,7 +242,8 @@ def _ignored_writes(
     """Yield accesses in which the write enables of the send map of a form must be low.
 
     These are: no write, a write beyond the words of the map, a write in the cycle of a start, and a
-    write during a run.
+    write during a run. `form` is the number of the form. `chosen` has the values of inputs that all
+    these accesses share, by name.
     """
     nodes, every = np.arange(fabric.nodes), 2 * fabric.layout.recv_base
     none, words = NodeGroups(fabric.nodes).n_groups, fabric.form_layouts[form].send_words

@@ -24,9 +24,10 @@ HOST_INPUTS = ("start", "busy", "host_we", "host_node", "host_addr", "host_wdata
 def control_tree_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield the wires into the host port, and those from the host port to each node.
 
-    Each wire is (instance, pin, found bits, expected bits). A register between port and node is
-    passed over. Of a signal with one bit for each group, a node receives the bit of its group. The
-    group is the upper bits of the node number; `write_node` carries the lower bits.
+    Each wire is (instance, pin, found bits, expected bits). The found bits are those of `text`, the
+    emitted Verilog, read as gates. A register between port and node is passed over. Of a signal
+    with one bit for each group, a node receives the bit of its group. The group is the upper bits
+    of the node number; `write_node` carries the lower bits.
     """
     host = text.instances["the_host"].pins
     gives = text.modules[fabric.prefix + "host"].outputs
@@ -50,7 +51,8 @@ def read_tree_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield the path of each bit of `read_data` of a node through the read tree to `host_rdata`.
 
     A level of the tree has to be an OR of its inputs and a register, so that a bit passes while all
-    other nodes output 0. Each wire is (instance, pin, reached bits, expected bits).
+    other nodes output 0. Each wire is (instance, pin, reached bits, expected bits). `text` is the
+    emitted Verilog, read as gates.
     """
     arrives: dict[Bit, tuple[Bit, ...]] = {}
     for instance in fabric.netlist.instances_with_role(Role.READ_TREE):

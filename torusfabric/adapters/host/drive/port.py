@@ -68,6 +68,8 @@ class HostPortDriver:
     def run(self, words: RunWords, job: Job) -> Access[EngineRun]:
         """Load a message into every node, execute a run, and take the received words.
 
+        `words` has the messages, and takes the received words. `job` has the choices of the run.
+
         Raises
         ------
         WorkFailed
@@ -83,7 +85,10 @@ class HostPortDriver:
                          words.through_port, words.direct)  # fmt: skip
 
     def write_messages(self, words: RunWords) -> Access[None]:
-        """Write the messages into the memories: the sample through the port, the rest directly."""
+        """Write the messages into the memories: the sample through the port, the rest directly.
+
+        `words` has the messages of all nodes.
+        """
         written = words.write_direct(self._cells)
         yield from self.write(written, words.written_beats(written))
 
@@ -96,6 +101,7 @@ class HostPortDriver:
         """Make write accesses, one with each edge, and then wait `hold` edges.
 
         `words` has the data of each access, one beat. After the wait a run begins without delay.
+        `which` has node and address of each access.
         """
         if not which.n_accesses:
             return
@@ -109,6 +115,8 @@ class HostPortDriver:
 
     def start_and_wait(self, job: Job) -> Access[tuple[int, int, float]]:
         """Start a run, and wait until it is done.
+
+        `job` has the choices of the run, which are driven with the start.
 
         Returns
         -------
@@ -137,7 +145,10 @@ class HostPortDriver:
         return cycles, run.edges, run.seconds
 
     def read(self, which: PortAccesses) -> Access[np.ndarray]:
-        """Make read accesses, one with each edge, and return the read words, one beat each."""
+        """Make read accesses, one with each edge, and return the read words, one beat each.
+
+        `which` has node and address of each access.
+        """
         if not which.n_accesses:
             return np.zeros(0, np.uint64)
         inputs = {"host_node": which.nodes, "host_addr": which.addresses}

@@ -98,7 +98,11 @@ class RunWords:
         self.through_port = self.direct = 0
 
     def write_direct(self, cells: MemoryCells | None) -> PortAccesses:
-        """Write words directly into memories, and return the accesses that write all others."""
+        """Write words directly into memories, and return the accesses that write all others.
+
+        `cells` accesses the memories directly; None if the engine cannot do this, and then all
+        words are written through the port.
+        """
         chosen = self._sample_mask(self.messages.shape, cells)
         if not chosen.all():
             assert cells is not None
@@ -115,7 +119,9 @@ class RunWords:
         """Yield the accesses that read the sample, then those that read inaccessible memories.
 
         The caller passes the words of the first accesses to `enter_read_words` before it takes the
-        second. In between, all other words are taken directly from memories.
+        second. In between, all other words are taken directly from memories. `cells` accesses the
+        memories directly; None if the engine cannot do this, and then all words are read through
+        the port.
         """
         known = self._sample_mask(self.received.shape, cells)
         yield self._make_accesses(known, self._layout.recv_base)
@@ -132,7 +138,10 @@ class RunWords:
         yield self._make_accesses(missing, self._layout.recv_base)
 
     def enter_read_words(self, which: PortAccesses, words: NDArray[Any]) -> None:
-        """Enter the words that accesses have read through the port into `received`."""
+        """Enter the words that accesses have read through the port into `received`.
+
+        `which` has the accesses, and `words` one beat for each of them.
+        """
         if self._beat == 1:
             self.received[which.nodes, which.word[:, 0]] = words
             return
@@ -143,7 +152,10 @@ class RunWords:
             self.received[which.nodes[there], word[there]] = as_words(self._fabric, flits)
 
     def written_beats(self, which: PortAccesses) -> NDArray[Any]:
-        """Return the data of some write accesses, one beat of flits for each."""
+        """Return the data of some write accesses, one beat of flits for each.
+
+        `which` has the accesses.
+        """
         if self._beat == 1:
             return self.messages[which.nodes, which.word[:, 0]]
         found = np.zeros(which.n_accesses, object)
@@ -214,6 +226,9 @@ class RunWords:
         self, cells: MemoryCells, *, received: bool
     ) -> Iterator[tuple[slice, _Flags, _Flags, tuple[IntArray, IntArray, IntArray]]]:
         """Yield the locations of all words to send or received, for a batch of nodes at a time.
+
+        `cells` says which memories exist, and to which of them the engine has direct access.
+        `received` is True for received words.
 
         Yields
         ------

@@ -97,13 +97,20 @@ def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
 
 
 def loading_claim(written: Fabric, text: GateText) -> Claim:
-    """Return the claim about the wires from the loader to the tables."""
+    """Return the claim about the wires from the loader to the tables.
+
+    `written` is the fabric. `text` is the Verilog of the hardware with constant tables, read as
+    gates.
+    """
     says = "the loader writes every table by its own number"
     return wiring_claim("loading", says, text, loading_wires(written, text))
 
 
 def harnesses(written: Fabric) -> Iterator[Harness]:
-    """Yield the proof harnesses of the loader and of the tables."""
+    """Yield the proof harnesses of the loader and of the tables.
+
+    `written` is the fabric with its tables in RAMs.
+    """
     from ....verilog import emit  # here, since simulations need no Verilog
 
     return writing_harnesses(written.netlist, emit(written), written.digest)
@@ -131,7 +138,19 @@ def equal_texts_claim(
 def compare_modules(written: Design, proved: Design, roles: Mapping[str, Role]) -> int:
     """Compare the Verilog of all modules except tables and loader; return the number compared.
 
-    Raises a refutation if a module differs.
+    Parameters
+    ----------
+    written : Design
+        Verilog of the fabric, whose tables can be written.
+    proved : Design
+        Verilog of the copy with constant tables.
+    roles : mapping of str to Role
+        Role of each module of the fabric, by its name without prefix.
+
+    Raises
+    ------
+    Refuted
+        If a module differs.
     """
     apart = {written.prefix + name for name, role in roles.items() if role in LOADED_ROLES}
     for name, text in written.modules.items():

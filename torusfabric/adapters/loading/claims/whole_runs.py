@@ -44,14 +44,18 @@ class LoadedStreamAccess(StreamAccess):
         """Return the cycles from the signal ``ends`` of the sequencer to the end of each run.
 
         The sequencer of a loaded fabric recognises the last slot of a run in that slot, and not
-        earlier. So ``ends`` comes in the last slot or later, even if the lead is longer.
+        earlier. So ``ends`` comes in the last slot or later, even if the lead is longer. `runs` are
+        executed at the same time, and the result has one number for each.
         """
         forms = self.program.forms
         drains = [forms[run.form_number(self.program)].timing.drain_cycles for run in runs]
         return np.minimum(drains, self.lead)
 
     def sending_nodes(self, run: Run) -> BoolArray:
-        """Return an array that is True for each node that sends a message."""
+        """Return an array that is True for each node that sends a message.
+
+        The shape is (nodes,). `run` chooses the form, whose collective has the root.
+        """
         part = self.program.part(run.form_number(self.program))
         sends: BoolArray = part.groups.group_of_node >= 0
         if part.schedule.collective.single_origin:

@@ -85,7 +85,10 @@ def writing_harnesses(netlist: Netlist, design: Design, digest: int) -> Iterator
 
 
 def _table_harness(design: Design, name: str, table: LoadedTable) -> Harness:
-    """Return the harness that proves the tables of one owner."""
+    """Return the harness that proves the tables of one owner.
+
+    `design` is the emitted Verilog; `name` is that of the module, and `table` its hardware.
+    """
     model = HarnessBuilder(design, name, resets=False)
     for number, (rows, bits) in enumerate(() if table.whole else table.tables):
         if bits:
@@ -140,7 +143,10 @@ def _successive_bits(places: Sequence[tuple[str, int]]) -> Iterator[tuple[int, i
 
 
 def _loader_harness(design: Design, name: str, loader: ImageLoader, digest: int) -> Harness:
-    """Return the harness that compares the loader with the reader."""
+    """Return the harness that compares the loader with the reader.
+
+    `design` is the emitted Verilog, `name` is that of the module, and `digest` that of the fabric.
+    """
     model = HarnessBuilder(design, name)
     _add_reader(model, digest)
     if loader.blocks is not None:
@@ -182,6 +188,7 @@ def _claim_block_outputs(model: HarnessBuilder, blocks: IntArray) -> None:
     """Add the claims about a loader of one board of several.
 
     They concern the output `image`, and the owner numbers of the tables of the board's nodes.
+    `model` is the harness. `blocks` has the nodes of each board, shape (boards, nodes of a board).
     """
     width, bits = model.port_width("numbers"), model.port_width("numbers") // blocks.shape[1]
     joined = [
@@ -203,7 +210,8 @@ def _add_reader(model: HarnessBuilder, digest: int) -> None:
     """Add the reader to the harness.
 
     Its register ``waits_for`` is the part of the image to which the next word belongs. Its other
-    registers are the fields that it has read, and the CRC.
+    registers are the fields that it has read, and the CRC. `model` is the harness, and `digest`
+    that of the fabric, which an image must have.
     """
     count = model.port_width("fills") // PIECE_BITS
     fills = (
@@ -235,7 +243,8 @@ def _add_reader(model: HarnessBuilder, digest: int) -> None:
     def add_field(name: str, width: int, **values: str) -> None:
         """Add a register that takes a new value with each word of some parts of the image.
 
-        A keyword is the name of a part, and its value the expression for the new value.
+        A keyword is the name of a part, and its value the expression for the new value. `width` is
+        the number of its bits.
         """
         taken = " : ".join(f"load_we && now == {globals()[at]} ? {v}" for at, v in values.items())
         model.add_register(name, f"{taken} : {name}", width)
@@ -279,7 +288,7 @@ def image_claim(image: Image) -> Claim:
 def _check_image(image: Image) -> int:
     """Compare the rows that the words of an image write with its contents; return their number.
 
-    Raises a refutation if a row or the CRC is wrong.
+    Raises `Refuted` if a row or the CRC is wrong.
     """
     words, layout = image.words, image.layout
     if zlib.crc32(np.array(words[:-1], "<u4").tobytes()) != words[-1]:
@@ -300,7 +309,11 @@ def _check_image(image: Image) -> int:
 
 
 def _written_rows(words: Sequence[int], nodes: int) -> dict[tuple[int, int, int], int]:
-    """Return the word that each row holds after all runs of rows, keyed by (owner, piece, row)."""
+    """Return the word that each row holds after all runs of rows, keyed by (owner, piece, row).
+
+    `words` has all runs of rows of an image. `nodes` is the number of nodes; a run with the owner
+    `ALL_NODES` writes a row of each.
+    """
     found, rest = dict[tuple[int, int, int], int](), iter(words)
     for head in rest:
         first, owner = next(rest), head & (1 << PIECE_AT) - 1
@@ -315,7 +328,8 @@ def loading_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield the wires of the loader and of the bus from the loader to all tables.
 
     The inputs with the owner numbers of tables are included. The bus reaches the tables of nodes
-    through a register for each group of nodes, and the single tables directly.
+    through a register for each group of nodes, and the single tables directly. `text` is the
+    Verilog of the fabric with constant tables, read as gates.
     """
     layout, nodes, staged = fabric.tables.layout, fabric.nodes, control_tree_inputs(fabric, text)
     every = layout.room.nodes

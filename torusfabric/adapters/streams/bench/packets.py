@@ -89,6 +89,8 @@ def spoil_run(
 
     Parameters
     ----------
+    generator : random.Random
+        Source of the random choices: fault, node and packet.
     choices : FaultChoices
         The limits of the run.
     sent : sequence of (sequence of Packet)
@@ -114,7 +116,10 @@ def spoil_run(
 def possible_packet_faults(
     choices: FaultChoices, sent: Sequence[Sequence[Packet]]
 ) -> list[tuple[int, Change]]:
-    """Return the faults that packets can have: pairs of an error and a change that causes it."""
+    """Return the faults that packets can have: pairs of an error and a change that causes it.
+
+    `choices` has the limits of the run, and `sent` the packets of each node without a fault.
+    """
 
     def make_too_long(packets: list[Packet], generator: random.Random) -> None:
         resize_packet(packets, generator, choices.most + generator.randint(1, MOST_EXTRA_WORDS))
@@ -134,19 +139,29 @@ def possible_packet_faults(
 
 
 def make_unequal(packets: list[Packet], generator: random.Random) -> None:
-    """Make one packet a word shorter than all others, or longer if packets have one word."""
+    """Make one packet a word shorter than all others, or longer if packets have one word.
+
+    `packets` are those of one node, which are changed in place. `generator` chooses the packet.
+    """
     length = len(packets[0].words)
     resize_packet(packets, generator, length - 1 if length > 1 else 2)
 
 
 def repeat_destination(packets: list[Packet], generator: random.Random) -> None:
-    """Give two of the packets the same destination."""
+    """Give two of the packets the same destination.
+
+    `packets` are those of one node, which are changed in place. `generator` chooses the two.
+    """
     first, second = generator.sample(range(len(packets)), 2)
     packets[first] = packets[first]._replace(number=packets[second].number)
 
 
 def resize_packet(packets: list[Packet], generator: random.Random, length: int) -> None:
-    """Give a random packet another length."""
+    """Give a random packet another length.
+
+    `packets` are those of one node, which are changed in place. `length` is the new number of
+    words, and `generator` chooses the packet.
+    """
     where = generator.randrange(len(packets))
     words = packets[where].words * (length + 1)
     packets[where] = packets[where]._replace(words=words[:length])

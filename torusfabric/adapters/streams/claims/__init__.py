@@ -43,6 +43,8 @@ __all__ = ["tree_and_crossing_harnesses", "stream_claims", "stream_harnesses"]
 def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """Yield the harnesses of engines, control, commands, readiness tree and crossings.
 
+    `design` is the emitted Verilog.
+
     Examples
     --------
     >>> import torusfabric as tf
@@ -64,7 +66,7 @@ def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
 
 
 def tree_and_crossing_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """Yield the harnesses of readiness tree and crossings."""
+    """Yield the harnesses of readiness tree and crossings. `design` is the emitted Verilog."""
     for name in fabric.netlist.modules:
         if name.startswith("readiness"):
             yield tree_harness(design, name)
@@ -73,7 +75,10 @@ def tree_and_crossing_harnesses(fabric: Fabric, design: Design) -> Iterator[Harn
 
 
 def stream_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """Yield the claims about packet tables and about wires."""
+    """Yield the claims about packet tables and about wires.
+
+    The wires are those of `text`, the emitted Verilog, read as gates.
+    """
     for name in ("loader", "unloader"):
         says = f"each {name} finds all words of its node where they lie at the memory port"
         shape = fabric.netlist.modules[name]().shape

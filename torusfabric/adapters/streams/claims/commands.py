@@ -90,7 +90,10 @@ def _add_collection(model: HarnessBuilder) -> None:
 
 
 def _add_counts(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Add registers to the model that count the commands in each state."""
+    """Add registers to the model that count the commands in each state.
+
+    `shape` has the parameters of `Commands`.
+    """
     section = section_of("begun", shape.facts.sections)
     model.add_wire("put", "there && fine && waiting != 2")
     model.add_wire("refused", "there && !fine && waiting == 0 && running == 0 && may_begin")
@@ -114,7 +117,8 @@ def _add_counts(model: HarnessBuilder, shape: CommandShape) -> None:
 def _add_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
     """Add the followed command, the number of commands ahead of it, and its state.
 
-    The free value ``follow`` lets the solver choose the command.
+    The free value ``follow`` lets the solver choose the command. `model` is the harness, and
+    `shape` has the parameters of `Commands`.
     """
     model.add_free_value("follow")
     model.add_wire("begins_here", "accepted && follow && !followed")
@@ -147,7 +151,8 @@ def _add_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
 def _followed_form(shape: CommandShape) -> str:
     """Return the form of the followed command, in Verilog.
 
-    Length 0 selects the form for the longest messages.
+    Length 0 selects the form for the longest messages. `shape` has the parameters of `Commands`,
+    among them the forms of each mode.
     """
     of_modes = []
     for ranges in shape.choices.served:
@@ -164,13 +169,16 @@ def _followed_form(shape: CommandShape) -> str:
 def _model_signal(name: str) -> str:
     """Return the model signal that corresponds to a stored word of the followed command.
 
-    `Commands` stores the form in place of the mode.
+    `Commands` stores the form in place of the mode. `name` is that of a word of the command.
     """
     return "its_form" if name == "mode" else f"its_{name}"
 
 
 def _claim_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Claim that the followed command keeps its contents in every state."""
+    """Claim that the followed command keeps its contents in every state.
+
+    `model` is the harness, and `shape` has the parameters of `Commands`.
+    """
     bits = {name: width for name, width in shape.stored_bits.items() if width}
     held = {"mode": "load_mode", "root": "load_root"}
     claims = {
@@ -226,7 +234,10 @@ def _claim_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
 
 
 def _claim_refusals(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Claim that invalid commands are refused, with an error number that fits the command."""
+    """Claim that invalid commands are refused, with an error number that fits the command.
+
+    `model` is the harness, and `shape` has the parameters of `Commands`.
+    """
     modes = shape.choices.n_modes
     mode = f"command_mode[{max(shape.mode_bits, 1) - 1}:0]"
     model.add_wire("bad_mode", f"command_mode >= {modes}")
@@ -255,7 +266,10 @@ def _claim_refusals(model: HarnessBuilder, shape: CommandShape) -> None:
 
 
 def _claim_statuses(model: HarnessBuilder) -> None:
-    """Claim the rules of AXI-Stream, and the words of a status."""
+    """Claim the rules of AXI-Stream, and the words of a status.
+
+    `model` is the harness to which they are added.
+    """
     last = len(STATUS_WORDS) - 1
     moves = "status_tvalid && status_tready"
     model.add_register("words", f"{moves} ? (words == {last} ? 0 : words + 1) : words", 2)
@@ -278,7 +292,10 @@ def _claim_statuses(model: HarnessBuilder) -> None:
 
 
 def _claim_stable_choices(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Claim that the choices of a run are stable while nodes use them."""
+    """Claim that the choices of a run are stable while nodes use them.
+
+    `model` is the harness, and `shape` has the parameters of `Commands`.
+    """
     bits = {"mode": shape.facts.form_bits, "root": shape.facts.root_bits}
     sections = shape.facts.sections
     begun = section_of("$past(begun)", sections)

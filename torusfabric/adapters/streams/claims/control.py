@@ -79,6 +79,7 @@ def _claim_runs(model: HarnessBuilder, *, round_trip: int) -> None:
     """Claim the conditions under which runs begin and end.
 
     After the begin of a run, the readiness of nodes is valid again after `round_trip` cycles.
+    `model` is the harness to which they are added.
     """
     wrong = "bad != 0"
     if model.has_name("wanted") and model.has_name("last"):
@@ -128,7 +129,8 @@ def _claim_blocks(model: HarnessBuilder, program: Program) -> None:
     """Claim that the output `last_flit` is the number of the last flit of a block.
 
     The flits of a packet go to its blocks in turn, in units of `unit` flits. So the last flit b of
-    the longest block satisfies ``(b + 1 - unit) * chunks <= last < (b + 1) * chunks``.
+    the longest block satisfies ``(b + 1 - unit) * chunks <= last < (b + 1) * chunks``. `model` is
+    the harness to which the claim is added.
     """
     form, last, sampled = "0", "last", "start"
     if len(program.forms) > 1:

@@ -42,6 +42,10 @@ def add_runs(model: HarnessBuilder, sections: Sections, *, begins_if: str) -> No
 
     Parameters
     ----------
+    model : HarnessBuilder
+        Harness to which registers and assumptions are added.
+    sections : Sections
+        Division of the memories. It decides the width of the numbers.
     begins_if : str
         An assumption about the cycle in which a run begins, in Verilog.
     """
@@ -62,7 +66,8 @@ def add_runs(model: HarnessBuilder, sections: Sections, *, begins_if: str) -> No
 def assume_stable_facts(model: HarnessBuilder, sections: Sections, bits: Mapping[str, int]) -> None:
     """Assume that the facts of a section change only when the next run in this section begins.
 
-    `bits` has the width of each fact by name.
+    `model` is the harness to which the assumptions are added, and `sections` the division of the
+    memories. `bits` has the width of each fact by name.
     """
     begun = section_of("$past(begun)", sections)
     for name, width in bits.items():
@@ -75,6 +80,9 @@ def assume_stable_facts(model: HarnessBuilder, sections: Sections, bits: Mapping
 def section_of(number: str, sections: Sections) -> str:
     """Return the section of a run or message, in Verilog.
 
+    `number` is an expression for the number of the run or message, and `sections` the division of
+    the memories.
+
     Examples
     --------
     >>> from torusfabric.adapters.streams.sections import Sections
@@ -85,12 +93,21 @@ def section_of(number: str, sections: Sections) -> str:
 
 
 def section_fact(model: HarnessBuilder, name: str, section: str, bits: int) -> str:
-    """Return a fact of the last run in a section, in Verilog; 0 if the module has no such input."""
+    """Return a fact of the last run in a section, in Verilog; 0 if the module has no such input.
+
+    `model` is the harness. `name` is that of the input with the fact, which has several fields of
+    `bits` bits. `section` is an expression for the number of the field: the section or, at a
+    loader, the parity of the message.
+    """
     return vector_field(name, section, bits) if model.has_name(name) else "1'b0"
 
 
 def has_packets(shape: EngineShape, port: str, form: str, root: str) -> str:
-    """Return an expression, in Verilog: true if a node has packets in a form with a root."""
+    """Return an expression, in Verilog: true if a node has packets in a form with a root.
+
+    `port` is the input of the engine with a bit for each form: `sends` or `receives`. `form` and
+    `root` are expressions, too. `shape` has the parameters of the engine.
+    """
     at_root = [each.at_root for each in shape.packets]
     if not any(at_root):
         return f"{port}[{form}]"
@@ -99,7 +116,10 @@ def has_packets(shape: EngineShape, port: str, form: str, root: str) -> str:
 
 
 def choose_by_form(texts: Sequence[str], form: str) -> str:
-    """Return the expression, in Verilog, that selects one of several expressions by the form."""
+    """Return the expression, in Verilog, that selects one of several expressions by the form.
+
+    `texts` has an expression for each form. `form` is an expression for the number of the form.
+    """
     *others, last = texts
     if all(text == last for text in others):
         return last
@@ -120,8 +140,14 @@ def add_word_position(
 
     Parameters
     ----------
+    model : HarnessBuilder
+        Harness to which wires and claim are added.
+    shape : EngineShape
+        Parameters of the engine: the division of its packets into blocks.
     number : str
         The number of the word in its packet.
+    form : str
+        The form of the packet, as an expression in Verilog.
     valid : str
         A condition under which the counters have to be right.
     """
@@ -155,7 +181,10 @@ def add_word_position(
 
 
 def full_flit_keeps(shape: EngineShape) -> list[str]:
-    """Return the values of `tkeep` for 1, 2, .. full flits in a word, as Verilog constants."""
+    """Return the values of `tkeep` for 1, 2, .. full flits in a word, as Verilog constants.
+
+    `shape` has the widths: bytes of a word, and flits of a word.
+    """
     size = shape.keep_bits // shape.beat
     return [f"{shape.keep_bits}'h{(1 << size * (k + 1)) - 1:x}" for k in range(shape.beat)]
 
@@ -164,7 +193,11 @@ def full_flit_keeps(shape: EngineShape) -> list[str]:
 
 
 def row_expression(table: PacketTable, packet: str, form: str) -> str:
-    """Return the address of the row of `word_block` of a packet, in Verilog."""
+    """Return the address of the row of `word_block` of a packet, in Verilog.
+
+    `table` is the packet table. `packet` and `form` are expressions for the number of the packet
+    and its form.
+    """
     bits, texts = max(table.address_bits, 1), []
     for start, packets, blocks in zip(
         table.first_rows, table.packet_bits, table.block_bits, strict=True
@@ -177,7 +210,11 @@ def row_expression(table: PacketTable, packet: str, form: str) -> str:
 
 
 def field_expression(table: PacketTable, name: str, address: str, row: str, form: str) -> str:
-    """Return a field of a row, in Verilog, from the address of the row and the ROM output."""
+    """Return a field of a row, in Verilog, from the address of the row and the ROM output.
+
+    `table` is the packet table, and `name` that of the field. `form` is an expression for the form
+    of the packet.
+    """
     texts = {"constant": "1'b{}", "address": address + "[{}]", "rom": row + "[{}]"}
     bits = [
         choose_by_form([texts[kind].format(number) for kind, number in places], form)
@@ -189,7 +226,8 @@ def field_expression(table: PacketTable, name: str, address: str, row: str, form
 def address_expression(shape: EngineShape, base: str, within: str) -> str:
     """Return the address of a word, in Verilog.
 
-    `base` is the first address of its block, `within` the distance of the word from it.
+    `base` is the first address of its block, `within` the distance of the word from it. `shape` has
+    the width of the address. It also says whether an OR can replace the sum.
     """
     bits, sign = shape.memory_port.address_bits, "|" if shape.address_is_disjoint else "+"
     return f"{bits}'({bits}'({base}) {sign} {bits}'({within}))"

@@ -59,7 +59,10 @@ def loader_harness(design: Design, shape: EngineShape) -> Harness:
 
 
 def _add_message(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add the message that is being loaded, and the condition for accepting its words."""
+    """Add the message that is being loaded, and the condition for accepting its words.
+
+    `model` is the harness, and `shape` has the parameters of all loaders.
+    """
     facts, sections = shape.facts, shape.facts.sections
     bits = sections.message_number_bits
     model.add_register("filling", "filling + ends", bits)
@@ -99,7 +102,8 @@ def _add_message(model: HarnessBuilder, shape: EngineShape) -> None:
 def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
     """Add the numbers of the next word and packet, and claim that the loader has the same.
 
-    Words beyond the longest packet are not counted.
+    Words beyond the longest packet are not counted. `model` is the harness, and `shape` has the
+    parameters of all loaders.
     """
     most, counts = (
         shape.word_shape.most,
@@ -133,7 +137,10 @@ def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _add_faults(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add the faults of the message that is being loaded, and claim that the loader finds them."""
+    """Add the faults of the message that is being loaded, and claim that the loader finds them.
+
+    `model` is the harness, and `shape` has the parameters of all loaders.
+    """
     most, bits, full = shape.word_shape.most, shape.flit_bits, full_flit_keeps(shape)
     last, torn = "at", "0"
     if bits:
@@ -175,7 +182,8 @@ def _add_faults(model: HarnessBuilder, shape: EngineShape) -> None:
 def _bad_destination(model: HarnessBuilder, shape: EngineShape) -> str:
     """Return an expression, in Verilog, that is true if the last packet has a wrong destination.
 
-    The destination does not exist, or has had a packet of this message.
+    The destination does not exist, or has had a packet of this message. `model` is the harness, and
+    `shape` has the parameters of all loaders.
     """
     if not model.has_name("tdest"):
         return "1'b0"
@@ -192,7 +200,10 @@ def _bad_destination(model: HarnessBuilder, shape: EngineShape) -> str:
 
 
 def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add the queue of waiting messages, with faults and length of each, and claim the outputs."""
+    """Add the queue of waiting messages, with faults and length of each, and claim the outputs.
+
+    `model` is the harness, and `shape` has the parameters of all loaders.
+    """
     bits, length = 3 + shape.length_bits, ""
     if shape.length_bits:
         length = f"{shape.length_bits}'(its_packet == 0 ? last_flit_at : first_at), "
@@ -227,7 +238,8 @@ def _equals_model(register: str, known: str, shape: EngineShape) -> str:
     """Return an expression, in Verilog, that is true if a register equals a message of the queue.
 
     `register` has the faults and the length of a waiting message in the loader, `known` those in
-    the model. The length of a message with a length fault does not matter.
+    the model. The length of a message with a length fault does not matter. `shape` has the width of
+    the length.
     """
     same = f"{register}[2:0] == {known}[2:0]"
     if shape.length_bits:
@@ -236,7 +248,10 @@ def _equals_model(register: str, known: str, shape: EngineShape) -> str:
 
 
 def _claim_writes(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Claim that each accepted word, and nothing else, is written one cycle later."""
+    """Claim that each accepted word, and nothing else, is written one cycle later.
+
+    `model` is the harness, and `shape` has the parameters of all loaders.
+    """
     sections, table = shape.facts.sections, shape.packet_table
     model.add_wire("counts_word", "accepted && !beyond")
     row = row_expression(table, "tdest" if model.has_name("tdest") else "0", "mode")

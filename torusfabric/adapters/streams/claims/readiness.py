@@ -53,7 +53,8 @@ def add_nodes(model: HarnessBuilder, levels: int) -> None:
 def _stays_in_others(sections: Iterable[int], stays: Callable[[str], str]) -> str:
     """Return the claim that `stays` is true for every section except that of the run just begun.
 
-    `stays` returns a condition for the number of a section, both in Verilog.
+    `stays` returns a condition for the number of a section, both in Verilog. `sections` has the
+    numbers of all sections.
     """
     kept = (f"($past(section) == {k} || {stays(str(k))})" for k in sections)
     return f"!steady || ({' && '.join(kept)})"
@@ -63,7 +64,8 @@ def claim_facts(model: HarnessBuilder) -> None:
     """Claim the outputs of the control that describe a run: `error`, `run_empty`, `run_last`.
 
     They have the values for a run from one cycle after its begin. `run_empty` and `run_last` keep
-    them until the next run in the same section of the memories begins.
+    them until the next run in the same section of the memories begins. `model` is the harness to
+    which the claims are added.
     """
     sections, bits = range(model.port_width("run_empty")), model.port_width("last")
     destination, packets = RunError.DESTINATION, RunError.PACKETS

@@ -68,6 +68,13 @@ def decode_field(table: PacketTable, name: str) -> IntArray:
     """Return the values of a field that the hardware reads, shape (nodes, rows).
 
     They are assembled from the sources of the bits: constants, address bits and ROM bits.
+
+    Parameters
+    ----------
+    table : PacketTable
+        Packet tables of all loaders, or of all unloaders.
+    name : str
+        Name of the field, such as "bank" or "base".
     """
     found, rows = np.zeros_like(table.rom_rows), np.arange(table.n_rows)
     for start, packets, blocks, places in zip(
@@ -89,7 +96,8 @@ def _rows_and_steps(
 
     The first, of shape (packets, words), has the number of the row of each word in the packet
     table. The second, of shape (words,), has the distance of each word from the first address of
-    its block.
+    its block. `beats` is the number of words of the longest packet. `form` and `root` are the
+    numbers of the form and of the root in its group.
     """
     words, packets, table = shape.word_shape, shape.packets[form], shape.packet_table
     packet = np.array([root]) if packets.by_root else np.arange(packets.most_packets)
@@ -108,6 +116,8 @@ def _expected_fields(
     """Return the expected values of each field, and an array that is True for words that exist.
 
     All arrays have the shape (nodes, packets, words). A value is -1 where it does not matter.
+    `core` gives the locations. `form`, `length` and `root` are choices of the run: number of the
+    form, flits of a packet, and position of the root in its group.
     """
     packets, received = shape.packets[form], shape.verb == "unload"
     first = core.beat * np.arange(-(-length // core.beat))

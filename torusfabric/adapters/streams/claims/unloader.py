@@ -86,7 +86,10 @@ def unloader_harness(design: Design, shape: EngineShape) -> Harness:
 
 
 def _pipeline_stages(shape: EngineShape) -> list[tuple[str, str]]:
-    """Return the valid bit and the tags of each pipeline stage, the last stage first."""
+    """Return the valid bit and the tags of each pipeline stage, the last stage first.
+
+    `shape` has the parameters of all unloaders.
+    """
     size = shape.keep_bits // shape.beat
     full = "".join(f"tkeep[{k * size}], " for k in reversed(range(1, shape.beat)))
     reads = [(f"read_{k}_valid", f"read_{k}") for k in range(shape.memory_port.read_cycles - 1)]
@@ -99,7 +102,7 @@ def _add_facts(model: HarnessBuilder, shape: EngineShape) -> None:
 
     Also claim that the register ``brought`` of the unloader says, for each section, if the last run
     there has words for this node. The model assumes that each section has a valid form; a claim
-    about `Commands` proves this.
+    about `Commands` proves this. `shape` has the parameters of all unloaders.
     """
     facts, sections = shape.facts, shape.facts.sections
     widths = {"run_empty": 1, "unload_mode": facts.form_bits, "unload_root": facts.root_bits,
@@ -132,6 +135,7 @@ def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
     """Add registers to the model: the number of the current packet, and of the next word in it.
 
     Also claim that the unloader has the same numbers. Runs without words for this node are skipped.
+    `shape` has the parameters of all unloaders.
     """
     sections, bits = shape.facts.sections, shape.facts.sections.message_number_bits
     model.add_wire("last_word", "at == last_index")
@@ -178,7 +182,10 @@ def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add the queue of tags, the oldest word first, and claim that each stage has its tags."""
+    """Add the queue of tags, the oldest word first, and claim that each stage has its tags.
+
+    `model` is the harness, and `shape` has the parameters of all unloaders.
+    """
     model.add_wire("origin", _packet_origin(shape), shape.stream_id_bits)
     model.add_wire(
         "ends_at", f"last_flit | {{{shape.last_flit_bits}{{!last_word}}}}", shape.last_flit_bits
@@ -212,7 +219,10 @@ def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _packet_origin(shape: EngineShape) -> str:
-    """Return the origin of the current packet of the model, as an expression in Verilog."""
+    """Return the origin of the current packet of the model, as an expression in Verilog.
+
+    `shape` has the parameters of all unloaders.
+    """
     origin = f"its_packet | {select_by_value([each.origin for each in shape.packets], 'mode')}"
     if shape.has_unequal_packets:
         at = f"((mode << {shape.packet_bits}) | its_packet)"
@@ -225,6 +235,7 @@ def _add_location(model: HarnessBuilder, shape: EngineShape) -> None:
 
     The word's row in the packet table is known one cycle after the ROM has its address. The model
     keeps the number of the row, the form, and the number of the word in its packet, for that cycle.
+    `shape` has the parameters of all unloaders.
     """
     table, bits = shape.packet_table, shape.facts.sections.message_number_bits
     packet = (
@@ -294,7 +305,10 @@ def _add_location(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _claim_port(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Claim the rules of AXI-Stream, and that every word is offered after a bounded time."""
+    """Claim the rules of AXI-Stream, and that every word is offered after a bounded time.
+
+    `model` is the harness, and `shape` has the parameters of all unloaders.
+    """
     stages, tags = (
         len(_pipeline_stages(shape)),
         "{tkeep, tid, tlast}" if shape.flit_bits else "{tid, tlast}",

@@ -96,7 +96,7 @@ class StreamAccess(NodeAccess):
         self._nets |= sequencer.outputs
 
     def top_net(self, name: str) -> str:
-        """Return the net that is connected to an input or an output of the sequencer."""
+        """Return the net that is connected to the input or output `name` of the sequencer."""
         return self._nets.get(name, name)
 
     @property
@@ -110,7 +110,10 @@ class StreamAccess(NodeAccess):
         return dict.fromkeys(names, np.array([[0]]))
 
     def sampled_choices(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the values at the run port that are sampled with the start of each run."""
+        """Return the values at the run port that are sampled with the start of each run.
+
+        `runs` are executed at the same time; each value is an array with one number for each.
+        """
         forms = [run.form_number(self.program) for run in runs]
         section = self.number % self.loader.facts.sections.n_sections
         found = {
@@ -123,15 +126,24 @@ class StreamAccess(NodeAccess):
         return found if several else found | self.last_flits(runs)
 
     def entry_numbers(self, forms: list[int]) -> IntArray:
-        """Return the number by which the run port identifies each form; here that of the form."""
+        """Return the number by which the run port identifies each form; here that of the form.
+
+        `forms` has the number of the form of each run.
+        """
         return np.array(forms)
 
     def lead_cycles(self, runs: Sequence[Run]) -> IntArray:
-        """Return, for each run, the cycles from the output `ends` to the last cycle of the run."""
+        """Return the cycles from the output `ends` to the last cycle of each run.
+
+        `runs` are executed at the same time; the result has one number for each.
+        """
         return np.full(len(runs), self.lead)
 
     def sending_nodes(self, run: Run) -> BoolArray:
-        """Return an array that is True for each node that sends packets."""
+        """Return an array that is True for each node that sends packets.
+
+        `run` chooses the form and the root.
+        """
         form = run.form_number(self.program)
         packets, position = (
             self.loader.packets[form],
@@ -141,14 +153,20 @@ class StreamAccess(NodeAccess):
         return found
 
     def last_flits(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the number of the last flit of a block in each run."""
+        """Return the number of the last flit of a block in each of `runs`.
+
+        The mapping has one entry, named by the input of the run port: `last`.
+        """
         forms = [self.program.forms[run.form_number(self.program)] for run in runs]
         last = [0 if form.loop.padded else form.block_of(run.length) - 1
                 for form, run in zip(forms, runs, strict=True)]  # fmt: skip
         return {"last": np.array(last)}
 
     def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
-        """Return the steps in which loaders write words to memories and own blocks."""
+        """Return the steps in which loaders write words to memories and own blocks.
+
+        `runs` are executed at the same time.
+        """
         bank, address = self.locate_beats(runs, self._sent_locations, ends_at_once=True)
         own = stack_runs([self._own_beat_indices(run) for run in runs], ends_at_once=True)
         there = address >= 0
@@ -177,7 +195,10 @@ class StreamAccess(NodeAccess):
         return {port: np.full(nodes, number % wrap) for port, number in numbers.items()}
 
     def _sent_locations(self, run: Run) -> Locations:
-        """Return the locations of the words that nodes send; address -1 where a node sends none."""
+        """Return the locations of the words that nodes send; address -1 where a node sends none.
+
+        `run` chooses form, length and root.
+        """
         form = run.form_number(self.program)
         bank, address = self._core.locate_words(
             received=False, form=form, length=run.length, root=run.root
@@ -205,14 +226,15 @@ class StreamAccess(NodeAccess):
     def _flits_per_beat(self, words: int, length: int) -> IntArray:
         """Return the number of flits in each beat, shape (1, beats).
 
-        The parameters are those of `_beat_indices`. The last beat of a packet may be shorter.
+        The last beat of a packet may be shorter. `words` is the number of flits of all packets, and
+        `length` that of one packet, as in `_beat_indices`.
         """
         return (group_by_beats(np.arange(words)[None], length, self.beat) >= 0).sum(axis=-1)
 
     def _own_beat_indices(self, run: Run) -> IntArray:
         """Return, for each node and beat that it sends, the number of the beat in the own block.
 
-        The result is -1 for beats that go to other nodes.
+        The result is -1 for beats that go to other nodes. `run` chooses form and length.
         """
         part = self.program.part(run.form_number(self.program))
         index = self._beat_indices(words := part.layout.send_words(run.length), run.length)
@@ -222,7 +244,10 @@ class StreamAccess(NodeAccess):
         return np.where(part.groups.position_of_node[:, None] == packet, index, -1)
 
     def _received_locations(self, run: Run) -> Locations:
-        """Return the locations of the words that each node receives."""
+        """Return the locations of the words that each node receives.
+
+        `run` chooses form, length and root.
+        """
         form = run.form_number(self.program)
         return Locations(
             *self._core.locate_words(received=True, form=form, length=run.length, root=run.root)
@@ -231,7 +256,8 @@ class StreamAccess(NodeAccess):
     def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
         """Return the steps in which unloaders read words, in their order.
 
-        Meanwhile the next run is executed, and loaders write anything into its section.
+        Meanwhile the next run is executed, and loaders write anything into its section. `runs` are
+        executed at the same time.
         """
         bank, address = self.locate_beats(runs, self._received_locations)
         own = self._is_send_memory[bank] & (address >= 0)
@@ -271,7 +297,8 @@ class StreamAccess(NodeAccess):
     def port_bits(self, module: str, port: str, values: IntArray) -> IntArray:
         """Return numbers as bits of a port.
 
-        For `tkeep` the number counts valid flits, and the result has a bit for each byte.
+        For `tkeep` the number counts valid flits, and the result has a bit for each byte. `module`
+        and `port` are names: of a module of nodes, and of its input. `values` are the numbers.
         """
         if port != KEEP:
             return super().port_bits(module, port, values)
@@ -355,7 +382,8 @@ class StreamRuns(MemoryRuns):
     def _late_inputs(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """Return the input with the last flit of a block, if it is driven after the start.
 
-        The mapping is empty if the number is sampled with the start.
+        The mapping is empty if the number is sampled with the start. `runs` are executed at the
+        same time.
         """
         late = self.access.always_last or len(self.program.forms) > 1
         return self.starts.input_bits(self.access.last_flits(runs) if late else {})
@@ -363,7 +391,8 @@ class StreamRuns(MemoryRuns):
     def _prove_back_to_back(self, runs: Sequence[Run], rest: Snapshot) -> Snapshot:
         """Execute all pairs of a first run and a run that begins in the last cycle of the first.
 
-        The first runs have each mode and length, but only root 0 and operator 0.
+        The first runs have each mode and length, but only root 0 and operator 0. `rest` is the
+        state between runs.
         """
         firsts = [run for run in runs if not run.root and not run.operation] or runs[:1]
         size = max(1, MOST_NODE_RUNS // (self.program.topology.nodes * len(runs)))
@@ -436,7 +465,10 @@ class StreamRuns(MemoryRuns):
         return AccessSteps(0, {}, always=always, otherwise=dict.fromkeys(WRITE_ENABLES, enable))
 
     def _check_end_signals(self, runs: Sequence[Run], cycles: IntArray, cycle: int) -> None:
-        """Check the outputs `ends`, `ending` and `idle` of the run port in a cycle of runs."""
+        """Check the outputs `ends`, `ending` and `idle` of the run port in a cycle of runs.
+
+        `cycles` has the number of cycles of each run.
+        """
         if cycle < 0:
             return
         lead = self.access.lead_cycles(runs)
@@ -467,7 +499,8 @@ class StreamRuns(MemoryRuns):
 
         They write into their own sections. One cycle is simulated for each pair of a run and a
         load. All registers except the section number are unknown in this cycle, so the result
-        covers any number of cycles.
+        covers any number of cycles. `now` is the state, whose memories are changed in place. `runs`
+        and `loads` are the numbers of the runs and of the loaded messages.
         """
         machine, access = self.machine, self.access
         for number in runs:

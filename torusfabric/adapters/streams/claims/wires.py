@@ -34,7 +34,10 @@ COMMAND_SIGNALS = ("load_valid", "load_mode", "load_root", "unload_mode", "unloa
 
 
 def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """Yield the claims about wires: at nodes, to and from the control, and all others."""
+    """Yield the claims about wires: at nodes, to and from the control, and all others.
+
+    The claims are proved of `text`, the emitted Verilog, read as gates.
+    """
     says = "the engines of each node write and read that node, by rows of its own tables"
     yield wiring_claim("node ports", says, text, _node_wires(fabric, text))
     says = "the control hears each node, and each node is given what it and commands give"
@@ -46,7 +49,8 @@ def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
 def _node_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield wires between endpoint, engines, own block and ROMs of each node.
 
-    Output and input of such a wire have the same name.
+    Output and input of such a wire have the same name. `text` is the emitted Verilog, read as
+    gates.
     """
     for store in fabric.netlist.instances_with_role(Role.ENDPOINT):
         engines = [text.instances[f"{name}_at_{store.node}"] for name in ("loader", "unloader")]
@@ -71,7 +75,8 @@ def _control_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield the wires between control, commands, sequencer and all nodes.
 
     An output of control, commands or sequencer drives all inputs of the same name, at nodes through
-    a register. The readiness tree leads from each node to the control.
+    a register. The readiness tree leads from each node to the control. `text` is the emitted
+    Verilog, read as gates.
     """
     given: dict[str, list[Bit]] = {}
     ones = [name for name in ("the_sequencer", "the_commands", "the_stream_control")
@@ -101,7 +106,10 @@ def _control_wires(fabric: Fabric, text: GateText) -> Wires:
 
 
 def _tree_sources(fabric: Fabric, text: GateText, bits: list[Bit]) -> set[Bit]:
-    """Return the outputs of nodes that lead to the outputs `bits` of the readiness tree."""
+    """Return the outputs of nodes that lead to the outputs `bits` of the readiness tree.
+
+    `text` is the emitted Verilog, read as gates.
+    """
     before: dict[Bit, list[Bit]] = {}
     for instance in fabric.netlist.instances_with_role(Role.STREAM):
         if instance.name in text.instances and instance.module.startswith("readiness"):

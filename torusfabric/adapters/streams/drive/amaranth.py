@@ -131,7 +131,10 @@ class StreamBench:
         return testbench
 
     def _record_beats(self, ctx: SimulatorContext, ports: Sequence[_StreamEnd]) -> None:
-        """Sample the ports of a clock, and count the beats transferred at the next edge."""
+        """Sample the ports of a clock, and count the beats transferred at the next edge.
+
+        `ctx` is the simulator's context of the process, and `ports` are those of the clock.
+        """
         beats = sum([port.sample_beat(ctx, self.log.clocks) for port in ports])
         # After all expected beats have arrived, further ones must not keep the simulation alive.
         if beats and self._left > 0:
@@ -139,7 +142,10 @@ class StreamBench:
         self._left -= beats
 
     def _end_cycle(self, ctx: SimulatorContext) -> None:
-        """Log the end of a run and a change of `error`, and count a cycle of the fabric clock."""
+        """Log the end of a run and a change of `error`, and count a cycle of the fabric clock.
+
+        `ctx` is the simulator's context of the process.
+        """
         log, traffic = self.log, self._traffic
         busy = bool(ctx.get(self._design.busy))
         if self._was_busy and not busy:
@@ -167,16 +173,19 @@ class _StreamEnd(ABC):
                         if (signal := self._stream_signal(name)) is not None}  # fmt: skip
 
     def _stream_signal(self, name: str) -> Any:
-        """Return a signal of the stream, or None if the stream lacks it."""
+        """Return the signal `name` of the stream, such as ``tdata``; None if there is none."""
         return getattr(self._design, f"{self.prefix}_{name}", None)
 
     @abstractmethod
     def drive_signals(self, ctx: SimulatorContext) -> None:
-        """Set the signals for the next edge."""
+        """Set the signals for the next edge. `ctx` is the simulator's context."""
 
     @abstractmethod
     def sample_beat(self, ctx: SimulatorContext, cycle: int) -> bool:
-        """Return True if a beat is transferred at the next edge."""
+        """Return True if a beat is transferred at the next edge.
+
+        `ctx` is the simulator's context, and `cycle` the present cycle of the fabric clock.
+        """
 
 
 class _SourceDriver(_StreamEnd):
@@ -187,7 +196,10 @@ class _SourceDriver(_StreamEnd):
         self.beats, self._offered = deque(source.beats), False
 
     def drive_signals(self, ctx: SimulatorContext) -> None:
-        """Offer the next beat, or no beat with random values on the other signals."""
+        """Offer the next beat, or no beat with random values on the other signals.
+
+        `ctx` is the simulator's context.
+        """
         if self._offered:
             return
         self._offered = bool(self.beats) and self._random.random() >= self._stall
@@ -202,7 +214,10 @@ class _SourceDriver(_StreamEnd):
             ctx.set(signal, getattr(beat, field) & (1 << len(signal)) - 1)
 
     def sample_beat(self, ctx: SimulatorContext, cycle: int) -> bool:
-        """Return True if the offered beat is accepted at the next edge."""
+        """Return True if the offered beat is accepted at the next edge.
+
+        `ctx` is the simulator's context, and `cycle` is not used.
+        """
         if not (self._offered and ctx.get(self._ready)):
             return False
         self.beats.popleft()
@@ -222,12 +237,15 @@ class _SinkDriver(_StreamEnd):
         self._held: Beat | None = None
 
     def drive_signals(self, ctx: SimulatorContext) -> None:
-        """Set `tready` at random."""
+        """Set `tready` at random. `ctx` is the simulator's context."""
         self._takes = self._random.random() >= self._stall
         ctx.set(self._ready, self._takes)
 
     def sample_beat(self, ctx: SimulatorContext, cycle: int) -> bool:
-        """Return True if a beat is accepted at the next edge; a waiting beat must not change."""
+        """Return True if a beat is accepted at the next edge; a waiting beat must not change.
+
+        `ctx` is the simulator's context, and `cycle` is logged with the beat.
+        """
         if not ctx.get(self._valid):
             self._check_stable(None)
             return False

@@ -59,7 +59,11 @@ class StreamComparison:
     def compare_statuses(
         self, log: StreamLog, errors: Sequence[int], cycles: Sequence[int]
     ) -> None:
-        """Compare the status of each run, if the fabric sends any: tag, error and cycles."""
+        """Compare the status of each run, if the fabric sends any: tag, error and cycles.
+
+        `log` has the received statuses. `errors` and `cycles` have the expected error number, and
+        the expected cycles, of each run.
+        """
         words = [arrival.word for arrival in log.arrivals.get(STATUS_SINK, ())]
         for run, (error, count) in enumerate(zip(errors, cycles, strict=True)):
             got, right = words[len(STATUS_WORDS) * run :][: len(STATUS_WORDS)], [run, error, count]
@@ -67,7 +71,10 @@ class StreamComparison:
                 self._wrong[run].append(f"status of run {run} is {got}, not {right}")
 
     def compare_errors(self, log: StreamLog, errors: Sequence[int]) -> None:
-        """Compare the logged changes of the output `error` with those that the runs cause."""
+        """Compare the logged changes of the output `error` with those that the runs cause.
+
+        `log` has the changes, and `errors` the expected error number of each run.
+        """
         shown = [error for error, _ in groupby([0, *errors])][1:]
         for place, (got, right) in enumerate(zip_longest(log.errors, shown)):
             if got != right:

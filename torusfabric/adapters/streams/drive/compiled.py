@@ -110,7 +110,11 @@ class CompiledStream:
 def run_compiled_traffic(
     session: Session, traffic: StreamTraffic, progress: Progress | None
 ) -> tuple[StreamLog, int]:
-    """Simulate all traffic, and return the log and the number of beats that were not accepted."""
+    """Simulate all traffic, and return the log and the number of beats that were not accepted.
+
+    `session` is the running model. `progress`, if given, is called with the number of transferred
+    beats and that of all beats.
+    """
     sources = [CompiledStream(session, each, each.beats) for each in traffic.sources]
     sinks = [
         CompiledStream(session, each, room=each.expected + SPARE_BEATS) for each in traffic.sinks

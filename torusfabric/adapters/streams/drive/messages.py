@@ -143,7 +143,10 @@ def make_faulty_run(
 
 
 def _fault_choices(fabric: Fabric, job: Job) -> FaultChoices:
-    """Return the limits of the choices of a run; a fault exceeds one of them."""
+    """Return the limits of the choices of a run; a fault exceeds one of them.
+
+    `job` has the mode and the root of the run.
+    """
     program = fabric.program
     commands: dict[str, int] = {}
     if needs_commands(program):

@@ -144,7 +144,10 @@ def sustained_rate(
 
 
 def _count_beats(packets: list[list[Packet]], beat: int) -> list[int]:
-    """Return the number of beats of each node, where a beat has `beat` words."""
+    """Return the number of beats of each node, where a beat has `beat` words.
+
+    `packets` has the packets of each node.
+    """
     return [sum(beat_count(packet, beat) for packet in of_node) for of_node in packets]
 
 
@@ -161,6 +164,10 @@ def _earliest_ends(
     ----------
     sent, received : ndarray of float, shape (runs, nodes)
         Cycles that the port of each node needs to load, and to unload, each run.
+    run_cycles : sequence of int
+        Cycles of each run, from start to done.
+    buffers : int
+        The number B of buffers of a node, for messages and for received words.
 
     Examples
     --------

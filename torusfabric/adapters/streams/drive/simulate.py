@@ -37,6 +37,8 @@ def draw_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
     ----------
     count : int
         Number of random jobs. If the fabric leaves no choice, they are all alike.
+    seed : int
+        Seed of the random choices. The same seed gives the same jobs.
     """
     jobs = default_jobs(fabric.program) + random_jobs(fabric, count, seed=seed)
     if not fabric.program.barrier:
@@ -119,7 +121,11 @@ def simulate_streams(
 def _make_report(
     fabric: Fabric, runs: Sequence[PlannedRun], cycles: Sequence[int], log: StreamLog, **others: Any
 ) -> StreamReport:
-    """Return the comparison of all words as a report; `others` are further fields of it."""
+    """Return the comparison of all words as a report; `others` are further fields of it.
+
+    `runs` are the runs as they were sent, and `log` is the record of the simulation. `cycles` has
+    the cycles that the status of each run must report.
+    """
     exchanges, errors = [run.exchange for run in runs], [run.error for run in runs]
     found = StreamComparison(exchanges, log)
     found.compare_statuses(log, errors, cycles)

@@ -72,20 +72,35 @@ class StreamTraffic(Traffic):
     def simulate(
         self, design: Assembly, run: Callable[..., Any], progress: Progress | None
     ) -> StreamLog:
-        """Drive the ports in Amaranth's simulator."""
+        """Drive the ports in Amaranth's simulator.
+
+        `design` is the simulated fabric. `run` simulates it with the testbenches that it is given.
+        `progress`, if given, is called with the number of transferred beats and that of all beats.
+        """
         bench = StreamBench(design, self, progress)
         run(*bench.testbenches())
         self.check_complete(bench.log, bench.n_unsent)
         return bench.log
 
     def run_compiled(self, session: Session, progress: Progress | None) -> StreamLog:
-        """Drive the ports of a compiled model."""
+        """Drive the ports of a compiled model.
+
+        `session` is the running model. `progress`, if given, is called with the number of
+        transferred beats and that of all beats.
+        """
         log, unsent = run_compiled_traffic(session, self, progress)
         self.check_complete(log, unsent)
         return log
 
     def check_complete(self, log: StreamLog, unsent: int) -> None:
         """Check that all words were accepted and received.
+
+        Parameters
+        ----------
+        log : StreamLog
+            Record of the simulation.
+        unsent : int
+            Number of beats that the fabric has not accepted.
 
         Raises
         ------
@@ -169,7 +184,17 @@ def beat_count(packet: Packet, beat: int) -> int:
 
 
 def packet_beats(packets: Iterable[Packet], width: int, beat: int = 1) -> Iterable[Beat]:
-    """Yield the beats of packets, of `beat` flits each; the last of a packet may have fewer."""
+    """Yield the beats of packets, of `beat` flits each; the last of a packet may have fewer.
+
+    Parameters
+    ----------
+    packets : iterable of Packet
+        Packets in the order in which they are sent.
+    width : int
+        Bits of a flit.
+    beat : int
+        Flits of a beat.
+    """
     for number, words in packets:
         for start in range(0, len(words), beat):
             flits = words[start : start + beat]

@@ -65,12 +65,19 @@ class FabricPort(DirectPort):
         return [f"{port}_{node}" for port in ports if f"{port}_{node}" in self.manifest["ports"]]
 
     def _drive_port(self, port: str, node: int, value: int) -> None:
-        """Drive a port of a node, if the port exists."""
+        """Drive a port of a node with `value`, if the port exists.
+
+        `port` is its name without the node number.
+        """
         for name in self._existing_ports(node, port):
             getattr(self.dut, name).value = value
 
     def _locate_flit(self, which: str, node: int, part: int, flit: int) -> tuple[int, int] | None:
-        """Return memory and address of a flit, or None if the node does not store its block."""
+        """Return memory and address of a flit, or None if the node does not store its block.
+
+        `which` selects the map, "sent" or "received". `part` is the number of a message at the
+        node, and `flit` counts the flits of this message.
+        """
         chunk, within = divmod(flit, self.form["block_flits"])
         block = self.address_map[which][node][part * self.form["part_chunks"] + chunk]
         return block and (block[0], block[1] + within)

@@ -98,7 +98,10 @@ class FabricPort(bus_port.FabricPort):
                     assert int.from_bytes(flit, "little") == found[where], f"{where:#x} by {kind!r}"
 
     def _word_or_random(self, flits: dict[int, int], at: int) -> int:
-        """Return the word for an address; a random word in a gap between flits."""
+        """Return the word for an address; a random word in a gap between flits.
+
+        `at` is the byte address, and `flits` has the words by byte address.
+        """
         return (
             flits[at]
             if at in flits
@@ -118,12 +121,19 @@ class FabricPort(bus_port.FabricPort):
             yield first, (last - first) // self.bytes + 1
 
     def _can_extend(self, before: int, at: int, stride: int) -> bool:
-        """Return True if a flit may extend a transfer: it is adjacent, or of one node and close."""
+        """Return True if a flit may extend a transfer: it is adjacent, or of one node and close.
+
+        `before` is the byte address of the last flit of the transfer, and `at` that of the new
+        flit. Windows have `stride` bytes for each node.
+        """
         near = at - before <= LONGEST_GAP * self.bytes and at // stride == before // stride
         return near or at == before + self.bytes
 
     def _cut_at_random(self, start: int, count: int) -> Iterator[tuple[int, int]]:
-        """Return the byte ranges of a transfer, cut in two at a random byte."""
+        """Return the byte ranges of a transfer, cut in two at a random byte.
+
+        `start` is the first byte address of the transfer, and `count` the number of its bytes.
+        """
         cut = start + self.random.randrange(count)
         return iter([(start, cut), (cut, start + count)] if cut > start else [(start, cut + count)])
 

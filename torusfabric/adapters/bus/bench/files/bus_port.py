@@ -89,6 +89,10 @@ class FabricPort:
         await self.bus.write(self.facts["registers"][name]["offset"], value)
 
     def _byte_address(self, window: str, node: int, part: int, beat: int) -> int:
-        """Return the byte address of the low word of a beat."""
+        """Return the byte address of the low word of a beat.
+
+        `window` is the name of a window, and `part` the number of a message at the node. `beat`
+        counts the beats of this message.
+        """
         place, number = self.facts["windows"][window], part * self.manifest["stride"] + beat
         return int(place["offset"] + node * place["stride"] + number * place["flit_bytes"])

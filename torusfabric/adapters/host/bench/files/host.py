@@ -42,6 +42,10 @@ class FabricPort(DirectPort):
         return words
 
     def _drive_address(self, base: str, node: int, part: int, beat: int) -> None:
-        """Drive node and address of a beat."""
+        """Drive node and address of a beat.
+
+        `base` is the entry of the manifest with the first address: "send_base" or "recv_base".
+        `part` is the number of a message at the node, and `beat` counts the beats of this message.
+        """
         self.dut.host_node.value = node
         self.dut.host_addr.value = self.manifest[base] + part * self.manifest["stride"] + beat

@@ -129,7 +129,11 @@ class Sink(Stream):
                 words = []
 
     def valid_flits(self, word: int, keep: int, *, last: bool) -> list[int]:
-        """Return the flits of a word that are valid by `tkeep`."""
+        """Return the flits of a word that are valid by `tkeep`.
+
+        `keep` is the value of `tkeep`, with a bit for each byte. `last` is True for the last word
+        of a packet; in all other words every flit must be valid.
+        """
         count = keep.bit_length() * 8 // self.bits if self.has_signal("tkeep") else 1
         assert last or count == self.beat, f"{self.prefix}: only the last word may have free bytes"
         return [word >> self.bits * k & (1 << self.bits) - 1 for k in range(count)]

@@ -135,7 +135,7 @@ class Bench:
 
 
 def _register_drivers(dut: Any) -> Iterator[Any]:
-    """Yield the driver of the bus, if there is one."""
+    """Yield the driver of the bus, if there is one. `dut` is the simulated fabric."""
     if BUS:
         from command_registers import CommandRegisters  # only benches behind a bus have this file
 
@@ -166,7 +166,8 @@ def command_packet(drawn: RandomRun, tag: int) -> Packet:
     """Return the command of a run.
 
     Every second command leaves the length to the packets, except in a mode with several forms,
-    where the length chooses the form.
+    where the length chooses the form. `drawn` is the run with its fault, if it has one. `tag` is
+    the number of the run, which the status repeats.
     """
     run = drawn.run
     says_length = tag % 2 or "forms" in run.mode
@@ -175,7 +176,11 @@ def command_packet(drawn: RandomRun, tag: int) -> Packet:
 
 
 def sent_packets(run: Run, sent: list[Words], generator: random.Random) -> list[list[Packet]]:
-    """Return the packets that each node sends, with the destinations in random order."""
+    """Return the packets that each node sends, with the destinations in random order.
+
+    `run` has the mode and the root, and `sent` the words of each node. `generator` shuffles the
+    packets.
+    """
     packets: list[list[Packet]] = [[] for _ in NODES]
     for nodes in groups_of_mode(run.mode):
         for position, node in enumerate(nodes):
@@ -224,7 +229,10 @@ def fault_choices(run: Run) -> FaultChoices:
 
 
 def random_runs(generator: random.Random) -> list[RandomRun]:
-    """Return runs in random order, some with a fault: packets sent, and packets expected."""
+    """Return runs in random order, some with a fault: packets sent, and packets expected.
+
+    `generator` makes all random choices.
+    """
     extra = math.ceil(FAULTS * RUNS)
     counts = [run_count(mode) for mode in MANIFEST["modes"]]
     barriers = RUNS + extra if BARRIER is not None else 0
@@ -286,7 +294,11 @@ async def random_packets(dut: Any) -> None:
 
 
 def check_errors(bench: Bench, runs: list[RandomRun]) -> None:
-    """Compare the status of each run."""
+    """Compare the status of each run, or the errors if there are no statuses.
+
+    `bench` has the record of the test, and `runs` are the runs with their expected errors. If the
+    fabric takes no commands and has no bus, the changes of its output `error` are compared.
+    """
     for statuses in [
         *(sink.packets for sink in bench.statuses),
         *(registers.statuses for registers in bench.registers if COMMANDED),
@@ -302,7 +314,10 @@ def check_errors(bench: Bench, runs: list[RandomRun]) -> None:
 
 
 def check_packets(node: int, packets: list[Packet], expected: list[Packet]) -> None:
-    """Compare the received packets with the expected ones."""
+    """Compare the received packets with the expected ones.
+
+    `packets` are those that node number `node` received.
+    """
     for k, (got, right) in enumerate(zip(packets, expected, strict=False)):
         assert got == right, f"packet {k} at node {node} is {got}, not {right}"
     assert len(packets) == len(expected), (
