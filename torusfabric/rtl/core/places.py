@@ -467,7 +467,7 @@ class BitPlacer:
         Parameters
         ----------
         slot : int
-            The slot of the address, from `address_slots`.
+            The slot of the address in `address_slots`.
         """
         if self.columns.shared:
             self.columns.asked |= {*self.address_slots[slot].tolist()}
