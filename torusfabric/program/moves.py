@@ -153,7 +153,7 @@ class Points(NamedTuple):
         Parameters
         ----------
         memory, slot : ndarray of int, shape (rows, variants, readers)
-            Memory and memory slot that each reader reads.
+            Memory and memory slot that each reader reads; other shapes are broadcast.
         late : int or array of int, shape (readers,)
             Cycles by which the readers act later than they could.
         """
@@ -168,11 +168,10 @@ class Points(NamedTuple):
         Parameters
         ----------
         slot : ndarray of int, shape (rows, variants, memories)
-            Memory slot that each memory stores in.
+            Memory slot that each memory stores in; other shapes are broadcast.
         source, links : ndarray of int, shape (rows, variants, memories)
             Source of the words that each memory stores, and the cycles that these words have spent
-            on
-            links.
+            on links.
         late : int or array of int, shape (memories,)
             Cycles by which the memories act later than they could.
         """

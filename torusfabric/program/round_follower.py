@@ -281,10 +281,20 @@ def crossbar_settings(
 
     Parameters
     ----------
+    topology : Topology
+        Network of the nodes.
     transfers : Transfers
         Transfers of the round.
-    entry : ndarray of int
+    entry : ndarray of int, shape (transfers,)
         Source of each transfer at its sender.
+
+    Returns
+    -------
+    select : ndarray of int16, shape (nodes, ports)
+        Source of each out-port; `IDLE` if no transfer leaves by it.
+    ends : list of End
+        For each transfer: its receiver, the in-port at which it arrives, and the cycles of the
+        links on its path.
     """
     select = np.full((topology.nodes, topology.ports), IDLE, np.int16)
     if not len(transfers):

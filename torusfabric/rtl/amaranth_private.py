@@ -90,7 +90,7 @@ def make_netlist(
     Parameters
     ----------
     design : Elaboratable
-        The design.
+        The module that becomes ``top`` in the netlist.
     inputs, outputs : mapping of str to Value
         The signal of each port, by the name of the port.
     """

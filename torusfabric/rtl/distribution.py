@@ -227,9 +227,9 @@ class Distribution:
         net : str
             The net of the signal.
         nodes : ndarray of int
-            The nodes.
+            The numbers of the nodes that read the signal.
         width : int, optional
-            The lowest bits of the signal to take, by default all.
+            The number of lowest bits of the signal to take, by default all.
         """
         return self.group_registers_of_nets([net], nodes, width)[0]
 

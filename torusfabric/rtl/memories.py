@@ -234,8 +234,8 @@ def _add_look_up_rom(
 ) -> Signal:
     """Add a ROM as an instance of `LOOK_UP` with a register behind it, and return the register.
 
-    `name` is that of the instance. The ROM has the contents `rows`, of `width` bits each, and the
-    lowest bits of `address` choose the row.
+    `name` is that of the instance. The ROM has the contents `rows`, of `width` bits each. `address`
+    chooses the row; it is cut or zero-extended to the bits that the ROM needs.
     """
     bits = address_width(len(rows))
     contents = sum(row << width * k for k, row in enumerate(rows))

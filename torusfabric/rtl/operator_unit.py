@@ -314,7 +314,7 @@ def make_pair_module(unit: OperatorUnit, width: int) -> SharedModule:
     Parameters
     ----------
     unit : OperatorUnit
-        The operators.
+        The operators that a run chooses from.
     width : int
         Bits of a word.
     """

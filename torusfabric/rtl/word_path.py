@@ -111,7 +111,8 @@ def _path_stages(
 ) -> Iterator[tuple[int, str, int, int, Code]]:
     """Yield cycle, description, node, port and code of each stage.
 
-    `moments` are those of the word, in order of time, from `follow_flit`.
+    The port is that of an out-port, or -1. `moments` are those of the word, in order of time, from
+    `follow_flit`.
     """
     (_, _, sender, _), read = moments[:2]
     yield 0, f"the send memory of node {sender} has the word", sender, -1, add_memory
@@ -161,7 +162,8 @@ def _address_stages(slot: int, node: int) -> Iterator[tuple[int, str, int, int, 
 def _stage_behind_port(program: Program, moment: Moment) -> tuple[str, int, int, Code]:
     """Return the stage behind an in-port: a register, or an operator with its register.
 
-    The stage has the word at `moment`.
+    The stage has the word at `moment`. The result is a description, the node, -1 in place of an
+    out-port, and the code that builds the stage.
     """
     _, holder, node, number = moment
     where = f"in-port {program.topology.port_names[number]} of node {node}"

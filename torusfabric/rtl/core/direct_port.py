@@ -71,7 +71,7 @@ class DirectPort:
         Parameters
         ----------
         columns : SequencerSignals
-            The signals of the sequencer, which has no other signals yet.
+            The signals of the sequencer, still without word counters and strobes.
         """
         columns.add_word_counter((ADDRESS,), (1,))
         columns.add_strobe((LINK,))

@@ -257,7 +257,8 @@ class SequencerSignals:
         pitch : Delays
             The distance of the addresses of successive flits of a block, for each form.
         bits : int
-            Bits of an address. The signal has those of the widest request.
+            Bits of an address of the memory. If the program uses low addresses only, the signal has
+            fewer.
         """
         for number, known in enumerate(self.addresses):
             if (known.delays, known.pitch) == (delays, pitch) and _are_compatible(
@@ -571,7 +572,7 @@ class BitPlacer:
         values : ndarray of int, shape (members, rows, choices)
             The number, -1 where it does not matter.
         bits : int
-            Bits of the number.
+            Width of the number, and of the result.
         delays, early, table
             The same as in `place_bit`.
         """

@@ -123,7 +123,8 @@ class RoomSequencer(RunControl):
     def _add_counters(self, m: Module, running: Signal) -> Value:
         """Add the counters of rows and of the slots of a row, and return the number of the row.
 
-        `running` is driven high from the second slot of a run to the last.
+        `running` is driven high while the counters are at the second slot of a run, or at a later
+        one.
         """
         form, flits, moves = self._form, self.input_value("last"), self._moves
         said = View(self._rows, self.input_value("row_word"))

@@ -156,7 +156,7 @@ class Rows:
         Parameters
         ----------
         memory : int
-            The number of the memory.
+            The number of the memory that holds the block.
         """
         return tuple(
             loop.pitch_of(memory) if loop.order is Order.FLIT else 1 for loop in self.loops

@@ -177,7 +177,8 @@ class StoreModule(NodeModule):
     def _add_cell(self, bank: Bank, copy: int, settings: NodeSettings) -> None:
         """Make the cell of a copy of a bank, and record the location of each memory in the cell.
 
-        `settings` has the width of a flit. The properties of the module are not set yet.
+        `copy` is the number of the copy. `settings` has the width of a flit; cells are made before
+        the module has its own settings.
         """
         name, rows, sections = bank_name(bank, copy), bank.rows_of(copy), self._port.sections
         width = len(bank.members) * rows.beat * settings.width
