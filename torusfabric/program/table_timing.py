@@ -312,10 +312,10 @@ class _LinkRule(NamedTuple):
     feeds: bool
 
     def is_obeyed(self, period: int, skew: Sequence[int], transfers: TableTransfers) -> bool:
-        """True if rows of `period` cycles obey the rule.
+        """True if rows of `period` cycles, with the skews `skew` of ports, obey the rule.
 
-        `skew` has the skews of the ports, at least up to the ports of the two links. The latencies
-        of links and operators are those of `transfers`.
+        Skews are needed only up to the ports of the two links. The latencies of links and operators
+        are those of `transfers`.
         """
         apart = self.steps * period + skew[self.second] - skew[self.first]
         first, second = (transfers.longer[port] for port in (self.first, self.second))

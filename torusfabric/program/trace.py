@@ -113,10 +113,18 @@ def _message_blocks(schedule: Schedule, blocks: list[int]) -> int:
 
 
 def write_trace(program: Program, path: str | Path) -> None:
-    """Write the trace of a program to the file `path`, as lines of JSON.
+    """Write the trace of a program to a file, as lines of JSON.
 
     A line that describes the form, the *head*, comes first, then a line for each arrival. A program
     of several forms gets these lines for each form, one form after another.
+
+    Parameters
+    ----------
+    program : Program
+        Program whose runs are described.
+    path : str or Path
+        File to write. An existing file is replaced; a name that ends in ``.gz`` compresses the
+        text.
 
     Raises
     ------
