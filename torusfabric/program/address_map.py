@@ -132,7 +132,7 @@ class AddressMap:
     def from_chunk_memories(cls, memory: int, chunks: int, base: int = 0) -> AddressMap:
         """Return the map of a message that has each chunk in a memory of its own.
 
-        Chunk c lies at address `base` of memory ``memory + c``.
+        Chunk c, of `chunks` chunks, lies at address `base` of memory ``memory + c``.
         """
         return cls(memory + np.arange(chunks)[None, None], np.full((1, 1, 1), base))
 
@@ -145,11 +145,15 @@ class AddressMap:
 
         Parameters
         ----------
+        memory, base : ndarray of int, shape (indices, offsets, chunks)
+            Memory and base of each block; the base is -1 if the node never holds the block.
         topology : Topology
             Topology of a group; a Cayley graph if the axis has several offsets.
         ahead : bool
             True for the offset of the part from the node, False for the offset of the node from the
             part.
+        row_of : ndarray of int, shape (nodes,), optional
+            Index of each node in the first axis of the tables; by default the node itself.
 
         Examples
         --------
@@ -209,8 +213,15 @@ class AddressMap:
     def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         """Return two arrays: memory and base of each block, given its node, part and chunk.
 
-        The three arguments are broadcast against each other, as numpy does. The base is -1 if the
-        node never holds the block.
+        Parameters
+        ----------
+        nodes, part, chunk : array_like of int
+            Node, part and chunk of each block, with any shapes that broadcast against each other.
+
+        Returns
+        -------
+        memory, base : ndarray of int
+            Arrays of the broadcast shape. The base is -1 if the node never holds the block.
         """
         nodes, part, chunk = map(np.asarray, (nodes, part, chunk))
         key, known = np.asarray(0) if self.coordinates else part, np.ones((), bool)

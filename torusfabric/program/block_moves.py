@@ -53,6 +53,11 @@ def block_moves(request: CompileRequest) -> Moves:
     longer links all flits of a block go in each row, which takes the cycles of the longest link or
     of the flits, whichever is more. In the next row a word goes on from wherever it is then: its
     in-port, the register behind the in-port, or its memory.
+
+    Parameters
+    ----------
+    request : CompileRequest
+        A `Pattern` that does not stream, with the properties that its program must have.
     """
     pattern = request.schedule
     assert isinstance(pattern, Pattern)

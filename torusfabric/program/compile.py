@@ -153,8 +153,9 @@ def _compile_for_beats(
 ) -> Program:
     """Return the program of schedules, in which beat b of a message goes to chunk b mod C.
 
-    A beat has `beat` flits; C is the number of chunks. Programs of a fixed length cut a message
-    into C chunks one after another instead, whatever the beat.
+    A beat has `beat` flits, in place of the beat in `demands`; C is the number of chunks. Programs
+    of a fixed length cut a message into C chunks one after another instead, whatever the beat. If
+    `barrier`, the program has a barrier as a further mode.
     """
     program = _compile_undelayed(schedule, demands._replace(beat=beat))
     if barrier and not program.any_length:
@@ -182,6 +183,7 @@ def _compile_undelayed(schedule: _Schedules, demands: _Demands) -> Program:
     """Return the program of schedules before `meet_operator_demands`.
 
     This program treats operators in front of injection ports as if their hardware took no cycles.
+    The user's other properties of the program are in `demands`.
     """
     if not isinstance(schedule, Schedule):
         return _compile_all(schedule, demands)
@@ -239,6 +241,10 @@ def compile_versions(
     ----------
     most : int
         Flits of the longest message.
+    operators : sequence of Operator or str
+        Operators of a reduction, or their names. Collectives that combine nothing ignore them.
+    root : str or None
+        ``"any"`` if each run chooses its root. Collectives without a root ignore it.
     beat, fixed
         Fields of `CompileRequest`.
 
@@ -270,7 +276,7 @@ def compile_versions(
 
 
 def _compile_one(request: CompileRequest) -> Program:
-    """Return the program of a schedule of any class except `Lifted`."""
+    """Return the program of the schedule in `request`, of any class except `Lifted`."""
     schedule, collective = request.schedule, request.schedule.collective
     if request.any_root:
         check_supports_any_root(schedule.topology)
@@ -310,7 +316,10 @@ def _compile_one(request: CompileRequest) -> Program:
 
 
 def _plan_moves(request: CompileRequest, trees: SumTrees | None) -> Moves:
-    """Import the planner for the schedule's class, and return the moves that it plans."""
+    """Import the planner for the schedule's class, and return the moves that it plans.
+
+    The schedule is that of `request`. If `trees` are given, its sums move along these trees.
+    """
     schedule, sums = request.schedule, bool(request.operators)
     if trees is not None:
         from .tree_moves import tree_moves
@@ -339,7 +348,10 @@ def _plan_moves(request: CompileRequest, trees: SumTrees | None) -> Moves:
 
 
 def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _Demands) -> Program:
-    """Return the program of several schedules; each is a mode, or a form of a mode."""
+    """Return the program of several schedules; each is a mode, or a form of a mode.
+
+    The user's other properties of the program are in `demands`.
+    """
     modes = _schedules_by_mode(schedules)
     chunks = max(schedule.chunks for mode in modes for schedule in mode)
     lengths = (demands.most, demands.flits, chunks)

@@ -206,7 +206,10 @@ def estimate_joint_luts(forms: Sequence[HardwareParts], *, width: int = 32) -> i
 
 
 def _selection_luts(loop: Loop, variants: list[int]) -> int:
-    """Return the LUTs of multiplexers and operators per bit, for a node that serves `variants`."""
+    """Return the LUTs of multiplexers and operators per bit, for a node that serves `variants`.
+
+    `loop` is that of the form: its fields give the inputs of each multiplexer.
+    """
     choosing = (Action.SELECT, Action.OPERAND, Action.MEMORY)
     inputs = [
         len(np.unique(field.values[:, variants][field.values[:, variants] != IDLE]))

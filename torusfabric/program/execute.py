@@ -76,7 +76,7 @@ class Slot(NamedTuple):
 
 
 def _list_slots(loop: Loop, flits: int) -> list[Slot]:
-    """Return all slots of a run in order, for blocks of `flits` flits.
+    """Return all slots of a run of `loop` in order, for blocks of `flits` flits.
 
     In a pause at the end of a row no block is presented. The number of the block then is at least
     the number of blocks of the row.
@@ -114,7 +114,7 @@ class _PointGroup(NamedTuple):
 
 
 def _group_points(loop: Loop, *actions: Action) -> list[_PointGroup]:
-    """Return the control points that have the first of `actions`, in one group for each delay.
+    """Return the control points of `loop` with the first of `actions`, a group for each delay.
 
     The other actions are further decisions of the same points, such as `Action.MEMORY` for the
     points of `Action.READ`.
@@ -227,7 +227,7 @@ class Machine:
         return np.where(address >= 0, self.first[memory] + address, -1)
 
     def _write_messages(self, words: Words) -> None:
-        """Write the messages into the memories of the nodes."""
+        """Write the messages `words`, shape (nodes, send words), into the memories of the nodes."""
         address = self._host_addresses(received=False)
         node, index = np.nonzero(address >= 0)
         memory = np.searchsorted(self.first, address[node, index], "right") - 1
@@ -294,7 +294,8 @@ class Machine:
     def _register_words(self, holder: Holder, cycle: int, words: Words) -> Words:
         """Return the words that registers hold after an edge, which `hold` may have changed.
 
-        There is one register at each port of each node; `words` are those at its input.
+        There is one register at each port of each node; `words` are those at its input. `hold` is
+        given `holder`, the kind of these registers, and `cycle`, the cycle of the edge.
         """
         return self.hold(holder, cycle, words, self.nodes[:, None], np.arange(words.shape[1]))
 
@@ -339,7 +340,10 @@ class Machine:
         return self.operator.combine(a, b, self.width)
 
     def _read_words(self, cycle: int) -> Words:
-        """Return the words that all readers have read after the next edge, (nodes, readers)."""
+        """Return the words that all readers have read after the edge of `cycle`.
+
+        The shape is (nodes, readers). A reader that does not act in this cycle keeps its word.
+        """
         words: Words = self.read.copy()
         for slot, late, numbers, (base, memory, lag) in self._acting_points(cycle, self.reading):
             address = self._joined_address(slot, memory, base)

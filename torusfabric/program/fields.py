@@ -429,11 +429,27 @@ class Loop:
         return {field.point: field for field in self.fields}
 
     def field(self, action: Action, number: int) -> Field | None:
-        """Return the field of a control point; None if the point does nothing in any row."""
+        """Return the field of a control point; None if the point does nothing in any row.
+
+        Parameters
+        ----------
+        action : Action
+            Kind of the values.
+        number : int
+            Number of the component, such as an out-port or a reader, among those of its kind.
+        """
         return self._fields_by_point.get(Point(action, number))
 
     def point_values(self, action: Action, number: int) -> IntArray:
-        """Return the values of a control point, shape (rows, variants)."""
+        """Return the values of a control point, shape (rows, variants).
+
+        The values are all `IDLE` if the point does nothing in any row.
+
+        Parameters
+        ----------
+        action, number
+            Action and number of the point, the same as in `field`.
+        """
         field = self.field(action, number)
         return np.full((self.n_rows, self.n_variants), IDLE) if field is None else field.values
 

@@ -95,7 +95,7 @@ def follow_flit(program: Program, origin: int, destination: int, flit: int = 0) 
 
 
 def _message_number(program: Program, origin: int, destination: int) -> int:
-    """Return the index of the first message from the origin among those that a node receives."""
+    """Return the index of the first message from the origin among those that `destination` gets."""
     blocks, position = program.schedule.blocks, program.groups.position_of_node
     parts = blocks.origin_of_part(position[destination], np.arange(blocks.messages_per_receiver))
     there = np.flatnonzero(parts == position[origin])
@@ -105,7 +105,7 @@ def _message_number(program: Program, origin: int, destination: int) -> int:
 
 
 def _require_traffic(program: Program, origin: int, destination: int) -> None:
-    """Refuse the pair of nodes, unless the collective sends data from the origin to the other."""
+    """Refuse the two nodes, unless the collective sends data from `origin` to `destination`."""
     if program.any_root:
         raise InputError(
             "A word can be followed only from a fixed root; compile the program without root any"
@@ -163,7 +163,11 @@ def _largest_mark(program: Program, origins: IntArray) -> IntArray:
     def with_hops(
         holder: Holder, cycle: int, words: IntArray, node: IntArray, number: IntArray
     ) -> IntArray:
-        """Add N + 1 to each mark in the register of an out-port."""
+        """Add N + 1 to each mark in the register of an out-port, where N is the number of nodes.
+
+        The arguments `holder`, `cycle`, `words` (the marks), `node` and `number` are those of
+        `HoldWords`.
+        """
         return words + (words > 0) * (count + 1) if holder is Holder.LINK else words
 
     received = _received_marks(program, origins, with_hops)
@@ -198,7 +202,9 @@ class _Recorder:
     ) -> IntArray:
         """Add a moment for each marked word that components take, and return the new marks.
 
-        This is the function `hold` of `torusfabric.program.execute.Machine`.
+        This is the function `hold` of `torusfabric.program.execute.Machine`. At the edge of
+        `cycle`, components of the kind `holder` are about to hold the marks `words`; 0 is no mark.
+        Each component has a `node`, and a `number` among the components of its kind.
         """
         there = np.nonzero(words)
         node, number = (np.broadcast_to(each, words.shape)[there] for each in (node, number))

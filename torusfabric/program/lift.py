@@ -67,7 +67,7 @@ def lift(program: Program, schedule: Lifted) -> Program:
         return result
 
     def port_numbers(numbers: Iterable[int]) -> tuple[int, ...]:
-        """Return the number of each port in the whole topology, given its number in the group."""
+        """Return the number of each port in the whole topology, for `numbers` in the group."""
         return tuple(groups.port_in_topology[port] for port in numbers)
 
     sources = replace(

@@ -188,7 +188,8 @@ def _join_variants(
     """Return the common variants of all forms.
 
     In forms by offset a node acts by the variant of its offset from the root, in all others by its
-    own variant. Common variants of nodes come first, then those of offsets.
+    own variant. Common variants of nodes come first, then those of offsets. Each form is given by
+    its own program, in `programs`.
 
     Returns
     -------
@@ -228,6 +229,8 @@ def _join_memories(
 
     Messages of two forms share a memory only if both forms keep them at equal addresses. Why: the
     host writes a message before the run chooses the form.
+
+    Each form is given by its own program, in `programs`.
 
     Returns
     -------
@@ -300,12 +303,12 @@ class _Injection(NamedTuple):
     at: BoolArray
 
     def merge_with(self, other: _Injection) -> _Injection:
-        """Return the merged injection port, which serves in place of this one and another."""
+        """Return the merged injection port, which serves in place of this one and `other`."""
         readers = max(self.readers, other.readers)
         return _Injection(self.feeds | other.feeds, self.reads | other.reads, readers, self.at)
 
     def merge_benefit(self, other: _Injection) -> float:
-        """Return a number for the hardware that is saved if this and another one are merged.
+        """Return a number for the hardware that is saved if this and the `other` one are merged.
 
         Larger numbers mean that more is saved; `NO_BENEFIT` if they must not be merged.
         """

@@ -306,6 +306,13 @@ class Mode:
     def form_of(self, length: int, root: int | None = None) -> int:
         """Return the number of the form for messages of `length` flits, among those of all modes.
 
+        Parameters
+        ----------
+        length : int
+            Flits of a message.
+        root : int, optional
+            Number of the root of the run, by default 0. It matters only if `roots` is not 0.
+
         Examples
         --------
         >>> import torusfabric as tf
@@ -422,6 +429,11 @@ class Mode:
 
     def operator_of(self, operation: int | None = None) -> Operator | None:
         """Return the operator that a run chooses by its number; None if nothing is combined.
+
+        Parameters
+        ----------
+        operation : int, optional
+            Number of the operator among `operators`, by default 0.
 
         Raises
         ------

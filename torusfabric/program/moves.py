@@ -148,17 +148,32 @@ class Points(NamedTuple):
     def from_readers(
         cls, memory: IntArray, slot: IntArray, late: int | Sequence[int] | IntArray = 0
     ) -> Points:
-        """Return the points of readers, given the memory and the memory slot that each reads."""
+        """Return the points of readers.
+
+        Parameters
+        ----------
+        memory, slot : ndarray of int, shape (rows, variants, readers)
+            Memory and memory slot that each reader reads; other shapes are broadcast.
+        late : int or array of int, shape (readers,)
+            Cycles by which the readers act later than they could.
+        """
         return cls({Action.MEMORY: memory, Action.READ: slot}, late)
 
     @classmethod
     def from_memories(
         cls, slot: IntArray, source: IntArray, links: IntArray, late: int | IntArray = 0
     ) -> Points:
-        """Return the points of memories, given three values for each.
+        """Return the points of memories.
 
-        `slot` is the memory slot that it stores in, `source` the source of the words that it
-        stores, and `links` the cycles that these words have spent on links.
+        Parameters
+        ----------
+        slot : ndarray of int, shape (rows, variants, memories)
+            Memory slot that each memory stores in; other shapes are broadcast.
+        source, links : ndarray of int, shape (rows, variants, memories)
+            Source of the words that each memory stores, and the cycles that these words have spent
+            on links.
+        late : int or array of int, shape (memories,)
+            Cycles by which the memories act later than they could.
         """
         return cls({Action.WRITE: slot, Action.SOURCE: source, Action.TAP: links}, late)
 
@@ -243,6 +258,13 @@ def make_program(request: CompileRequest, moves: Moves) -> Program:
 
     With any root, a node acts as the plan says for the node at its offset from the root. Any node
     can be at any offset, so every node gets the largest depth of each memory.
+
+    Parameters
+    ----------
+    request : CompileRequest
+        Schedule, with the properties that its program must have.
+    moves : Moves
+        Moves that a planner made for the request.
     """
     schedule, loop, words = request.schedule, moves.loop, request.words_per_slot
     fields: list[Field] = []

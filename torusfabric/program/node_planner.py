@@ -145,7 +145,7 @@ class TableTraffic:
         return self.timing.link_cycle(*arrival) + self.transfers.longer[arrival.port]
 
     def take_cycle(self, use: WordUse) -> int:
-        """Return the cycle in which a consumer takes a word."""
+        """Return the cycle in which the consumer of `use` takes its word."""
         link = self.link_of_consumer(use.consumer)
         if use.consumer.adds:
             return self.arrival_cycle(TableArrival(use.step, link))
@@ -163,7 +163,7 @@ class TableTraffic:
         )
 
     def read_row_and_skew(self, use: WordUse) -> tuple[int, int]:
-        """Return the row and the skew with which a consumer's word is read from a memory.
+        """Return the row and the skew with which the word of `use` is read from a memory.
 
         The reads for an adder are later by the cycles of the link into its in-port.
         """
@@ -346,10 +346,11 @@ def assign_slots(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
 def _make_map(
     table: Table | SumTable, located: IntArray, block: int, *, ahead: bool = False
 ) -> AddressMap:
-    """Return the address map of blocks, given their memories and memory slots in `located`.
+    """Return the address map of the blocks of `table`.
 
-    The key of the map is an offset between node and part, or else the number of the part. A memory
-    slot has `block` words. For `ahead`, see `AddressMap.from_offset_table`.
+    Their memories and memory slots are the two rows of `located`. The key of the map is an offset
+    between node and part, or else the number of the part. A memory slot has `block` words. For
+    `ahead`, see `AddressMap.from_offset_table`.
     """
     memory, base = located[0][None], slot_addresses(located[1], block)[None]
     if table.collective.local:
@@ -364,7 +365,9 @@ def _locate_words(
 ) -> tuple[IntArray, IntArray]:
     """Return two arrays: locations of delivered words, and of the node's own words.
 
-    A location is a memory and a memory slot, and the arrays are indexed by part and chunk.
+    A location is a memory and a memory slot, and the arrays are indexed by part and chunk. The
+    words are those of `traffic`. `memories` are all memories of the node, and `slots` has for each
+    of them the memory slot of each word.
     """
     layout = traffic.transfers.table.layout
     found = np.full((2, layout.recv_parts, layout.part_chunks), -1)

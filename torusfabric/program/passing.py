@@ -96,7 +96,7 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
 
 
 def _has_single_blocks(transfers: Transfers) -> bool:
-    """True if every transfer of a round is a single block that goes one hop."""
+    """True if each of `transfers`, all those of a round, is a single block that goes one hop."""
     payload = transfers.payload
     single = isinstance(payload, Listed) and bool((np.diff(payload.indptr) == 1).all())
     return single and not (transfers.hops[:, 1:] >= 0).any()

@@ -548,7 +548,7 @@ class Program:
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        """Return True if both programs give the same hardware."""
+        """Return True if `other` is a program that gives the same hardware."""
         if not isinstance(other, Program):
             return NotImplemented
         return self is other or self.digest == other.digest

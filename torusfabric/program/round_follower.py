@@ -169,6 +169,10 @@ class RoundRecord:
 
         Parameters
         ----------
+        transfers : Transfers
+            Transfers of the round.
+        payloads : list of Message
+            Blocks that each transfer carries.
         arranged : function of (int, list of Message)
             Returns the messages of a node, given its number and the messages, with the blocks of
             each message in the order in which the node sends them.
@@ -203,7 +207,19 @@ class RoundRecord:
     def store_message(
         self, node: int, memory: int, source: int, links: int, message: Message
     ) -> list[tuple[int, Location]]:
-        """Append a message to a memory, and return the location of each of its blocks."""
+        """Append a message to a memory, and return each of its blocks with its location.
+
+        Parameters
+        ----------
+        node, memory : int
+            Node that stores the message, and number of its memory.
+        source : int
+            Number of the source whose words the memory stores, as in `Receipts`.
+        links : int
+            Cycles of all links on the path of the message.
+        message : list of int
+            Blocks of the message.
+        """
         first = int(self.filled[node, memory])
         self.filled[node, memory] += len(message)
         facts = len(self._select), node, memory, source, links, first, len(message)
@@ -211,7 +227,10 @@ class RoundRecord:
         return [(block, Location(memory, slot)) for slot, block in enumerate(message, first)]
 
     def receive_message(self, node: int, port: int, links: int, message: Message) -> None:
-        """Store a message that arrives by an in-port, unless the node has all its blocks."""
+        """Store a message that arrives by an in-port, unless the node has all its blocks.
+
+        The links on the path of the message take `links` cycles.
+        """
         if not all(block in self.held[node] for block in message):
             for block, location in self.store_message(node, port, port, links, message):
                 self.held[node].setdefault(block, [location])
@@ -226,7 +245,7 @@ class RoundRecord:
         self._message.append(max(map(len, messages), default=0))
 
     def make_plan(self, *, rests: bool = False) -> RoundPlan:
-        """Return the recorded actions of all nodes as a plan."""
+        """Return the recorded actions of all nodes as a plan, with `rests` as in `RoundPlan`."""
         layout, own = self._schedule.layout, self.filled.shape[1] - 1
         index = np.arange(layout.recv_blocks)
         located = np.empty((self._topology.nodes, len(index), 2), int)
@@ -262,8 +281,20 @@ def crossbar_settings(
 
     Parameters
     ----------
-    entry : ndarray of int
+    topology : Topology
+        Network of the nodes.
+    transfers : Transfers
+        Transfers of the round.
+    entry : ndarray of int, shape (transfers,)
         Source of each transfer at its sender.
+
+    Returns
+    -------
+    select : ndarray of int16, shape (nodes, ports)
+        Source of each out-port; `IDLE` if no transfer leaves by it.
+    ends : list of End
+        For each transfer: its receiver, the in-port at which it arrives, and the cycles of the
+        links on its path.
     """
     select = np.full((topology.nodes, topology.ports), IDLE, np.int16)
     if not len(transfers):

@@ -64,6 +64,11 @@ def round_moves(request: CompileRequest) -> Moves:
     If no block rests on its way, rounds are executed flit by flit. Otherwise rounds follow one
     another without a pause, if that is possible and takes no more cycles than with a pause.
 
+    Parameters
+    ----------
+    request : CompileRequest
+        Schedule, with the properties that its program must have.
+
     Raises
     ------
     InputError
@@ -120,6 +125,10 @@ def _make_moves(
 
     Parameters
     ----------
+    request : CompileRequest
+        Schedule, with the properties that its program must have.
+    plan : RoundPlan
+        Actions of all nodes in the rounds of the schedule.
     passes : bool
         True if no block rests on its way. Rows are then executed flit by flit without a pause,
         because words that leave a node in a row arrived in the previous row.
@@ -189,7 +198,10 @@ def _make_moves(
 
 
 def _round_cost(plan: RoundPlan, request: CompileRequest) -> CycleCost:
-    """Return the cycles of a run by rounds, hops and flits, without those that a run takes once."""
+    """Return the cycles of a run by rounds, hops and flits, without those that a run takes once.
+
+    The run executes the rounds of `plan`, with the length of blocks in `request`.
+    """
     flits = int(plan.blocks.sum()) * request.block_flits
     if plan.rests:
         return CycleCost(len(plan.links), 0, flits)
@@ -200,7 +212,9 @@ def _round_cost(plan: RoundPlan, request: CompileRequest) -> CycleCost:
 
 
 def _cut_rows(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the rows of each round; a row ends wherever a burst or message begins or ends.
+    """Return the rows of each round of `plan`.
+
+    A row ends wherever a burst or message begins or ends.
 
     Returns
     -------
@@ -250,7 +264,7 @@ def _covered_rows(
 
 
 def _least_row_cycles(plan: RoundPlan, round_of: IntArray, begin: IntArray) -> int:
-    """Return the least number of cycles that a row must take.
+    """Return the least number of cycles that a row of `plan` must take.
 
     With fewer cycles, a later row would read a word before the word is stored. The arrays
     `round_of` and `begin` are those of `_cut_rows`.
@@ -282,9 +296,10 @@ def _reader_slots(
 ) -> tuple[tuple[tuple[int, ...], ...], IntArray]:
     """Return the readers of each injection port, and the memories and slots that they read.
 
-    The memories and slots are an array of shape (2, rows, nodes, readers). There are as many
-    injection ports and readers as any node needs. A reader gives the identity word while only other
-    readers of its injection port have words to read.
+    The memories and slots are an array of shape (2, rows, nodes, readers), made from the bursts of
+    `plan`. The arrays `round_of` and `begin` are those of `_cut_rows`. There are as many injection
+    ports and readers as any node needs. A reader gives the identity word while only other readers
+    of its injection port have words to read.
     """
     bursts = plan.bursts
     most = np.ones(int(bursts.injection.max(initial=0)) + 1, int)
@@ -316,10 +331,11 @@ def _common_values(values: IntArray) -> IntArray:
 
 
 def _receive_map(request: CompileRequest, plan: RoundPlan, variant_of: IntArray) -> AddressMap:
-    """Return the address map of received blocks.
+    """Return the address map of received blocks, which lie at the locations in `plan`.
 
-    If runs choose the root, the root stores a block where node 0 stores the block of an origin at
-    the same offset. Any other node stores blocks like the node at its offset from the root.
+    If runs choose the root, which `request` says, the root stores a block where node 0 stores the
+    block of an origin at the same offset. Any other node stores blocks like the node at its offset
+    from the root. `variant_of` is the variant of each node.
     """
     layout, topology, words = request.schedule.layout, request.topology, request.words_per_slot
     if request.has_half_memories:

@@ -174,6 +174,8 @@ def choose_ranges(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
 
     Parameters
     ----------
+    forms : sequence of Form
+        Forms to choose from. A range has the index of its form in this sequence.
     most : int
         Longest length, in flits.
 

@@ -120,6 +120,9 @@ class _SumFollower:
         The pairs in `complete` are a node and the key of a sum that is complete at this node. An
         injection port that sends the sum in this round also serves to store it. If there is none,
         an injection port that has nothing to send reads the sum.
+
+        The transfers of the round are `transfers`. For each of them, `entry` has the source that
+        feeds it at its sender, and `payloads` the keys of the sums that it carries.
         """
         for node, key in sorted(complete):
             if len(self.record.held[node][key]) > 1:

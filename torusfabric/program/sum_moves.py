@@ -37,6 +37,11 @@ __all__ = ["sum_moves"]
 def sum_moves(request: CompileRequest) -> Moves:
     """Return the moves of sums that go around Hamiltonian cycles.
 
+    Parameters
+    ----------
+    request : CompileRequest
+        A `SumPattern`, with the properties that its program must have.
+
     Raises
     ------
     InputError
@@ -144,10 +149,12 @@ def sum_moves(request: CompileRequest) -> Moves:
 
 
 def _follow_words(pattern: SumPattern, period: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Follow the words that arrive at all nodes; each row is a cycle.
+    """Follow the words of `pattern` that arrive at all nodes; each row is a cycle.
 
     Parameters
     ----------
+    pattern : SumPattern
+        Pattern in which sums go around Hamiltonian cycles.
     period : int
         Cycles from the arrival of a word to its arrival at the next node.
 

@@ -81,7 +81,7 @@ def plan_sums(request: CompileRequest) -> Moves:
         return plan_node(request, traffic, [*_receive_memories(traffic), *_send_memories(traffic)])
 
     def run_cycles(moves: Moves) -> int:
-        """Return the cycles from the first row until the last word is written."""
+        """Return the cycles of `moves` from the first row until the last word is written."""
         loop = moves.loop
         if loop.order is Order.FLIT:
             return loop.n_slots(request.block_flits) + latency
@@ -112,7 +112,10 @@ def plan_sums(request: CompileRequest) -> Moves:
 
 
 def _differs_in_period_only(moves: Moves, other: Moves) -> bool:
-    """Return True if two plans of a table differ only in the cycles from one row to the next."""
+    """Return True if two plans of a table differ only in the cycles from one row to the next.
+
+    The plans are `moves` and `other`.
+    """
     mine, others = (
         [
             *(array for points in each.points for array in points.values.values()),
@@ -124,7 +127,7 @@ def _differs_in_period_only(moves: Moves, other: Moves) -> bool:
 
 
 def _list_traffic(transfers: TableTransfers, timing: TableTiming) -> TableTraffic:
-    """Return the words that all consumers take."""
+    """Return the words that all consumers take, for `transfers` in the cycles of `timing`."""
     traffic = TableTraffic(transfers, timing, [], {})
 
     def add_arrivals(arrivals: Iterable[TableArrival], word: Word) -> Word:
@@ -158,7 +161,10 @@ def _list_traffic(transfers: TableTransfers, timing: TableTiming) -> TableTraffi
 
 
 def _receive_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
-    """Yield the memories of each in-port, those of results first."""
+    """Yield the memories of each in-port, those of results first.
+
+    They hold the words of `traffic` that wait, and those that are delivered.
+    """
     last: dict[Word, int] = defaultdict(int)
     for use in traffic.all_uses:
         last[use.word] = max(last[use.word], traffic.take_cycle(use))
@@ -179,7 +185,10 @@ def _receive_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
 
 
 def _send_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
-    """Yield the memories of the node's own contributions; every one of them is read."""
+    """Yield the memories of the node's own contributions; every one of them is read.
+
+    The reads are those of `traffic`.
+    """
     uses = [use for use in traffic.all_uses if use.word.stage is Stage.INJECTION]
     # If nodes keep their sums, several consumers take a contribution.
     kept = traffic.transfers.kept
@@ -194,7 +203,10 @@ def _send_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
 
 
 def _consumer_memories(traffic: TableTraffic, uses: Iterable[WordUse]) -> list[SharedMemory]:
-    """Return a memory for each consumer of `uses`; those with the most reads come first."""
+    """Return a memory for each consumer of `uses`; those with the most reads come first.
+
+    The rows of the reads follow from `traffic`.
+    """
     memories = _memories_by_key(traffic, uses, lambda use: use.consumer)
     return sorted(memories, key=lambda memory: -len(memory.uses))
 
@@ -204,7 +216,8 @@ def _memories_by_key(
 ) -> Iterable[SharedMemory]:
     """Return one memory for all uses for which the function `of` returns the same value.
 
-    The function returns the word or the consumer of a use, for example.
+    The function returns the word or the consumer of a use, for example. The rows of the reads
+    follow from `traffic`.
     """
     found: dict[Hashable, SharedMemory] = {}
     for use in uses:

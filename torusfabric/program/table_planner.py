@@ -55,6 +55,11 @@ _Sent: TypeAlias = dict[SentBlock, list[tuple[int, int]]]
 def plan_table(request: CompileRequest) -> Moves:
     """Plan the moves of a table of blocks.
 
+    Parameters
+    ----------
+    request : CompileRequest
+        A `Table`, with the properties that its program must have.
+
     Returns
     -------
     Moves
@@ -122,14 +127,15 @@ def _hardware_cost(moves: Moves) -> tuple[int, int, int]:
 def _list_traffic(
     transfers: TableTransfers, timing: TableTiming, *, by_waves: bool, latest: bool
 ) -> TableTraffic:
-    """Return the words that out-ports take.
+    """Return the words that out-ports take, for `transfers` in the cycles of `timing`.
 
     If a block arrives several times, an out-port takes its latest arrival if `latest`, otherwise
-    its first.
+    its first. If `by_waves`, a row is one cycle, so that further cycles of a link delay the first
+    row in which a word can be sent on.
     """
 
     def first_send_row(arrival: TableArrival) -> int:
-        """Return the first row in which an arrived word can be sent on."""
+        """Return the first row in which the word of `arrival` can be sent on."""
         return timing.row[arrival] + PASS + by_waves * transfers.longer[arrival.port]
 
     came = {block: sorted(each, key=first_send_row) for block, each in transfers.arrivals.items()}
@@ -166,7 +172,7 @@ def _list_traffic(
 
 
 def _receive_memories(traffic: TableTraffic) -> list[SharedMemory]:
-    """Return the memories of all in-ports.
+    """Return the memories of all in-ports, for the words of `traffic`.
 
     Words that wait and leave in the same row have different memories.
     """
@@ -197,9 +203,9 @@ def _receive_memories(traffic: TableTraffic) -> list[SharedMemory]:
 def _send_memories(traffic: TableTraffic) -> list[SharedMemory]:
     """Return the memories of a node's own blocks; blocks that leave in one row have different ones.
 
-    The first of these assignments that is possible is taken: all blocks in one memory; a memory for
-    each out-port, if every block leaves by a single out-port; each block in the first memory
-    without a block that leaves in the same row.
+    The rows follow from `traffic`. The first of these assignments that is possible is taken: all
+    blocks in one memory; a memory for each out-port, if every block leaves by a single out-port;
+    each block in the first memory without a block that leaves in the same row.
     """
     table, timing = traffic.transfers.table, traffic.timing
     own = [use for use in traffic.taken if use.word.stage is Stage.INJECTION]

@@ -140,7 +140,7 @@ class TableTransfers:
             self._follow_blocks(table)
 
     def _follow_blocks(self, table: Table) -> None:
-        """Find the arrivals and departures of blocks."""
+        """Find the arrivals and departures of the blocks of `table`."""
         topology, goals = table.topology, table.destination
         steps, ports = np.nonzero(table.offset >= 0)
         there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
@@ -154,7 +154,10 @@ class TableTransfers:
                 self.arrivals[joins].append(TableArrival(step, port))
 
     def _follow_sums(self, table: Table) -> None:
-        """Find the arrivals and departures of sums: partial sums move, complete sums are copied."""
+        """Find the arrivals and departures of the sums of `table`.
+
+        Partial sums move; complete sums are copied.
+        """
         topology = table.topology
         #: Contributions in each sum; and sums whose own contribution has left.
         count, gone = defaultdict[Key, int](lambda: 1), set[Key]()
@@ -180,7 +183,7 @@ class TableTransfers:
             self.departures += leaving
 
     def _follow_kept_sums(self, table: SumTable) -> None:
-        """Find the arrivals and departures of sums that nodes keep."""
+        """Find the arrivals and departures of the sums of `table`, which nodes keep."""
         last: dict[tuple[int, int], TableArrival] = {}
         for step, row in enumerate(table.chunk.tolist()):
             ports = [port for port, chunk in enumerate(row) if chunk >= 0]
@@ -196,7 +199,7 @@ class TableTransfers:
                 last[self.opposite[port], row[port]] = arrival
 
     def required_arrivals(self, leaving: TableDeparture) -> list[TableArrival]:
-        """Return the arrivals that must come before a sum leaves."""
+        """Return the arrivals that must come before the sum of the departure `leaving` leaves."""
         if not leaving.partial and leaving.key in self.passes:
             return self.passes[leaving.key]
         joined = self.joins.get(leaving.key, [])
@@ -242,7 +245,13 @@ class TableTiming:
 
 
 def plan_by_cycle(transfers: TableTransfers) -> TableTiming:
-    """Return the timing in which every word leaves as early as it can, in step order."""
+    """Return the timing in which every word leaves as early as it can, in step order.
+
+    Parameters
+    ----------
+    transfers : TableTransfers
+        Arrivals and departures at a node.
+    """
     at: dict[tuple[int, int], int] = {}
     longer = transfers.longer
     arrived: dict[tuple[int, int], int] = {}
@@ -277,7 +286,15 @@ def plan_by_cycle(transfers: TableTransfers) -> TableTiming:
 
 
 def plan_in_order(transfers: TableTransfers, steps: int) -> TableTiming:
-    """Return the timing in which every one of the `steps` steps takes one cycle."""
+    """Return the timing in which every one of the `steps` steps takes one cycle.
+
+    Parameters
+    ----------
+    transfers : TableTransfers
+        Arrivals and departures at a node.
+    steps : int
+        Steps of the table.
+    """
     row = {(leaving.step, leaving.port): leaving.step for leaving in transfers.departures}
     return TableTiming(row, steps, 1, [0] * transfers.ports, by_cycle=True)
 
@@ -295,7 +312,11 @@ class _LinkRule(NamedTuple):
     feeds: bool
 
     def is_obeyed(self, period: int, skew: Sequence[int], transfers: TableTransfers) -> bool:
-        """True if rows of `period` cycles and these skews obey the rule."""
+        """True if rows of `period` cycles, with the skews `skew` of ports, obey the rule.
+
+        Skews are needed only up to the ports of the two links. The latencies of links and operators
+        are those of `transfers`.
+        """
         apart = self.steps * period + skew[self.second] - skew[self.first]
         first, second = (transfers.longer[port] for port in (self.first, self.second))
         if self.feeds:
@@ -308,6 +329,11 @@ def link_rules(transfers: TableTransfers) -> set[_LinkRule]:
 
     There is a rule for each arrival and each departure of a sum that includes it, and for each two
     arrivals for the same sum.
+
+    Parameters
+    ----------
+    transfers : TableTransfers
+        Arrivals and departures at a node.
     """
     feeding = {
         _LinkRule(leaving.step - a.step, a.port, leaving.port, feeds=True)
@@ -326,6 +352,15 @@ def plan_by_step(transfers: TableTransfers, steps: int, flits: int) -> TableTimi
     """Return the timing in which all flits of a block go in each step, with the shortest period.
 
     Skews are searched port by port, by backtracking.
+
+    Parameters
+    ----------
+    transfers : TableTransfers
+        Arrivals and departures at a node.
+    steps : int
+        Steps of the table.
+    flits : int
+        Flits of a block.
     """
     ports, reach = transfers.ports, transfers.reach
     of_port: list[list[_LinkRule]] = [[] for _ in range(ports)]
@@ -335,9 +370,10 @@ def plan_by_step(transfers: TableTransfers, steps: int, flits: int) -> TableTimi
             of_port[max(rule.first, rule.second)].append(rule)
 
     def extend_skews(skew: list[int], period: int, limit: int) -> list[int] | None:
-        """Return skews of all ports, given those of the first ports.
+        """Return skews of all ports, given those of the first ports in `skew`.
 
-        The skews that are added are at most `limit`. The result is None if none obey the rules.
+        The skews that are added are at most `limit`. A row takes `period` cycles. The result is
+        None if none obey the rules.
         """
         if len(skew) == ports:
             return skew

@@ -118,6 +118,14 @@ def write_trace(program: Program, path: str | Path) -> None:
     A line that describes the form, the *head*, comes first, then a line for each arrival. A program
     of several forms gets these lines for each form, one form after another.
 
+    Parameters
+    ----------
+    program : Program
+        Program whose runs are described.
+    path : str or Path
+        File to write. An existing file is replaced; a name that ends in ``.gz`` compresses the
+        text.
+
     Raises
     ------
     InputError

@@ -39,6 +39,13 @@ def tree_moves(request: CompileRequest, trees: SumTrees) -> Moves:
     In an all-reduce, every node stores the complete sums in a memory for each chunk. In a
     reduction, only the root stores them, in a memory for each in-port at which they are completed.
 
+    Parameters
+    ----------
+    request : CompileRequest
+        Schedule, with the properties that its program must have.
+    trees : SumTrees
+        Trees along which the sums move, one for each chunk.
+
     Examples
     --------
     A hop of a sum takes a cycle, and each further child of a node one more.
@@ -206,6 +213,10 @@ def _plan_times(topology: Topology, trees: SumTrees, latency: int, leaving: int)
 
     Parameters
     ----------
+    trees : SumTrees
+        Trees along which sums move, one for each chunk.
+    latency : int
+        Cycles of the operator's own hardware.
     leaving : int
         Cycles from the result of the last child to the register of the out-port; 0 if sums leave as
         they are made.

@@ -86,6 +86,13 @@ def make_netlist(
 
     Later passes of Amaranth are skipped: nets have no names, and it is not computed which nets
     enter and leave each module.
+
+    Parameters
+    ----------
+    design : Elaboratable
+        The module that becomes ``top`` in the netlist.
+    inputs, outputs : mapping of str to Value
+        The signal of each port, by the name of the port.
     """
     ports = {name: (value, PortDirection.Input) for name, value in inputs.items()}
     ports |= {name: (value, PortDirection.Output) for name, value in outputs.items()}
@@ -104,7 +111,8 @@ _infer_name = tracer.get_var_name
 def _name_or_default(depth: int = 2, **options: Any) -> Any:
     """Return the default name that the caller passes, or else the name that Amaranth infers.
 
-    It replaces Amaranth's `get_var_name` in a block of `no_inferred_names`.
+    It replaces Amaranth's `get_var_name` in a block of `no_inferred_names`. `depth` is the number
+    of stack frames from this function to the code with the variable.
     """
     return options["default"] if "default" in options else _infer_name(depth + 1)
 

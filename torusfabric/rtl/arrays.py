@@ -146,7 +146,13 @@ class Slice(NamedTuple):
     width: int
 
     def at_instances(self, rows: IntArray) -> Slice:
-        """Return the slice for some instances only, given their positions in the array."""
+        """Return the slice for some instances only, given their positions in the array.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            The positions of the instances.
+        """
         number = None if self.number is None else self.number[rows]
         start = self.start if isinstance(self.start, int) else self.start[rows]
         return Slice.from_starts(self.net, number, start, self.width)
@@ -158,6 +164,13 @@ class Slice(NamedTuple):
         """Return a slice, given the lowest bit of each instance.
 
         If all are equal, the slice has this one number in place of the array.
+
+        Parameters
+        ----------
+        net, number, width
+            The same as in `Slice`.
+        start : int or ndarray of int, shape (instances,)
+            The lowest bit of each instance.
         """
         if not isinstance(start, int) and (start == start[0]).all():
             start = int(start[0])
@@ -180,7 +193,13 @@ class Constants(NamedTuple):
     width: int
 
     def at_instances(self, rows: IntArray) -> Constants:
-        """Return the constants for some instances only, given their positions in the array."""
+        """Return the constants for some instances only, given their positions in the array.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            The positions of the instances.
+        """
         return self._replace(values=self.values[rows])
 
     def instance_parts(self, count: int) -> Iterator[Constant]:
@@ -208,7 +227,13 @@ class SliceChoice(NamedTuple):
         return self.slices[0].width
 
     def at_instances(self, rows: IntArray) -> SliceChoice:
-        """Return the choice for some instances only, given their positions in the array."""
+        """Return the choice for some instances only, given their positions in the array.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            The positions of the instances.
+        """
         return SliceChoice(tuple(each.at_instances(rows) for each in self.slices), self.which[rows])
 
     def used_slices(self) -> Iterator[tuple[IntArray, Slice]]:
@@ -317,6 +342,11 @@ class Array:
         """Return the array with some nets renamed, given the new name for each old name.
 
         A name with ``{}``, which stands for a net of each instance, is replaced as it is written.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            The new name of each net that is renamed, by its old name.
         """
         inputs = {
             port: tuple(
@@ -331,7 +361,14 @@ class Array:
         return replace(self, inputs=inputs, outputs=outputs)
 
     def expand_name(self, pattern: str) -> Iterator[str]:
-        """Return the name of each instance, or of its net, from a name with ``{}``."""
+        """Return the name of each instance, or of its net, from a name with ``{}``.
+
+        Parameters
+        ----------
+        pattern : str
+            The name, in which the number of each instance replaces ``{}``. A name without ``{}`` is
+            the same for all instances.
+        """
         before, number, after = pattern.partition("{}")
         if not number:
             return repeat(pattern, len(self))

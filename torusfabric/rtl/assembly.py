@@ -98,7 +98,13 @@ class Assembly(wiring.Component):
                 )
 
     def signal_of_net(self, name: str) -> Signal:
-        """Return the Amaranth signal of a net: an input of the netlist, or an output of a leaf."""
+        """Return the Amaranth signal of a net.
+
+        Parameters
+        ----------
+        name : str
+            The name of an input of the netlist, or of a net that an output of a leaf drives.
+        """
         return self._nets[name]
 
     def define_domains(self, m: Module) -> None:
@@ -138,7 +144,7 @@ class Assembly(wiring.Component):
 
 
 def _make_leaf(netlist: Netlist, instance: Instance) -> Leaf:
-    """Return a new leaf for an instance, made by the constructor of its module."""
+    """Return a new leaf for an instance, made by the constructor of its module in `netlist`."""
     if instance.role is Role.ROM:
         return Rom(instance.contents, instance.width)
     return netlist.modules[instance.module]()

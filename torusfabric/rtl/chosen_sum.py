@@ -78,7 +78,12 @@ class ChosenSum:
         )
 
     def _add_logic(self, m: Module, word: Value, words: Value, select: Value, total: Value) -> None:
-        """Add the logic: a multiplexer for each slice, and one adder."""
+        """Add the logic: a multiplexer for each slice, and one adder.
+
+        The logic drives `total` with the sum of `word` and one operand. The operands lie side by
+        side in `words`, the first one lowest. `select` has the select bits of each slice, one slice
+        after another.
+        """
         size, nothing = self.select_bits, [Const(0, self.width)] * self.idles
         inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]
         chosen = []

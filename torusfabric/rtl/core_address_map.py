@@ -57,7 +57,11 @@ def core_address_map(program: Program) -> dict[str, Any]:
 def _list_addresses(
     program: Program, mapped: AddressMap, parts: int, first: int
 ) -> list[list[list[int] | None]]:
-    """Return, for each node and block, [memory, first address]; None where a node has no block."""
+    """Return, for each node and block, [memory, first address]; None where a node has no block.
+
+    The locations are those of the map `mapped`, for parts 0 to `parts` - 1. Memories are counted
+    from memory `first`.
+    """
     chunks = program.layout.part_chunks
     part, chunk = divmod(np.arange(parts * chunks), chunks)
     nodes = program.groups.position_of_node

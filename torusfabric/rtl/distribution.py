@@ -220,13 +220,31 @@ class Distribution:
         return (Part(f"{net}_near_{self.groups.group_of(node)}", 0, width or whole),)
 
     def group_registers(self, net: str, nodes: IntArray, width: int | None = None) -> Slice:
-        """Return the register of its group for each of some nodes; see `group_register`."""
+        """Return the register of its group for each of some nodes; see `group_register`.
+
+        Parameters
+        ----------
+        net : str
+            The net of the signal.
+        nodes : ndarray of int
+            The numbers of the nodes that read the signal.
+        width : int, optional
+            The number of lowest bits of the signal to take, by default all.
+        """
         return self.group_registers_of_nets([net], nodes, width)[0]
 
     def group_registers_of_nets(
         self, nets: Sequence[str], nodes: IntArray, width: int | None = None
     ) -> tuple[Slice, ...]:
-        """Return the same as `group_registers` for several nets: one `Slice` for each net."""
+        """Return the same as `group_registers` for several nets: one `Slice` for each net.
+
+        Parameters
+        ----------
+        nets : sequence of str
+            The nets of the signals.
+        nodes, width
+            The same as in `group_registers`.
+        """
         groups = self.groups.group_of(nodes)
         return tuple(
             Slice(f"{net}_near_{{}}", groups, 0, width or whole)

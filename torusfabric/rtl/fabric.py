@@ -210,7 +210,15 @@ class Fabric(wiring.Component):
         return max(self.cycles_of(mode=mode) for mode in range(len(self.program.modes)))
 
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
-        """Return the clock edges from the begin of a run to done; see `Program.cycles`."""
+        """Return the clock edges from the begin of a run to done; see `Program.cycles`.
+
+        Parameters
+        ----------
+        length : int, optional
+            Flits of a message, if runs choose it; by default the largest number.
+        mode : int, optional
+            Number of the mode, by default 0.
+        """
         return self.program.cycles(length, mode=mode)
 
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:

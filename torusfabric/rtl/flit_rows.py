@@ -161,7 +161,8 @@ def _common_divisor(program: Program, form: int, pitch: int) -> int:
     """Return the greatest common divisor of block lengths and first addresses, in flits.
 
     A beat is possible if it divides this number. The result is 0 if there is a single block, at
-    address 0.
+    address 0. `form` is the number of the form, and `pitch` the distance of the addresses of
+    successive flits of a received block.
     """
     of_form, part = program.forms[form], program.part(form)
     blocks, collective = part.schedule.blocks, part.schedule.collective
@@ -254,6 +255,15 @@ def divide_by_beats(program: Program, width: int, beat: int) -> Program:
 def check_beat(program: Program, width: int, beat: int) -> None:
     """Check that a beat is a power of two, and no wider than messages and words of ports allow.
 
+    Parameters
+    ----------
+    program : Program
+        The program of the fabric.
+    width : int
+        Bits of a flit.
+    beat : int
+        Flits of a beat.
+
     Raises
     ------
     InputError
@@ -302,6 +312,11 @@ def exceeded_limit(program: Program, width: int, beat: int) -> str | None:
     """Return the limit that a beat exceeds, or None if the beat is possible.
 
     The limit is text for an error message, to follow "Beat must be".
+
+    Parameters
+    ----------
+    program, width, beat
+        The same as in `check_beat`.
     """
     if beat == 1:
         return None

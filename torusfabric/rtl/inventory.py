@@ -60,7 +60,10 @@ def take_inventory(netlist: Netlist) -> Inventory:
 
 
 def _module_storage(netlist: Netlist, module: str) -> Inventory:
-    """Return the bits of ROMs, and number and bits of RAMs, of one instance of a module."""
+    """Return the bits of ROMs, and number and bits of RAMs, of one instance of a module.
+
+    The module is that of the name `module` in `netlist`.
+    """
     leaf = netlist.modules[module]()
     shapes = leaf.memory_shapes()
     written = [shape.width * shape.depth for shape in shapes if shape.is_ram]
@@ -151,5 +154,5 @@ def tag_cost(program: Program) -> tuple[int, int]:
 
 
 def _tag_bits(form: Form) -> int:
-    """Return the bits of a tag; 0 if all blocks belong to one message."""
+    """Return the bits of a tag in each flit of `form`; 0 if all blocks belong to one message."""
     return 0 if form.schedule.blocks.single_origin else (form.groups.group_size - 1).bit_length()

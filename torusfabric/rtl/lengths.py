@@ -100,6 +100,13 @@ def divide_by_constant(value: Value, divisor: int) -> Value:
     Division by a power of two drops bits. Otherwise a value of up to `QUOTIENT_KEY_BITS` bits is
     looked up in a table, and a longer value is multiplied by a rounded reciprocal.
 
+    Parameters
+    ----------
+    value : Value
+        The dividend, an unsigned number.
+    divisor : int
+        The constant, at least 1.
+
     Examples
     --------
     >>> from amaranth.hdl import Signal

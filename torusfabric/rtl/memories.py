@@ -132,7 +132,15 @@ def choose_value(values: Sequence[Value], index: Value) -> Value:
 
 
 def constant_at(values: Sequence[int], index: Value) -> Value:
-    """Return the constant at an index, or the last constant if the index is past the end."""
+    """Return the constant at an index, or the last constant if the index is past the end.
+
+    Parameters
+    ----------
+    values : sequence of int
+        The constants, at least 0.
+    index : Value
+        The index, from 0.
+    """
     width = max(max(values).bit_length(), 1)
     known = {value: Const(value, width) for value in values}
     return choose_value([known[value] for value in values], index)
@@ -196,14 +204,27 @@ def add_rom(
 def make_rom_and_port(
     name: str, rows: Sequence[int], width: int
 ) -> tuple[memory.Memory, memory.ReadPort]:
-    """Return a ROM and its read port, with names that do not depend on the calling code."""
+    """Return a ROM and its read port, with names that do not depend on the calling code.
+
+    Parameters
+    ----------
+    name : str
+        The name of the storage.
+    rows : sequence of int
+        The contents.
+    width : int
+        Bits of a row.
+    """
     rom = memory.Memory(shape=width, depth=len(rows), init=rows)
     rom.data.name = name
     return rom, _read_port(rom)
 
 
 def _read_port(words: memory.Memory) -> memory.ReadPort:
-    """Return a read port whose signals have the same names in all versions of Python."""
+    """Return a read port of the memory `words`.
+
+    Its signals have the same names in all versions of Python.
+    """
     signature = memory.ReadPort.Signature(addr_width=ceil_log2(words.depth), shape=words.shape)
     return memory.ReadPort(signature, memory=words, domain="sync", path=("read",))
 
@@ -211,7 +232,11 @@ def _read_port(words: memory.Memory) -> memory.ReadPort:
 def _add_look_up_rom(
     m: Module, name: str, rows: Sequence[int], width: int, address: Value
 ) -> Signal:
-    """Add a ROM as an instance of `LOOK_UP` with a register behind it, and return the register."""
+    """Add a ROM as an instance of `LOOK_UP` with a register behind it, and return the register.
+
+    `name` is that of the instance. The ROM has the contents `rows`, of `width` bits each. `address`
+    chooses the row; it is cut or zero-extended to the bits that the ROM needs.
+    """
     bits = address_width(len(rows))
     contents = sum(row << width * k for k, row in enumerate(rows))
     found = Signal(width, name=f"{name}_found")
@@ -292,7 +317,10 @@ class RomColumns:
     def build_rom(self, m: Module, name: str, *, alone: bool = False) -> None:
         """Add the ROM to a module, after the last request for a column.
 
-        The parameters are those of `add_rom`.
+        Parameters
+        ----------
+        m, name, alone
+            The same as in `add_rom`.
         """
         if not self._columns:
             return
@@ -423,9 +451,11 @@ def _add_ram(
     read: ReadPort,
     attributes: Mapping[str, Any],
 ) -> Value:
-    """Add a RAM. `write.enable` has one bit for each part of a word.
+    """Add a RAM with the storage `rows`, and return the word that it reads.
 
-    A wide part gets several copies of its enable bit, so that the simulator can compile the port.
+    `name` is that of the submodule. `write` and `read` drive its ports; `write.enable` has one bit
+    for each part of a word. A wide part gets several copies of its enable bit, so that the
+    simulator can compile the port. `attributes` are those of the memory in emitted Verilog.
     """
     m.submodules[name] = ram = memory.Memory(rows, attrs=attributes)
     ram.data.name = "ram"
@@ -450,7 +480,8 @@ def _add_ram(
 def _enable_bits(part: int, parts: int) -> int | None:
     """Return the number of enable bits that a part of a word needs for Amaranth's simulator.
 
-    It is the least number with which the code of the simulator stays within `MOST_WRITE_NESTING`.
+    The part has `part` bits, and the word `parts` parts. The result is the least number with which
+    the code of the simulator stays within `MOST_WRITE_NESTING`.
 
     A part of 32 bits needs 1, of 512 bits 2, of 1,024 bits 4. For a part of 1,021 bits, a prime,
     no number serves: the result is None.
@@ -466,7 +497,10 @@ def resize(value: Value, width: int) -> Value:
 
 
 def _add_register(m: Module, word: Signal, write: WritePort) -> Value:
-    """Add a register as a memory of one word, and return the register."""
+    """Add the register `word` as a memory of one word, and return the register.
+
+    `write` has the signals that write it.
+    """
     granularity = len(word) // len(write.enable)
     for k, start in enumerate(range(0, len(word), granularity)):
         part = slice(start, start + granularity)

@@ -70,11 +70,25 @@ class Leaf(wiring.Component):
         super().__init__({name: each for name, each in signature.items() if each.shape})
 
     def bind_input(self, name: str, parts: list[Value]) -> None:
-        """Bind an input to its drivers, least significant part first."""
+        """Bind an input to its drivers, least significant part first.
+
+        Parameters
+        ----------
+        name : str
+            The name of the input.
+        parts : list of Value
+            The drivers.
+        """
         self._bound[name] = parts
 
     def input_value(self, name: str) -> Value:
-        """Return the value of an input: its bound signals, or its port if none are bound."""
+        """Return the value of an input: its bound signals, or its port if none are bound.
+
+        Parameters
+        ----------
+        name : str
+            The name of the input.
+        """
         if name not in self._bound:
             return getattr(self, name)
         parts = self._bound[name]
@@ -86,7 +100,15 @@ class Leaf(wiring.Component):
         return not self._bound
 
     def input_words(self, name: str, width: int) -> list[Value]:
-        """Return the value of an input, cut into words of `width` bits, the lowest bits first."""
+        """Return the value of an input, cut into words, the lowest bits first.
+
+        Parameters
+        ----------
+        name : str
+            The name of the input.
+        width : int
+            Bits of a word.
+        """
         parts = self._bound.get(name)
         if parts is not None and all(len(part) == width for part in parts):
             return list(parts)
@@ -194,12 +216,22 @@ class UnknownToZero:
 
 
 def _add_wire(m: Module, word: Value, known: Value) -> None:
-    """Add the logic of `UnknownToZero`: one wire."""
+    """Add the logic of `UnknownToZero`: one wire from `word` to `known`."""
     m.d.comb += known.eq(word)
 
 
 def unmerged_register(m: Module, value: Value, *, name: str) -> Value:
-    """Return a value one cycle later, from a register that synthesis keeps (`UNMERGED`)."""
+    """Return a value one cycle later, from a register that synthesis keeps (`UNMERGED`).
+
+    Parameters
+    ----------
+    m : Module
+        The module that takes the register.
+    value : Value
+        The value, of any width.
+    name : str
+        The name of the register.
+    """
     held = Signal(len(value), name=name, reset_less=True, attrs=UNMERGED)
     m.d.sync += held.eq(value)
     return held
@@ -248,9 +280,10 @@ _lines: WeakKeyDictionary[Module, dict[tuple[int, int, int], tuple[_DelayLine, i
 
 
 def _bits_key(value: Value) -> tuple[int, int, int]:
-    """Return a key of the bits: the underlying signal, the first bit, and the bit after the last.
+    """Return a key of the bits of `value`.
 
-    Amaranth makes a new object for each slice, so that equal slices differ in their identity.
+    The key is the underlying signal, the first bit, and the bit after the last. Amaranth makes a
+    new object for each slice, so that equal slices differ in their identity.
     """
     start, bits = 0, len(value)
     while isinstance(value, ast.Slice):
@@ -270,6 +303,17 @@ def delay_pulse(m: Module, pulse: Value, cycles: int, *, name: str) -> Value:
 
     Why not `delay_value`: its registers are not reset, so a pulse on its way would arrive after the
     reset.
+
+    Parameters
+    ----------
+    m : Module
+        The module that takes the registers.
+    pulse : Value
+        The signal with the pulses, of any width.
+    cycles : int
+        Clock cycles of the delay; 0 for no register.
+    name : str
+        The name of the registers.
     """
     for _ in range(cycles):
         later = Signal(len(pulse), name=name)

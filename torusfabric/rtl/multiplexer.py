@@ -126,6 +126,11 @@ def select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
 def select_code(count: int, index: int) -> int:
     """Return the select bits of `select_bits` as a number; y is its lowest bit.
 
+    Parameters
+    ----------
+    count, index
+        The same as in `select_bits`.
+
     Examples
     --------
     >>> select_code(4, 2)
@@ -169,7 +174,19 @@ def plain_cascade(
 
 
 def extended_cascade(f: Value, inputs: Sequence[Value], bits: Sequence[Value], keep: Keep) -> Value:
-    """Return the output of further stages, which take a pair of inputs each, behind output `f`."""
+    """Return the output of further stages, which take a pair of inputs each, behind output `f`.
+
+    Parameters
+    ----------
+    f : Value
+        The output of the stages in front.
+    inputs : sequence of Value
+        The input words of the further stages.
+    bits : sequence of Value
+        The select bit z of each further stage.
+    keep : function of Value -> Value
+        Marks the output of a stage to be kept by synthesis.
+    """
     for z, even, odd in zip(bits, inputs[::2], [*inputs[1::2], None], strict=False):
         f = keep(f)
         chosen = even if odd is None else (f & odd) | (~f & even)
@@ -181,6 +198,13 @@ def make_keeper(m: Module, width: int) -> Keep:
     """Return a function that marks a value to be kept by synthesis, as a signal of its own.
 
     Simulation gains too: a signal is evaluated once, an expression at each of its uses.
+
+    Parameters
+    ----------
+    m : Module
+        The module that takes the signals.
+    width : int
+        Bits of a value.
     """
 
     def keep_value(value: Value) -> Value:
@@ -222,7 +246,10 @@ def branched_lut_count(count: int) -> int:
 def branched_select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
     """Return the select bits with which a branched cascade passes a given input.
 
-    Parameters are the same as in `select_bits`.
+    Parameters
+    ----------
+    count, index, idles
+        The same as in `select_bits`.
 
     Returns
     -------
@@ -256,8 +283,12 @@ def branched_cascade(
 ) -> Value:
     """Return the selected input, by the logic of a branched cascade.
 
-    Parameters are the same as in `plain_cascade`, except that `bits` are in the order of
-    `branched_select_bits`.
+    Parameters
+    ----------
+    bits : sequence of Value
+        The select bits, in the order of `branched_select_bits`.
+    inputs, width, keep, idles
+        The same as in `plain_cascade`.
     """
     sizes = branch_sizes(len(inputs))
     if len(sizes) == 1:
@@ -317,7 +348,17 @@ class Multiplexer:
     def add_logic(
         self, m: Module, inputs: Sequence[Value], select: Value | Sequence[Value]
     ) -> Value:
-        """Return the selected word; the stages of the cascade are marked to be kept."""
+        """Return the selected word; the stages of the cascade are marked to be kept.
+
+        Parameters
+        ----------
+        m : Module
+            The module that takes the logic.
+        inputs : sequence of Value
+            The input words.
+        select : Value or sequence of Value
+            The select bits, in the cycle of the words.
+        """
         form = branched_cascade if self.branched else plain_cascade
         return form(inputs, [*select], self.width, make_keeper(m, self.width))[: self.width]
 
@@ -352,7 +393,8 @@ class Multiplexer:
     ) -> SharedModule:
         """Return a module with inputs `words` (first word lowest) and `select`, and output `word`.
 
-        Its logic is that of `logic`, a function of (Module, list of words, select bits).
+        Its logic is that of `logic`, a function of (Module, list of words, select bits). Its name
+        begins with `name`; `about` and `shape` are those of `SharedModule`.
         """
 
         def fill_module(m: Module, words: Value, select: Value, word: Value) -> None:
@@ -424,7 +466,11 @@ def _multiplex_slices(
     name: str = "slice",
     small: bool = False,
 ) -> Value:
-    """Return the selected word, with a register of the select bits for each slice of the word."""
+    """Return the selected word, with a register of the select bits for each slice of the word.
+
+    `width` is the number of bits of each of the words `inputs`. The signals and instances of slice
+    k begin with `name` and k. `branched` and `small` are those of `add_multiplexer`.
+    """
     passed: list[Value] = []
     constant = any(isinstance(word, Const) for word in inputs)
     shared = not (small or constant) and len(inputs) >= LEAST_INPUTS
@@ -484,6 +530,17 @@ def register_select_slices(m: Module, select: Value, width: int, *, name: str) -
     """Return the select bits one cycle later, once for each slice of a word.
 
     Each slice has registers of its own.
+
+    Parameters
+    ----------
+    m : Module
+        The module that takes the registers.
+    select : Value
+        The select bits.
+    width : int
+        Bits of the word.
+    name : str
+        The beginning of the names of the registers.
     """
     return [
         [*unmerged_register(m, select, name=f"{name}_{k}_select")]

@@ -218,6 +218,15 @@ class NetlistBuilder:
         """Declare an input of the netlist and return all its bits.
 
         With `node`, the input belongs to the node, and its net is named as by `_declare_port`.
+
+        Parameters
+        ----------
+        name : str
+            The name of the input, without the number of the node.
+        width : int
+            Bits of the input.
+        node : int, optional
+            The node that the input belongs to.
         """
         port = self._declare_port(name, node)
         self._driven.add(port)
@@ -225,17 +234,43 @@ class NetlistBuilder:
         return self.all_bits(port)
 
     def add_output(self, name: str, width: int = 1, *, node: int | None = None) -> None:
-        """Declare an output of the netlist, or of a node. An instance must drive its net."""
+        """Declare an output of the netlist, or of a node. An instance must drive its net.
+
+        Parameters
+        ----------
+        name : str
+            The name of the output, without the number of the node.
+        width : int
+            Bits of the output.
+        node : int, optional
+            The node that the output belongs to.
+        """
         port = self._declare_port(name, node)
         self.outputs[port] = self.nets[port] = width
 
     def add_ports(self, members: Mapping[str, Member]) -> None:
-        """Declare an input or output of the netlist for each member of a signature."""
+        """Declare an input or output of the netlist for each member of a signature.
+
+        Parameters
+        ----------
+        members : mapping of str to Member
+            The members, by the names of the ports.
+        """
         for name, member in members.items():
             (self.add_input if member.flow is In else self.add_output)(name, member.shape)
 
     def wire_output(self, name: str, parts: tuple[Part, ...], *, node: int | None = None) -> None:
-        """Declare an output that is the concatenation of bits of nets, least significant first."""
+        """Declare an output that is the concatenation of bits of nets, least significant first.
+
+        Parameters
+        ----------
+        name : str
+            The name of the output, without the number of the node.
+        parts : tuple of Part
+            The bits of nets.
+        node : int, optional
+            The node that the output belongs to.
+        """
         self.add_output(name, sum(part.width for part in parts), node=node)
         self._wired[self._declare_port(name, node)] = parts
 
@@ -271,7 +306,10 @@ class NetlistBuilder:
         return inputs, outputs
 
     def _rename_nets(self, names: Mapping[str, str]) -> None:
-        """Rename nets, wherever an instance or an output mentions them."""
+        """Rename nets, wherever an instance or an output mentions them.
+
+        `names` has the new name of each net that is renamed, by its old name.
+        """
 
         def rename_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
             return tuple(part._replace(net=names.get(part.net, part.net)) for part in parts)
@@ -284,7 +322,17 @@ class NetlistBuilder:
         self._arrays = [array.rename_nets(names) for array in self._arrays]
 
     def add_module(self, name: str, make: Callable[[], Leaf], *, role: Role = Role.OTHER) -> None:
-        """Declare a module by its name, constructor and role."""
+        """Declare a module by its name, constructor and role.
+
+        Parameters
+        ----------
+        name : str
+            The name of the module.
+        make : function of () -> Leaf
+            The constructor of the module.
+        role : Role
+            The role of the module.
+        """
         self._modules[name], self._roles[name] = make, role
 
     def all_bits(self, net: str) -> tuple[Part, ...]:
@@ -443,7 +491,10 @@ class NetlistBuilder:
         self.nets[net] = width
 
     def _mark_array_driven(self, net: str, index: IntArray, width: int) -> None:
-        """Mark the nets of an array as driven, for each number in `index`."""
+        """Mark the nets of an array as driven, for each number in `index`.
+
+        The nets have the name `net`, and `width` bits.
+        """
         if "{}" not in net:
             self._mark_driven(net, width)
             return

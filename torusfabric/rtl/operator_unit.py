@@ -136,7 +136,10 @@ class OperatorUnit:
         return max(operator.latency for operator in self.operators)
 
     def _control_value(self, name: str, code: Value) -> Value:
-        """Return the signal of a control, such as ``signed``, given the control bits of the run."""
+        """Return the signal of a control, such as ``signed``, given the control bits of the run.
+
+        `name` is that of the control, and `code` are the control bits.
+        """
         column, flipped = self._control_plan[0][name]
         if column is None:
             return Const(int(flipped), 1)
@@ -146,6 +149,11 @@ class OperatorUnit:
         """Return the number of control bits that `identity_word` needs.
 
         It is 0 if all operators have the same identity word, which is then a constant.
+
+        Parameters
+        ----------
+        width : int
+            Bits of a word.
         """
         same = len({operator.identity(width) for operator in self.operators}) == 1
         return 0 if same else self.n_control_bits
@@ -192,7 +200,10 @@ class OperatorUnit:
         return result
 
     def _combine_shared(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
-        """Return the result of the operators that share hardware; 0 if there are none."""
+        """Return the result of the operators that share hardware; 0 if there are none.
+
+        The parameters `a`, `b`, `code` and `width` are those of `combine`.
+        """
         names, alone = self._shared_names, [each for each in self.operators if each.name in _SHARED]
         if len(alone) == 1:
             return alone[0].hardware(m, a, b)
@@ -212,9 +223,10 @@ class OperatorUnit:
     def _xor_or_pass(
         self, m: Module, a: Value, b: Value, passed: Value, code: Value, width: int
     ) -> Value:
-        """Return the exclusive or of two words, or the word that is passed on.
+        """Return the exclusive or of the words `a` and `b`, or the word `passed`.
 
-        The signals before and after it are marked to be kept where the logic between fills a LUT.
+        The words have `width` bits, and `code` has the control bits of the run. The signals before
+        and after this logic are marked to be kept where the logic between fills a LUT.
         """
         names, keep = self._shared_names, make_keeper(m, width)
         if names & {"min", "max"}:
@@ -223,7 +235,10 @@ class OperatorUnit:
         return keep(result) if "add" in names else result
 
     def _choose_or_mask(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
-        """Return the maximum, minimum, bitwise and, or bitwise or of two words."""
+        """Return the maximum, minimum, bitwise and, or bitwise or of the words `a` and `b`.
+
+        The words have `width` bits, and `code` has the control bits of the run.
+        """
         names = self._shared_names
         most = self._control_value("most", code)
         if not names & {"min", "max"}:
@@ -294,7 +309,15 @@ def _place_control(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
 
 
 def make_pair_module(unit: OperatorUnit, width: int) -> SharedModule:
-    """Return a shared module that combines two words by the operators of a unit."""
+    """Return a shared module that combines two words by the operators of a unit.
+
+    Parameters
+    ----------
+    unit : OperatorUnit
+        The operators that a run chooses from.
+    width : int
+        Bits of a word.
+    """
 
     def fill_module(m: Module, a: Value, b: Value, *ports: Value) -> None:
         *code, result = ports

@@ -212,7 +212,10 @@ class RunChoices:
         return begin
 
     def _is_mode_marked(self, value: Callable[[str], Value], by_mode: Sequence[bool]) -> Value:
-        """Return a signal that is high if `by_mode` is true for the mode that the run chooses."""
+        """Return a signal that is high if `by_mode` is true for the mode that the run chooses.
+
+        The function `value` returns the signal of an input, given its name.
+        """
         if all(by_mode):
             return Const(1)
         return choose_value([Const(int(used), 1) for used in by_mode], value("mode"))
@@ -263,7 +266,7 @@ def find_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Val
 def _look_up_form(ranges: Sequence[Range], length: Value) -> Value:
     """Return the form that serves a length, from a table with an entry for each short length.
 
-    Longer lengths are all in the last range.
+    `ranges` are those of the mode. Longer lengths are all in the last of them.
     """
     numbers = min(1 << len(length), 2 * ranges[-1].start)
     starts = [start for start, _ in ranges]

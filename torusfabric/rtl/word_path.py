@@ -109,7 +109,11 @@ def stage_code(stages: list[PathStage]) -> dict[str, str]:
 def _path_stages(
     program: Program, moments: list[Moment]
 ) -> Iterator[tuple[int, str, int, int, Code]]:
-    """Yield cycle, description, node, port and code of each stage."""
+    """Yield cycle, description, node, port and code of each stage.
+
+    The port is that of an out-port, or -1. `moments` are those of the word, in order of time, from
+    `follow_flit`.
+    """
     (_, _, sender, _), read = moments[:2]
     yield 0, f"the send memory of node {sender} has the word", sender, -1, add_memory
     yield from _address_stages(read.cycle - SETTING, sender)
@@ -156,7 +160,11 @@ def _address_stages(slot: int, node: int) -> Iterator[tuple[int, str, int, int, 
 
 
 def _stage_behind_port(program: Program, moment: Moment) -> tuple[str, int, int, Code]:
-    """Return the stage behind an in-port: a register, or an operator with its register."""
+    """Return the stage behind an in-port: a register, or an operator with its register.
+
+    The stage has the word at `moment`. The result is a description, the node, -1 in place of an
+    out-port, and the code that builds the stage.
+    """
     _, holder, node, number = moment
     where = f"in-port {program.topology.port_names[number]} of node {node}"
     if holder is Holder.RESULT:
@@ -168,7 +176,7 @@ def _stage_behind_port(program: Program, moment: Moment) -> tuple[str, int, int,
 
 
 def _out_port_name(program: Program, moment: Moment) -> str:
-    """Return the name of the out-port that holds a word, such as "out-port +0 of node 5"."""
+    """Return the name of the out-port of `moment`, such as "out-port +0 of node 5"."""
     return f"out-port {program.topology.port_names[moment.number]} of node {moment.node}"
 
 
@@ -178,7 +186,10 @@ def _has_multiplexer(program: Program, node: int, port: int) -> bool:
 
 
 def _takes_early_result(program: Program, node: int, port: int) -> bool:
-    """Return True if an out-port takes the result of an operator before its register."""
+    """Return True if an out-port takes the result of an operator before its register.
+
+    The out-port is `port` of the node `node`.
+    """
     listed = program.loop.sources.by_number
     taken = (listed[source][0] for source in _out_port_sources(program, node, port).tolist())
     return fields.Stage.EARLY_RESULT in taken
@@ -195,7 +206,7 @@ def _out_port_sources(program: Program, node: int, port: int) -> IntArray:
 
 
 def _code_location(code: Any) -> tuple[str, str, int]:
-    """Return the qualified name, the file and the line of a function."""
+    """Return the qualified name, the file and the line of the function `code`."""
     root = Path(__file__).parents[2]
     file = Path(inspect.getsourcefile(code) or "").relative_to(root).as_posix()
     return code.__qualname__, file, inspect.getsourcelines(code)[1]

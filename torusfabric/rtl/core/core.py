@@ -310,7 +310,10 @@ class Core:
         self._families: dict[str, ModuleFamily] = {}
 
     def _plan_rows(self, room: RoomShape | None) -> tuple[Rows, NodeKinds]:
-        """Return the rows of the core and the kinds of its nodes."""
+        """Return the rows of the core and the kinds of its nodes.
+
+        The rows are template rows if a `room` is given.
+        """
         if room is not None:
             from .room import RoomKinds, RoomRows
 
@@ -475,6 +478,8 @@ class Core:
 
         This also sets `injection_places` of the builder: for each injection port of a node, the
         position of its word in the net ``inject`` of the node.
+
+        If `idles`, the identity word is 0.
         """
         count = len(self.build.sources.injections)
         if not isinstance(self.memory_port, MemoryPort):
@@ -513,6 +518,8 @@ class Core:
 
         Parameters
         ----------
+        renamed
+            The same as in `add_modules`.
         shares : bool
             True if the sequencer must signal to the nodes when a run uses their memories.
         """
@@ -590,6 +597,19 @@ class Core:
         """Add the module of a crossbar for a family of nodes, and its instances.
 
         The crossbar is a router, or the operators of a node. Return the number of instances.
+
+        Parameters
+        ----------
+        name : str
+            The name of the module without its number: ``router`` or ``combiner``.
+        number : int
+            The number of the family, which completes the name.
+        plan : CrossbarPlan
+            The multiplexers, the family, and the places of the select bits.
+        module : type
+            The class of the module.
+        role : Role
+            The role of the module.
         """
         arriving = plan.family.arriving
         make = partial(
@@ -610,7 +630,23 @@ class Core:
         make: Callable[[], Leaf],
         role: Role,
     ) -> int:
-        """Add a module, its instances and their tables, and return the number of instances."""
+        """Add a module, its instances and their tables, and return the number of instances.
+
+        Parameters
+        ----------
+        name : str
+            The name of the module without its number, such as ``router``.
+        number : int
+            The number of the family, which completes the name.
+        family : ModuleFamily
+            The nodes that share the module.
+        placer : BitPlacer
+            The places of all control values of the module.
+        make : function of () -> Leaf
+            The constructor of the module.
+        role : Role
+            The role of the module.
+        """
         build = self.build
         place = np.full(self.kinds.n_kinds, -1)
         place[family.kinds] = np.arange(len(family.kinds))
@@ -649,7 +685,10 @@ class Core:
         return len(nodes)
 
     def _memory_port_input(self, port: str, width: int, nodes: IntArray) -> Source:
-        """Return the driver of an input of the memory ports of some nodes."""
+        """Return the driver of an input of the memory ports of some nodes.
+
+        The input is named `port` and has `width` bits.
+        """
         if not self.memory_port.shared:
             return Slice(f"{port}_{{}}", nodes, 0, width)
         if port == "node":
@@ -659,7 +698,11 @@ class Core:
     def _sequencer_inputs(
         self, placer: BitPlacer, member: IntArray, nodes: IntArray
     ) -> Mapping[str, Sequence[Source]]:
-        """Return the drivers of all inputs that the sequencer drives in a module of some nodes."""
+        """Return the drivers of all inputs that the sequencer drives in a module of some nodes.
+
+        `placer` has the places of the module's control values, and `member` the position of the
+        kind of each of `nodes` in the family.
+        """
         near = self.build.distribution.group_registers
         known = self.build.nets
         found: dict[str, Sequence[Source]] = {
@@ -695,7 +738,8 @@ class Core:
     ) -> Mapping[str, Sequence[Source]]:
         """Add the ROMs of a module at some nodes, and return the drivers of its table inputs.
 
-        A table with the same contents in all rows and choices becomes a constant.
+        A table with the same contents in all rows and choices becomes a constant. `placer` has the
+        tables, and `member` the position of the kind of each of `nodes` in the family.
         """
         build = self.build
         found: dict[str, Sequence[Source]] = {}
@@ -730,7 +774,10 @@ class Core:
         return found
 
     def _row_signal(self, table: NodeTable, member: IntArray, nodes: IntArray) -> Slice:
-        """Return the signal of the sequencer that addresses a table at some nodes, by the row."""
+        """Return the signal of the sequencer that addresses a table at some nodes, by the row.
+
+        `member` is the position of the kind of each of `nodes` in the family that has the table.
+        """
         numbers = np.array([self._columns.rows.index(each) for each in table.delays.distinct])
         whole = self.build.distribution.group_registers("rows", nodes)
         start = numbers[table.delays.which[member]] * self._row_bits
@@ -764,7 +811,10 @@ class Core:
 
 
 def _constant_source(values: IntArray, width: int) -> Source:
-    """Return `values`, one for each instance, as a source: one constant if all are equal."""
+    """Return `values`, one for each instance, as a source of `width` bits.
+
+    The source is one constant if all values are equal.
+    """
     if len({*values.tolist()}) == 1:
         return Constant(int(values[0]), width)
     return Constants(values.astype(np.int64), width)

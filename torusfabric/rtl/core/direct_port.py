@@ -67,6 +67,11 @@ class DirectPort:
         """Let the sequencer send the number of the flit, and the strobe for arriving words.
 
         They are the first in the nets ``counters`` and ``valids``. No module of a node reads them.
+
+        Parameters
+        ----------
+        columns : SequencerSignals
+            The signals of the sequencer, still without word counters and strobes.
         """
         columns.add_word_counter((ADDRESS,), (1,))
         columns.add_strobe((LINK,))

@@ -61,7 +61,10 @@ class ModuleFamily(NamedTuple):
 def positions_in_groups(groups: IntArray) -> IntArray:
     """Return the position of each entry among the entries with the same number, from 0.
 
-    Entries with equal numbers are adjacent.
+    Parameters
+    ----------
+    groups : ndarray of int, shape (entries,)
+        The number of each entry. Entries with equal numbers are adjacent.
 
     Examples
     --------

@@ -158,7 +158,15 @@ class MemoryPort:
         return self.shared and address.column is not None
 
     def node_signals(self, node: NodeModule, written: Sequence[int]) -> PortSignals:
-        """Return the signals of the port inside a node, given the memories that the port writes."""
+        """Return the signals of the port inside a node.
+
+        Parameters
+        ----------
+        node : NodeModule
+            The module with the memories of the node.
+        written : sequence of int
+            The numbers of the memories that the port writes.
+        """
         bank, enable = node.input_value("write_bank"), node.input_value("write_enable")
         address = node.input_value("write_address")
         return PortSignals(
@@ -216,7 +224,13 @@ class SharedPort(MemoryPort):
         self.inputs["read_address"] = self.address_bits
 
     def node_signals(self, node: NodeModule, written: Sequence[int]) -> PortSignals:
-        """Return the signals of the port inside a node, given the memories that the port writes."""
+        """Return the signals of the port inside a node.
+
+        Parameters
+        ----------
+        node, written
+            The same as in `MemoryPort.node_signals`.
+        """
         m, number, place = node.m, node.input_value("node"), node.input_value("write_node")
         here = place == number[: len(place)]
         loads, layouts = {}, {}

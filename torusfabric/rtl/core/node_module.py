@@ -293,7 +293,13 @@ class NodeModule(Leaf):
         raise NotImplementedError
 
     def node_register(self, name: str) -> Signal:
-        """Return the register of this node for a signal from the register of its group."""
+        """Return the register of this node for the input `name`, from the register of its group.
+
+        Parameters
+        ----------
+        name : str
+            The name of the input.
+        """
         if name not in self._held:
             value = self.input_value(name)
             held = unmerged_register(self.m, value, name=f"{name}_here")
@@ -358,13 +364,30 @@ class NodeModule(Leaf):
         ]
 
     def choose_word(self, choice: NodeMultiplexer, name: str) -> Value:
-        """Add a planned multiplexer, and return the word that it passes (0 if it has no inputs)."""
+        """Add a planned multiplexer, and return the word that it passes (0 if it has no inputs).
+
+        Parameters
+        ----------
+        choice : NodeMultiplexer
+            The words and the select bits of the multiplexer.
+        name : str
+            The name of the multiplexer in emitted Verilog.
+        """
         return self.select_word(choice, [self.word_value(word) for word in choice.words], name)
 
     def select_word(self, choice: NodeMultiplexer, inputs: Sequence[Value], name: str) -> Value:
         """Add a multiplexer of given words, controlled by the select bits of a `NodeMultiplexer`.
 
         `choose_word` also takes the words from the `NodeMultiplexer`.
+
+        Parameters
+        ----------
+        choice : NodeMultiplexer
+            The multiplexer whose select bits are used.
+        inputs : sequence of Value
+            The input words, as many as the multiplexer has.
+        name : str
+            The name of the multiplexer in emitted Verilog.
         """
         code = Cat(*map(self.early_bit_value, choice.bits))
         return self.select_with_early_bits(code, inputs, name, branched=choice.branched)
@@ -378,7 +401,19 @@ class NodeModule(Leaf):
         branched: bool,
         small: bool = False,
     ) -> Value:
-        """Add a multiplexer of given words, with select bits that are one cycle early."""
+        """Add a multiplexer of given words, with select bits that are one cycle early.
+
+        Parameters
+        ----------
+        code : Value
+            The select bits, one cycle before they come to the multiplexer.
+        inputs : sequence of Value
+            The input words.
+        name : str
+            The name of the multiplexer in emitted Verilog.
+        branched, small
+            The same as in `add_multiplexer`.
+        """
         if not self.is_unbound and len(code):
             code = unmerged_register(self.m, code, name=f"{name}_select")
         return add_multiplexer(

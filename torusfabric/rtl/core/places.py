@@ -64,7 +64,15 @@ class MemberDelays(NamedTuple):
 
     @classmethod
     def from_numbers(cls, numbers: IntArray, delays: Callable[[int], Delays]) -> MemberDelays:
-        """Return the delays of all members, given a number of each and a function of the number."""
+        """Return the delays of all members, given a number of each and a function of the number.
+
+        Parameters
+        ----------
+        numbers : ndarray of int, shape (members,)
+            A number of each member, such as that of its reader.
+        delays : function of int -> Delays
+            Returns the delays of the members with a number.
+        """
         distinct, which = np.unique(numbers, return_inverse=True)
         return cls(tuple(map(delays, distinct.tolist())), np.asarray(which).ravel())
 
@@ -119,7 +127,7 @@ class BitColumn(NamedTuple):
 
 
 def _are_compatible(a: IntArray, b: IntArray) -> bool:
-    """Return True if two arrays are equal wherever neither is -1."""
+    """Return True if the arrays `a` and `b` are equal wherever neither is -1."""
     return bool(((a == b) | (a < 0) | (b < 0)).all())
 
 
@@ -220,6 +228,13 @@ class SequencerSignals:
         """Return the number of a column that sends a bit, and add the column if none fits.
 
         A column fits if it has the same delays and agrees in all rows in which both are known.
+
+        Parameters
+        ----------
+        values : ndarray of int, shape (rows,)
+            The bit in each row, -1 where it does not matter.
+        delays : Delays
+            Cycles from the slot of a row to the cycle in which the bit acts.
         """
         for number, known in enumerate(self.bits):
             if known.delays == delays and _are_compatible(known.values, values):
@@ -232,6 +247,18 @@ class SequencerSignals:
         """Return the number of an address in `addresses`, and add the address if none fits.
 
         An address fits under the same conditions as in `add_bit`.
+
+        Parameters
+        ----------
+        first : ndarray of int, shape (rows,)
+            The first address of each row, -1 where it does not matter.
+        delays : Delays
+            Cycles from the slot of a row to the address.
+        pitch : Delays
+            The distance of the addresses of successive flits of a block, for each form.
+        bits : int
+            Bits of an address of the memory. If the program uses low addresses only, the signal has
+            fewer.
         """
         for number, known in enumerate(self.addresses):
             if (known.delays, known.pitch) == (delays, pitch) and _are_compatible(
@@ -256,20 +283,40 @@ class SequencerSignals:
         return f"{'read' if {*numbers} <= self.asked else 'address'}_{index}"
 
     def add_word_counter(self, delays: Delays, pitch: Delays) -> int:
-        """Request a word counter, and return its number; equal requests share a counter."""
+        """Request a word counter, and return its number; equal requests share a counter.
+
+        Parameters
+        ----------
+        delays : Delays
+            Cycles from the slot of a row to the count.
+        pitch : Delays
+            The number by which the counter counts, for each form.
+        """
         return _find_or_append(self.words, (delays, pitch))
 
     def add_row_signal(self, delays: Delays) -> int:
-        """Request a row signal, and return its number; equal requests share a signal."""
+        """Request a row signal, and return its number; equal requests share a signal.
+
+        Parameters
+        ----------
+        delays : Delays
+            Cycles from the slot of a row to the row signal.
+        """
         return _find_or_append(self.rows, delays)
 
     def add_strobe(self, delays: Delays) -> int:
-        """Request a strobe, and return its number; equal requests share a strobe."""
+        """Request a strobe, and return its number; equal requests share a strobe.
+
+        Parameters
+        ----------
+        delays : Delays
+            Cycles from the slot of a row to the strobe.
+        """
         return _find_or_append(self.valids, delays)
 
 
 def _find_or_append(known: list, value: object) -> int:  # type: ignore[type-arg]
-    """Return the index of a value in a list; append the value if it is new."""
+    """Return the index of `value` in the list `known`; append the value if it is new."""
     if value not in known:
         known.append(value)
     return known.index(value)
@@ -370,6 +417,13 @@ class BitPlacer:
         """Return, for each of the distinct delays, one value for each row that serves all members.
 
         The result is None if two members with the same delays disagree in a row.
+
+        Parameters
+        ----------
+        values : ndarray of int, shape (members, rows, choices)
+            The values, -1 where they do not matter.
+        delays : MemberDelays
+            The delays of each member.
         """
         found = []
         for number in range(len(delays.distinct)):
@@ -409,12 +463,26 @@ class BitPlacer:
         return _add_slot(self.address_slots, numbers, delays)
 
     def allow_port_reads(self, slot: int) -> None:
-        """Let a shared memory port read through an address between runs."""
+        """Let a shared memory port read through an address between runs.
+
+        Parameters
+        ----------
+        slot : int
+            The slot of the address in `address_slots`.
+        """
         if self.columns.shared:
             self.columns.asked |= {*self.address_slots[slot].tolist()}
 
     def place_word_counter(self, delays: MemberDelays, pitch: Delays) -> int:
-        """Return the slot of a word counter that counts by `pitch`."""
+        """Return the slot of a word counter.
+
+        Parameters
+        ----------
+        delays : MemberDelays
+            Cycles from the slot of a row to the count.
+        pitch : Delays
+            The number by which the counter counts, for each form.
+        """
         numbers = [self.columns.add_word_counter(each, pitch) for each in delays.distinct]
         return _add_slot(self.word_slots, numbers, delays)
 
@@ -499,7 +567,14 @@ class BitPlacer:
     ) -> tuple[Bit, ...]:
         """Return the places of the bits of a number, least significant bit first.
 
-        Parameters are the same as in `place_bit`, with numbers of `bits` bits as `values`.
+        Parameters
+        ----------
+        values : ndarray of int, shape (members, rows, choices)
+            The number, -1 where it does not matter.
+        bits : int
+            Width of the number, and of the result.
+        delays, early, table
+            The same as in `place_bit`.
         """
         each = [np.where(values >= 0, values >> k & 1, -1) for k in range(bits)]
         return tuple(self.place_bit(bit, delays, early=early, table=table) for bit in each)

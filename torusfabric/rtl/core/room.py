@@ -152,7 +152,15 @@ class RoomShape(Protocol):
         """The sources that out-ports and operators can select, with their numbers."""
 
     def source_numbers(self, action: Action, port: int) -> tuple[int, ...]:
-        """Return the numbers of the sources of an out-port, or of an operator."""
+        """Return the numbers of the sources of an out-port, or of an operator.
+
+        Parameters
+        ----------
+        action : Action
+            `Action.SELECT` for an out-port, `Action.OPERAND` for an operator.
+        port : int
+            The out-port, or the in-port with the operator.
+        """
 
     def memories_of_reader(self, port: int) -> tuple[int, ...]:
         """Return the memories that reader `port` must be able to read; each port has a reader."""
@@ -162,7 +170,13 @@ class RoomShape(Protocol):
 
 
 def address_bits(room: RoomShape) -> int:
-    """Return the bits of an address of the deepest memory."""
+    """Return the bits of an address of the deepest memory.
+
+    Parameters
+    ----------
+    room : RoomShape
+        The limits of the programs that the core can execute.
+    """
     return address_width(max(room.sizes.words, room.sent_words))
 
 
@@ -170,6 +184,11 @@ def duration_fields(room: RoomShape) -> dict[str, int]:
     """Return the fields of a table entry that decide the duration of a row, each with its width.
 
     ``pause``: cycles of the pause; ``empty``: no block moves; ``ends``: the row is the last.
+
+    Parameters
+    ----------
+    room : RoomShape
+        The limits of the programs that the core can execute.
     """
     return {"pause": (room.sizes.depth + 2).bit_length() + 2, "empty": 1, "ends": 1}
 
@@ -179,6 +198,11 @@ def row_layout(room: RoomShape) -> StructLayout:
 
     An entry has the duration of the *next* row (after the last row, of the first one), the address
     at which words are stored, and the number of a setting in each table of the nodes.
+
+    Parameters
+    ----------
+    room : RoomShape
+        The limits of the programs that the core can execute.
     """
     named = {
         f"setting_{table.name.lower()}": address_width(count)
@@ -201,6 +225,11 @@ def entry_layout(room: RoomShape) -> dict[str, int]:
     =========== =========================================================
 
     The fields of `duration_fields` are those of the first row of the form.
+
+    Parameters
+    ----------
+    room : RoomShape
+        The limits of the programs that the core can execute.
     """
     longest = room.topology.longest_link
     return {
@@ -272,7 +301,13 @@ class RoomRows(Rows):
         return (int(memory < self.room.topology.ports),)
 
     def max_word_offset(self, pitch: Delays) -> int:
-        """Return the largest distance of an address from the first: any address is allowed."""
+        """Return the largest distance of an address from the first: any address is allowed.
+
+        Parameters
+        ----------
+        pitch : Delays
+            The same as in `Rows.max_word_offset`, ignored here.
+        """
         return (1 << address_bits(self.room)) - 1
 
     def point_numbers(self, action: Action) -> list[int]:
@@ -284,7 +319,8 @@ class RoomRows(Rows):
     ) -> IntArray:
         """Return random values of a control point, taken from `options`.
 
-        Each option occurs at least once.
+        Each option occurs at least once. `action` and `number` say which point it is, and seed the
+        random numbers. If `alike`, all nodes have the same values.
         """
         shape = self._template, 1 if alike else len(self.used)
         seed = [*Action].index(action), number
@@ -294,7 +330,10 @@ class RoomRows(Rows):
         return np.broadcast_to(found, (self._template, len(self.used)))
 
     def _join_point(self, action: Action, number: int) -> RowField | None:
-        """Return the template values of a control point, followed by those of the program."""
+        """Return the template values of a control point, followed by those of the program.
+
+        The point is that of the `action` at the port, reader or memory `number`.
+        """
         delays = {Action.SELECT: SETTING, Action.OPERAND: SETTING + self.links}
         found = self._template_field(action, number)
         if found is None:
@@ -307,7 +346,10 @@ class RoomRows(Rows):
         return RowField(found, (delays.get(action, ADDRESS if reads else SETTING),))
 
     def _template_field(self, action: Action, number: int) -> IntArray | None:
-        """Return the template values of a control point, or None if it does nothing."""
+        """Return the template values of a control point, or None if it does nothing.
+
+        The point is that of the `action` at the port, reader or memory `number`.
+        """
         room, sources, draw = (
             self.room,
             self.room.sources,
@@ -381,6 +423,15 @@ def check_template(
 
     This holds if the template rows contain all values that the room allows, and no two control
     points agree in all template rows.
+
+    Parameters
+    ----------
+    room : RoomShape
+        The limits of the programs that the core can execute.
+    crossbars : sequence of CrossbarPlan
+        The plan of the router, then that of the operators if there are any.
+    stores : sequence of StorePlan
+        The plan of the store, the only entry.
     """
     (store,) = stores
     shape, used = store.shape, list[tuple[int, Sequence[Bit]]]()

@@ -111,14 +111,21 @@ class RoomSequencer(RunControl):
         return ResetInserter(self.input_value("reset"))(m) if self._port.resets else m
 
     def _end_signal(self, stages: Value, early: int) -> Value:
-        """Return a signal that is high `early` cycles before the last cycle of a run."""
+        """Return a signal that is high `early` cycles before the last cycle of a run.
+
+        `stages`, the shift register of `Sequencer`, is not used here.
+        """
         at_once: Value = Const(0, 1)
         if early:
             at_once = self._valid & ~self._moves & (self._form["drain"] <= early)
         return at_once | (~self._valid & (self._left == 1 + early))
 
     def _add_counters(self, m: Module, running: Signal) -> Value:
-        """Add the counters of rows and of the slots of a row, and return the number of the row."""
+        """Add the counters of rows and of the slots of a row, and return the number of the row.
+
+        `running` is driven high while the counters are at the second slot of a run, or at a later
+        one.
+        """
         form, flits, moves = self._form, self.input_value("last"), self._moves
         said = View(self._rows, self.input_value("row_word"))
         # The output of a table comes late in a cycle. The fields that decide the next row are
@@ -171,7 +178,11 @@ class RoomSequencer(RunControl):
     def _drive_node_signals(
         self, m: Module, said: View, words: tuple[Value, Value], flit: Value
     ) -> None:
-        """Drive the signals to the nodes, each at the age at which the nodes need it."""
+        """Drive the signals to the nodes, each at the age at which the nodes need it.
+
+        `said` is the entry of the row table. `words` are the two counts that become ``counters``,
+        and `flit` is high in a slot with a flit.
+        """
         links, form = self._links, self._form
         late = form["late"] if self._room.may_read_late else Const(0, 1)
         streams, (count, scaled) = form["streams"], words
@@ -179,7 +190,10 @@ class RoomSequencer(RunControl):
         def delay_by_age(
             value: Value, age: int, name: str, more: Value | None = None, by: int = 0
         ) -> Value:
-            """Return a value delayed by `age` cycles, and by `by` more while `more` is high."""
+            """Return a value delayed by `age` cycles, and by `by` more while `more` is high.
+
+            `name` begins the names of the registers.
+            """
             if more is None or not by:
                 return delay_value(m, value, age, name)
             line = delay_value(m, value, age - 1, name)

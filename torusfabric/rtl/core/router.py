@@ -118,7 +118,18 @@ def plan_crossbars(
 def plan_all_crossbars(
     rows: Rows, kinds: NodeKinds, columns: SequencerSignals, *, idles: bool
 ) -> tuple[list[CrossbarPlan], list[CrossbarPlan]]:
-    """Plan all routers, and all operators if the program has any; see `plan_crossbars`."""
+    """Plan all routers, and all operators if the program has any; see `plan_crossbars`.
+
+    Parameters
+    ----------
+    rows, kinds, columns, idles
+        The same as in `plan_crossbars`.
+
+    Returns
+    -------
+    routers, operators : list of CrossbarPlan
+        The plan of the routers of each family, and that of the operators of each family.
+    """
     routers = plan_crossbars(rows, kinds, columns, Action.SELECT, idles=idles, fast=False)
     operators: list[CrossbarPlan] = []
     if rows.sources.results:
@@ -236,7 +247,17 @@ class PortOperators(NodeModule):
         self.m.d.sync += self.result.eq(self.made)
 
     def add_port_operator(self, word: Value, choice: NodeMultiplexer, name: str) -> Value:
-        """Add an operator, and return its result for an arriving word and a chosen operand."""
+        """Add an operator, and return its result for an arriving word and a chosen operand.
+
+        Parameters
+        ----------
+        word : Value
+            The arriving word.
+        choice : NodeMultiplexer
+            The multiplexer of the operand.
+        name : str
+            The name of the operator in emitted Verilog.
+        """
         unit = self.settings.unit
         assert unit is not None
         if self.is_unbound and unit.is_sum and len(choice.words) > 1:
@@ -250,7 +271,8 @@ class PortOperators(NodeModule):
     def _add_chosen_sum(self, word: Value, choice: NodeMultiplexer, name: str) -> Value:
         """Return a sum, from a shared module that contains the multiplexer of the operand.
 
-        Used in emitted Verilog only.
+        Used in emitted Verilog only, with the parameters of `add_port_operator`: `word`, `choice`,
+        `name`.
         """
         width, inputs = self.settings.width, [self.word_value(each) for each in choice.words]
         from ..chosen_sum import ChosenSum

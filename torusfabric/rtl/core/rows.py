@@ -132,7 +132,13 @@ class Rows:
         return len(self.loops) > 1
 
     def concatenate_forms(self, columns: Sequence[IntArray]) -> IntArray:
-        """Return one array for the rows of all forms, given an array for the rows of each form."""
+        """Return one array for the rows of all forms, given an array for the rows of each form.
+
+        Parameters
+        ----------
+        columns : sequence of (ndarray of int)
+            The array of each form, whose first axis has an entry for each row of the form.
+        """
         return np.concatenate(columns).astype(int)
 
     @cached_property
@@ -145,7 +151,13 @@ class Rows:
         return [loop.order is Order.FLIT for loop in self.loops]
 
     def pitch_of(self, memory: int) -> Delays:
-        """Return the distance of the addresses of successive flits of a block, for each form."""
+        """Return the distance of the addresses of successive flits of a block, for each form.
+
+        Parameters
+        ----------
+        memory : int
+            The number of the memory that holds the block.
+        """
         return tuple(
             loop.pitch_of(memory) if loop.order is Order.FLIT else 1 for loop in self.loops
         )
@@ -173,14 +185,25 @@ class Rows:
         )
 
     def field(self, action: Action, number: int) -> RowField | None:
-        """Return the values of a control point, or None if it does nothing in any form."""
+        """Return the values of a control point, or None if it does nothing in any form.
+
+        Parameters
+        ----------
+        action : Action
+            The kind of the values.
+        number : int
+            The number of the port, reader or memory that has the values.
+        """
         key = action, number
         if key not in self._known:
             self._known[key] = self._join_point(action, number)
         return self._known[key]
 
     def _join_point(self, action: Action, number: int) -> RowField | None:
-        """Join the values of a control point in all forms; a form without the point is idle."""
+        """Join the values of a control point in all forms; a form without the point is idle.
+
+        The parameters are those of `field`: `action` and `number`.
+        """
         fields = [loop.field(action, number) for loop in self.loops]
         delay = next((field.delay for field in fields if field is not None), None)
         if delay is None:

@@ -55,6 +55,13 @@ def signal_widths(rows: Rows, columns: SequencerSignals) -> dict[str, int]:
 
     All word counters lie side by side in the net ``counters``, at a stride of the widest counter.
     Row signals lie side by side in the net ``rows``.
+
+    Parameters
+    ----------
+    rows : Rows
+        The values of all control points.
+    columns : SequencerSignals
+        The signals, after `SequencerSignals.fix_widths`.
     """
     words = columns.word_bits
     found = {
@@ -131,7 +138,11 @@ class RunControl(Leaf):
         raise NotImplementedError
 
     def _end_signal(self, stages: Value, early: int) -> Value:
-        """Return a signal that is high `early` cycles before the last cycle of a run."""
+        """Return a signal that is high `early` cycles before the last cycle of a run.
+
+        The shift register `stages` shows which cycles have a slot, see
+        `Sequencer._slot_valid_pipeline`.
+        """
         raise NotImplementedError
 
     # The start
@@ -168,6 +179,9 @@ class RunControl(Leaf):
 
         If a run begins in the last cycle of another, its state appears one cycle later. Why: `done`
         and `cycles` of the ended run must be visible for a cycle.
+
+        The signal `last` is high in the last cycle of a run. The shift register `stages` shows
+        which cycles have a slot, see `Sequencer._slot_valid_pipeline`.
         """
         m, accepted, begun = self._m, self._waits, 0
         if self._port.lead:
@@ -296,7 +310,7 @@ class Sequencer(RunControl):
         """Return a shift register that shows which cycles have a slot of a run.
 
         Bit 0 is high if a slot comes in the next cycle, bit 1 if there is one in this cycle, and
-        bit k + 1 if there was one k cycles ago.
+        bit k + 1 if there was one k cycles ago. `goes_on` is bit 0.
         """
         m = self._m
         most = max(timing.drain_cycles for timing in self._timings)
@@ -315,7 +329,7 @@ class Sequencer(RunControl):
 
         The signal is never high before the last slot, because the sequencer learns only there that
         no slot follows. If the run ends less than `early` cycles after its last slot, the signal is
-        high in the last slot.
+        high in the last slot. `stages` is the shift register of `_slot_valid_pipeline`.
         """
         ages = [timing.drain_cycles - min(early, timing.drain_cycles) for timing in self._timings]
         ended = {age: stages[age + 1] & ~stages[age] for age in ages}
@@ -336,7 +350,10 @@ class Sequencer(RunControl):
         return line[age]
 
     def _delay_for_form(self, name: str, ages: Delays) -> Value:
-        """Return the signal `name` of the counters, delayed by the cycles for the run's form."""
+        """Return the signal `name` of the counters, delayed by the cycles for the run's form.
+
+        `ages` has these cycles for each form.
+        """
         if len({*ages}) == 1:
             return self._delay_by_age(name, ages[0])
         # The multiplexer of ages lies in front of a register, because the path to the nodes is
@@ -353,7 +370,11 @@ class Sequencer(RunControl):
         roms: dict[Delays, RomColumns] = {}
 
         def read_column(ages: Delays, values: IntArray) -> Value:
-            """Return a value of the row, one cycle after the row signal of an age."""
+            """Return a value of the row, one cycle after the row signal.
+
+            `ages` has the cycles by which the row signal is delayed, for each form, and `values`
+            the value of each row.
+            """
             if ages not in roms:
                 roms[ages] = RomColumns(self._delay_for_form("row", ages))
             return roms[ages].read_column(values)
@@ -394,7 +415,8 @@ class Sequencer(RunControl):
     def _scaled_word_count(self, ages: Delays, pitch: Delays) -> Value | None:
         """Return the delayed word counter, multiplied by the pitch; None if rows have one word.
 
-        The pitch is the distance between the addresses of successive flits, for each form.
+        The pitch is the distance between the addresses of successive flits, for each form. `ages`
+        has the cycles of the delay, for each form.
         """
         most = self._rows.max_word_offset(pitch)
         if not most:

@@ -197,7 +197,8 @@ class SlotCounters:
     def _row_register(self, name: str, values: IntArray, form: Value) -> Value:
         """Return a register with the entry of `values` for the current row.
 
-        If all entries are equal, it is a constant instead.
+        If all entries are equal, it is a constant instead. The register is called `name`. A run
+        begins with the entry for the first row of `form`.
         """
         values = values.astype(int)
         width = max(int(values.max()).bit_length(), 1)
@@ -209,7 +210,7 @@ class SlotCounters:
         return register
 
     def _value_of_form(self, values: Sequence[int], form: Value) -> Value:
-        """Return a constant that depends on the form, given its value for each form."""
+        """Return the entry of `values`, which has a constant for each form, for the form `form`."""
         return constant_at([int(value) for value in values], form)
 
     # The run
@@ -280,7 +281,10 @@ class SlotCounters:
             self._load_counters(m, load, chosen)
 
     def _load_counters(self, m: Module, load: Value, chosen: FormAndLength) -> None:
-        """Load the counters for the form and the length of a run."""
+        """Write the initial values of a run into the counters in a cycle in which `load` is high.
+
+        The values depend on `chosen`, the form and the length of the run.
+        """
         rows, loops, form = self._rows, self._rows.loops, chosen.form
         with m.If(load):
             m.d.sync += [
@@ -297,7 +301,10 @@ class SlotCounters:
             self._begin_row(m, segment, self._value_of_first_row(rows.blocks, form))
 
     def _words_left(self, chosen: FormAndLength) -> Value:
-        """Return, of the first segment of a run in which words move, its cycles minus 1."""
+        """Return the number of cycles, minus 1, of the first segment of a run in which words move.
+
+        `chosen` has the form and the length of the run.
+        """
         loops = self._rows.loops
         if chosen.last is None:
             first = [loop.flits if loop.order is Order.FLIT else int(loop.blocks[0]) * loop.flits
@@ -310,7 +317,11 @@ class SlotCounters:
         return Mux(self._value_of_form(padded, chosen.form), fixed, chosen.last)
 
     def _add_lengths(self, m: Module, load: Value, chosen: FormAndLength) -> _BlockLengths:
-        """Return the properties of the blocks of a run, and add their registers."""
+        """Return the properties of the blocks of a run, and add their registers.
+
+        The registers take the values for `chosen`, the form and the length of the run, in a cycle
+        in which `load` is high.
+        """
         loops = self._rows.loops
         if chosen.last is None:
             # By row, the words of a row are one segment.
@@ -345,6 +356,9 @@ class SlotCounters:
 
         If the length is fixed there is one form, and `word` tells the last flit, so that the
         counter of flits is not needed.
+
+        `next_row` is the number of the row that comes next, and `next_last` is high if it is the
+        last row. `lengths` has the properties of the blocks of the run.
         """
         m.d.sync += [self.row.eq(next_row), self._last_row.eq(next_last), self.running.eq(1)]
         with m.If(self._last_row):
@@ -363,7 +377,10 @@ class SlotCounters:
                     m.d.sync += self._left.eq(lengths.left)
 
     def _begin_block(self, m: Module, lengths: _BlockLengths) -> None:
-        """Begin the next block of a row, if the segment was not the last block."""
+        """Begin the next block of a row, if the segment was not the last block.
+
+        `lengths` has the properties of the blocks of the run.
+        """
         if not self._several_blocks:
             return
         with m.If(~self.pausing & ~self._last_block):
@@ -373,7 +390,7 @@ class SlotCounters:
                          self._last_block.eq(self._blocks_left == 1)]  # fmt: skip
 
     def _next_segment(self, lengths: _BlockLengths) -> _Segment:
-        """Return the first segment of the next row."""
+        """Return the first segment of the next row, given the properties `lengths` of blocks."""
         rows = self._rows
         idle, words = rows.blocks == 0, self._words_of_row
         if self._any:

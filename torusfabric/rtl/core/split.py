@@ -85,7 +85,16 @@ class SplitRows(Rows):
         self.splits = tuple(splits)
 
     def _plan_split(self, number: int, received: int, write: RowField) -> MemorySplit:
-        """Return the split of a memory, given the values of its write addresses.
+        """Return the split of the memory `number`.
+
+        Parameters
+        ----------
+        number : int
+            The number of the memory in the program.
+        received : int
+            The number of the new memory, for the words that arrive.
+        write : RowField
+            The values of the memory's write addresses.
 
         Raises
         ------
@@ -167,12 +176,21 @@ class SplitRows(Rows):
         )
 
     def pitch_of(self, memory: int) -> tuple[int, ...]:
-        """Return the distance of the addresses of successive flits of a block, for each form."""
+        """Return the distance of the addresses of successive flits of a block, for each form.
+
+        Parameters
+        ----------
+        memory : int
+            The number of the memory, after the split.
+        """
         sent = {each.received: each.memory for each in self.splits}
         return super().pitch_of(sent.get(memory, memory))
 
     def _join_point(self, action: Action, number: int) -> RowField | None:
-        """Return the values of a control point in all forms, after the split."""
+        """Return the values of a control point in all forms, after the split.
+
+        The parameters are those of `Rows.field`: `action` and `number`.
+        """
         if action in (Action.WRITE, Action.SOURCE, Action.TAP):
             return self._split_store_values(action, number)
         found = super()._join_point(action, number)
@@ -194,7 +212,10 @@ class SplitRows(Rows):
         return RowField(values, found.delays)
 
     def _split_store_values(self, action: Action, number: int) -> RowField | None:
-        """Return the values of a control point that stores words, after the split."""
+        """Return the values of a control point that stores words, after the split.
+
+        The point is that of the `action` at memory `number`, a number after the split.
+        """
         if any(split.memory == number for split in self.splits):
             return None
         behind = next((each for each in self.splits if each.received == number), None)

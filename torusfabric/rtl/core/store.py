@@ -175,7 +175,11 @@ class StoreModule(NodeModule):
         self._addresses: dict[object, Value] = {}
 
     def _add_cell(self, bank: Bank, copy: int, settings: NodeSettings) -> None:
-        """Make the cell of a copy of a bank, and record the location of each memory in the cell."""
+        """Make the cell of a copy of a bank, and record the location of each memory in the cell.
+
+        `copy` is the number of the copy. `settings` has the width of a flit; cells are made before
+        the module has its own settings.
+        """
         name, rows, sections = bank_name(bank, copy), bank.rows_of(copy), self._port.sections
         width = len(bank.members) * rows.beat * settings.width
         depth = rows.n_rows(bank.size) * sections if sections > 1 else rows.n_rows(bank.depth)
@@ -226,7 +230,11 @@ class StoreModule(NodeModule):
     # Addresses
 
     def _row_address(self, flit: Value, bank: Bank, rows: FlitRows, section: str) -> Value:
-        """Return the address of the row of a flit within a section of a bank."""
+        """Return the address of the row of a flit within a section of a bank.
+
+        `flit` is the address of the flit, and `rows` the layout of the rows of a copy. `section` is
+        the name of the input that has the section.
+        """
         row, _ = rows.split_address_signal(flit)
         bits = (rows.n_rows(bank.size) - 1).bit_length()
         if not self._port.section_bits:
@@ -263,7 +271,10 @@ class StoreModule(NodeModule):
         return found
 
     def _shared_register(self, value: Value, name: str, key: object) -> Value:
-        """Return a register of this node for a value. Calls with equal keys share a register."""
+        """Return a register of this node for a value, called `name`.
+
+        Calls with equal keys share a register.
+        """
         if key not in self._addresses:
             self._addresses[key] = unmerged_register(self.m, value, name=name)
         return self._addresses[key]
@@ -306,7 +317,10 @@ class StoreModule(NodeModule):
                 self._words_of[member, number] = row
 
     def _read_port(self, bank: Bank, number: int, rows: FlitRows) -> ReadPort:
-        """Return the signals that drive the read port of a bank's copy `number`."""
+        """Return the signals that drive the read port of a bank's copy `number`.
+
+        `rows` is the layout of the rows of the copy.
+        """
         copy = bank.copies[number]
         if self._is_register(bank, number):
             return NO_READ
@@ -323,9 +337,10 @@ class StoreModule(NodeModule):
         return ReadPort(address, asks if isinstance(asks, Const) else self._is_busy | asks)
 
     def _write_port(self, bank: Bank, rows: FlitRows, stored: WritePort) -> WritePort:
-        """Return the signals that drive the write port of a copy.
+        """Return the signals that drive the write port of a copy of `bank`.
 
-        It writes the words that arrive in a run (`stored`), and those of the memory port.
+        It writes the words that arrive in a run (`stored`), and those of the memory port. `rows` is
+        the layout of the rows of the copy.
         """
         address = self._row_address(stored.address, bank, rows, "section")
         stored = rows.write_flit(stored)
@@ -385,7 +400,7 @@ class StoreModule(NodeModule):
         return WritePort(address, Cat(*words), enable)
 
     def _arrival_strobe(self, arrival: BankArrivals) -> Value:
-        """Return a signal that is high one cycle before an arriving word is stored."""
+        """Return a signal that is high one cycle before a word of `arrival` is stored."""
         strobes = [self.input_value(f"valid_{strobe}") for strobe in arrival.strobes]
         if arrival.late == (ALWAYS,):
             return strobes[0]
@@ -395,7 +410,11 @@ class StoreModule(NodeModule):
     def _run_write_enable(
         self, arrivals: Sequence[BankArrivals], acts: list[Value], number: int
     ) -> Value:
-        """Return the write enable of a bank during runs."""
+        """Return the write enable of a bank during runs.
+
+        `acts` has the strobe of each of `arrivals`, one cycle early. `number` is that of the bank's
+        first memory.
+        """
         if len(arrivals) == 1 and arrivals[0].late == (ALWAYS,):
             return self.node_register(f"valid_{arrivals[0].strobes[0]}")
         key = tuple((arrival.late, arrival.strobes) for arrival in arrivals)
@@ -404,7 +423,7 @@ class StoreModule(NodeModule):
     # Readers
 
     def _add_reader(self, number: int, reader: Reader) -> Value:
-        """Add the multiplexer of a reader, and return its word."""
+        """Add the multiplexer of the reader with the number `number`, and return its word."""
         words = [
             self.identity_word()
             if word.position < 0
@@ -465,7 +484,10 @@ class StoreModule(NodeModule):
         self.m.d.sync += self.read_data.eq(word)
 
     def _drive_read_pipeline(self, banks: list[int]) -> None:
-        """Drive ``read_data`` of a concurrent port: a pipeline whose stages all stop together."""
+        """Drive ``read_data`` of a concurrent port: a pipeline whose stages all stop together.
+
+        `banks` are the numbers of the memories that the port reads.
+        """
         m, asked, keep = self.m, self._port_signals, make_keeper(self.m, self._port.width)
 
         def add_stage(value: Value, name: str) -> Value:
@@ -508,6 +530,8 @@ class StoreModule(NodeModule):
         The stages in front of the register choose among the first `STAGE_INPUTS` memories. Each
         input of the stages behind the register is one memory, or the choice among a group of
         memories if there are many.
+
+        `banks` are the numbers of the memories that the port reads.
         """
         first, rest = banks[:STAGE_INPUTS], banks[STAGE_INPUTS:]
         size = 1 if len(rest) <= STAGE_INPUTS else STAGE_INPUTS
@@ -528,7 +552,10 @@ class StoreModule(NodeModule):
         )
 
     def _port_select_bits(self, groups: list[list[int]]) -> Value:
-        """Return the select bits of the group with the memory that the memory port reads."""
+        """Return the select bits of the group with the memory that the memory port reads.
+
+        Each of `groups` is a list of memory numbers.
+        """
         if len(groups) < 2:
             return Const(0, 0)
         asked, codes = self._port_signals.bank, []

@@ -269,7 +269,10 @@ class _CopyPlan(NamedTuple):
     lag: IntArray | None = None
 
     def merge(self, other: _CopyPlan) -> _CopyPlan | None:
-        """Return a copy that serves the readers of both, or None if their addresses differ."""
+        """Return a copy that serves the readers of this one and of `other`.
+
+        The result is None if their addresses differ.
+        """
         a, b = self.values, other.values
         if (
             self.delays.comparison_key != other.delays.comparison_key
@@ -364,7 +367,20 @@ class StoreKinds:
         return found
 
     def writes_of_memory(self, number: int) -> tuple[RowField, IntArray]:
-        """Return the first write address of a memory, and the length of the links in cycles."""
+        """Return the first write address of a memory, and the length of the links in cycles.
+
+        Parameters
+        ----------
+        number : int
+            The number of the memory.
+
+        Returns
+        -------
+        write : RowField
+            The first address that the memory writes in each row.
+        links : ndarray of int, shape (rows, variants)
+            Cycles of the links by which the words of each row arrive.
+        """
         write, tap = (self.rows.field(act, number) for act in (Action.WRITE, Action.TAP))
         assert write is not None
         assert tap is not None
@@ -436,7 +452,10 @@ class StoreKinds:
         self.injected[kind, number] = positions_in_groups(kind)
 
     def _link_lengths(self, number: int) -> IntArray:
-        """Return, for each kind of nodes, the cycles of the links by which words reach a memory."""
+        """Return, for each kind of nodes, the cycles of the links by which words reach a memory.
+
+        `number` is that of the memory.
+        """
         write, tap = self.writes_of_memory(number)
         at = self.kinds.values_at_kinds(np.where(write.values >= 0, tap, -1), self._every)
         kind, row, choice = np.nonzero(at >= 0)
@@ -507,7 +526,7 @@ class _StorePlanner:
         )
 
     def _find_reads(self, place: int) -> _ReaderFields:
-        """Return the reads of the reader at a position in the module."""
+        """Return the reads of the reader at the position `place` in the module."""
         shape = len(self._members), self._rows.n_rows, self._kinds.n_choices
         memory, first = np.full(shape, -1), np.full(shape, -1)
         numbers, fields = self._readers[:, place], {}
@@ -548,7 +567,10 @@ class _StorePlanner:
         return copies
 
     def _reader_memories(self, place: int) -> tuple[list[int], bool]:
-        """Return the memories of a reader, and True if the reader also passes the identity word."""
+        """Return the memories of a reader, and True if the reader also passes the identity word.
+
+        `place` is the position of the reader in the module.
+        """
         values = self._reads[place].memory
         last = len(self._depth)
         used = np.bincount(
@@ -572,7 +594,10 @@ class _StorePlanner:
         return None
 
     def _bank_key(self, number: int, copies: list[_CopyPlan]) -> object:
-        """Return a key that is equal for memories that may be members of one bank."""
+        """Return a key that is equal for memories that may be members of one bank.
+
+        The key is that of the memory `number`, whose copies are `copies`.
+        """
         writes = [self._rows.field(action, number) for action in (Action.WRITE, Action.TAP)]
         memory = self._rows.memories[number]
         return (
@@ -712,7 +737,19 @@ class _StorePlanner:
     def _plan_arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[BankArrivals]:
-        """Return the arrivals of a bank, one for each length of links, and place their bits."""
+        """Return the arrivals of a bank, one for each length of links, and place their bits.
+
+        Parameters
+        ----------
+        members : list of int
+            The memories of the bank.
+        codes : list of (list of (list of int))
+            For each member, the select bits of each input of its multiplexer of words.
+        pitch : tuple of int
+            The distance of the addresses of successive flits of a block, for each form.
+        size : int
+            Words of a memory of the bank.
+        """
         write, tap = self._all.writes_of_memory(members[0])
         firsts, at_tap = self._values_at_members(write.values), self._values_at_members(tap)
         moves, links_at = self._rows.blocks[:, None] > 0, self._all.links[members[0]][self._members]
@@ -750,7 +787,8 @@ class _StorePlanner:
     ) -> list[BankArrivals]:
         """Return the arrivals of a bank in a core with writable tables.
 
-        A table has, for each row, the cycles that words spend on their path, from 1.
+        A table has, for each row, the cycles that words spend on their path, from 1. The parameters
+        `members`, `codes`, `pitch` and `size` are those of `_plan_arrivals`.
         """
         write, tap = self._all.writes_of_memory(members[0])
         firsts, late = self._values_at_members(write.values), self._values_at_members(tap)
