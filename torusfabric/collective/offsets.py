@@ -61,6 +61,11 @@ def split_names(text: str) -> list[str]:
     A comma after a ``!`` separates faults if a digit follows, since every fault begins with a node
     number.
 
+    Parameters
+    ----------
+    text : str
+        Names with commas between them, as a user writes them.
+
     Examples
     --------
     >>> split_names("exchange[+0,(1,2)],allreduce!0:+0,9:-1,allgather")
@@ -78,6 +83,11 @@ def split_names(text: str) -> list[str]:
 
 def split_offsets(text: str) -> tuple[str, ...]:
     """Split a list of offsets at its commas, and drop blanks.
+
+    Parameters
+    ----------
+    text : str
+        The offsets, as a user writes them between ``[`` and ``]``.
 
     Raises
     ------

@@ -358,6 +358,11 @@ class Topology(metaclass=_ValidatingMeta):
     def arc(self, link: object) -> tuple[int, int]:
         """Return the arc (node, port) that a user names: ``9:+0``, or a pair of a node and a port.
 
+        Parameters
+        ----------
+        link : str or pair
+            Node number and port name as text, ``9:+0``, or the pair of both.
+
         Raises
         ------
         InputError
