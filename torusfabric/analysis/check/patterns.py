@@ -114,6 +114,8 @@ def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Tra
     ----------
     schedule : Pattern
         A pattern that `inspect_pattern` accepts, with at least one step.
+    progress : function of (done, total), optional
+        As for `check`.
 
     Raises
     ------
