@@ -172,6 +172,11 @@ class Catalogue:
 
         The seed does not influence the choice.
 
+        Parameters
+        ----------
+        options : Options, optional
+            The options of the selection; by default all are left open.
+
         Raises
         ------
         InputError

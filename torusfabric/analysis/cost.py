@@ -73,7 +73,8 @@ def read_costs(costs: Costs | None) -> Costs:
     Parameters
     ----------
     costs : Costs or None
-        Constants of the model by name; None gives no constant. A constant may be a number or its text.
+        Constants of the model by name; None gives no constant. A constant may be a number or its
+        text.
 
     Raises
     ------

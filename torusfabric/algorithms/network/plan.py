@@ -88,7 +88,10 @@ MOST_NODES = 1024
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if isinstance(topology, CayleyGraph):
         trees = collective.kind in ("broadcast", "reduce")
         large = topology.nodes * topology.linked.sum() > MOST_ALIKE and not trees

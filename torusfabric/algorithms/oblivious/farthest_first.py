@@ -29,7 +29,10 @@ __all__ = ["FARTHEST_FIRST", "unsupported_reason", "plan"]
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if not isinstance(topology, Torus):
         return "a torus"
     if options.chunks not in (None, 1, 2, topology.ports):

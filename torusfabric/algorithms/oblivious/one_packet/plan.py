@@ -83,7 +83,10 @@ FEEDS = {2: feeds_2d, 3: feeds_3d, 4: feeds_4d}
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if not isinstance(topology, Torus) or len(topology.sides) not in FEEDS:
         return "a torus of two, three or four axes"
     if len(topology.sides) == 3 and not any(axis_orders_3d(topology.sides)):

@@ -212,7 +212,10 @@ REVERSED_COLLECTIVES = {"gather": "scatter", "reduce": "broadcast"}
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if not isinstance(topology, Torus) or len(set(topology.sides)) > 1:
         return "a torus with equal sides"
     reason = all_ports_reason(options, topology.ports, Necklaces(topology).n_ports_used)
