@@ -180,7 +180,7 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: Torus | Arrowhead, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective of the algorithm on an arrowhead or on a torus."""
+    """Plan `collective` with `options` on an arrowhead or on a torus."""
     if isinstance(topology, Arrowhead):
         return plan_arrowhead(topology, collective, options)
     return spanning_trees.plan(topology, collective, options)

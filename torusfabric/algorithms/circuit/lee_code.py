@@ -362,7 +362,10 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective that fits: see `lee_code_allgather` and `lee_code_broadcast`."""
+    """Plan a collective that fits with `options`.
+
+    See `lee_code_allgather` and `lee_code_broadcast`.
+    """
     if collective.from_each:
         return lee_code_allgather(topology, collective, options)
     return lee_code_broadcast(topology, collective, options)

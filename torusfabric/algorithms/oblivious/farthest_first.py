@@ -76,7 +76,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 def _choose_trees(torus: Torus, trees: Trees, chunks: int) -> IntArray:
     """Return the tree of each block, as `assign_blocks_to_trees` does, for the fewest steps.
 
-    Among such choices, one whose longest detour is shortest is returned.
+    Among such choices, one whose longest detour is shortest is returned. Each message is cut into
+    `chunks` chunks, and `trees` are trees of `torus` from node 0.
     """
 
     def assign_with_detour(detour: int) -> IntArray | None:

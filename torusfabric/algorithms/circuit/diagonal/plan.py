@@ -244,12 +244,12 @@ def _build_levels(
 def _refine_axes(
     circuits: CircuitRounds, grid: LevelGrid, alpha: int, rounds: dict[int, int]
 ) -> LevelGrid:
-    """Return a grid in which all gaps have one link, and add the rounds that refine it to
-    `circuits`.
+    """Add to `circuits` the rounds that refine a grid, and return the grid that they lead to.
 
-    Axes with even spans come first, because an odd span ends with two levels at one coordinate, and
-    no detour may use such an axis. ``rounds[axis]`` is the number of rounds for an axis, and
-    `alpha` the number of messages that a node may send in a round.
+    All gaps of the resulting grid have one link. Axes with even spans come first, because an odd
+    span ends with two levels at one coordinate, and no detour may use such an axis.
+    ``rounds[axis]`` is the number of rounds for an axis, and `alpha` the number of messages that a
+    node may send in a round.
     """
     spans, doubled = grid.spans, set()
     for axis in sorted(rounds, key=lambda axis: spans[axis] % 2):
