@@ -263,7 +263,7 @@ class _LinkForests:
                 return
 
     def _path_in_forest(self, forest: int, start: int, end: int) -> list[int] | None:
-        """Return the links from node `start` to node `end` in a forest, None if these are not
+        """Return the links from `start` to `end` in a forest, None if these nodes are not
         connected.
         """
         came, queue = {start: (-1, -1)}, [start]
@@ -285,10 +285,10 @@ class _LinkForests:
         return path
 
     def write_tree(self, forest: int, entry: np.ndarray, depth: np.ndarray) -> None:
-        """Write the tree with index `forest` into `entry` and `depth`: the in-port and the depth of
-        each node.
+        """Write the tree with index `forest` into `entry` and `depth`.
 
-        The root is a node from which the tree is least high.
+        `entry` gets the in-port of each node, and `depth` its depth. The root is a node from which
+        the tree is least high.
         """
         order = min(
             (self._traversal_order(forest, root) for root in range(self._nodes)),

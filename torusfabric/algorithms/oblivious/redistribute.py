@@ -152,7 +152,7 @@ def evening_round(rectangle: Rectangle, blocks: Blocks) -> Transfers:
     Parameters
     ----------
     rectangle : Rectangle
-        The torus.
+        The torus as rows and columns.
     blocks : Blocks
         The blocks of the all-gather.
     """

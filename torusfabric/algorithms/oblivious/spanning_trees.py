@@ -57,7 +57,7 @@ def link_disjoint_trees(torus: Torus) -> Trees:
     Parameters
     ----------
     torus : Torus
-        The torus.
+        The torus whose nodes the trees span.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def plan_allreduce(torus: Torus, collective: Collective) -> Rounds:
     Parameters
     ----------
     torus : Torus
-        The torus.
+        The torus whose nodes the trees span.
     collective : Collective
         The all-reduce.
 
@@ -129,7 +129,7 @@ def disjoint_trees(torus: Torus) -> Trees:
     Parameters
     ----------
     torus : Torus
-        The torus.
+        The torus whose nodes the trees span.
 
     Notes
     -----
@@ -174,7 +174,7 @@ def bounded_disjoint_trees(torus: Torus) -> Trees:
     Parameters
     ----------
     torus : Torus
-        The torus.
+        The torus whose nodes the trees span.
 
     Notes
     -----
@@ -219,7 +219,7 @@ def shallow_disjoint_trees(torus: Torus) -> Trees:
     Parameters
     ----------
     torus : Torus
-        The torus.
+        The torus whose nodes the trees span.
 
     Examples
     --------

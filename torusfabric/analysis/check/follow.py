@@ -443,7 +443,7 @@ class SumWindow:
         return int(self.groups.position_of_node[origin]) * self.keys + self.first + key
 
     def execute_round(self, number: int, transfers: Transfers) -> None:
-        """Move partial sums, and copy complete ones; a sender must hold them before the round.
+        """Move partial sums, and copy complete sums; a sender must hold the sums before the round.
 
         `number` is the number of the round, and `transfers` are its transfers.
         """

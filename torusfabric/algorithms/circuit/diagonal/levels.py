@@ -179,9 +179,9 @@ def informed_levels(
     Parameters
     ----------
     grid : LevelGrid
-        The levels.
+        The grid that numbers the levels.
     axis : int
-        The axis.
+        The axis on which `numbers` are levels.
     numbers : ndarray of int
         The level numbers on this axis.
     parity : int

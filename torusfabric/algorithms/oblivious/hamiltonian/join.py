@@ -60,7 +60,7 @@ def link_graph(forward: np.ndarray, colours: np.ndarray, colour: int) -> csr_mat
     colours : ndarray of int8, shape (nodes, axes)
         The colouring.
     colour : int
-        The colour.
+        The colour of the links to return.
     """
     # Imported here, because the import takes longer than a plan without it.
     from scipy.sparse import coo_matrix
@@ -210,7 +210,7 @@ class ColourCycles:
         Parameters
         ----------
         colour : int
-            The colour.
+            The colour whose cycles change.
         p, q, r, s : int
             The corners of a square.
         """
@@ -282,7 +282,8 @@ def choose_square(factors: ColourCycles, planes: list[Plane], draw: Random) -> t
     factors : ColourCycles
         The cycles of each colour.
     planes : list of Plane
-        The planes of all squares, changed in place: a plane with a switch that leaves fewer cycles moves to the front.
+        The planes of all squares, changed in place: a plane with a switch that leaves fewer cycles
+        moves to the front.
     draw : random.Random
         Source of random choices.
     """

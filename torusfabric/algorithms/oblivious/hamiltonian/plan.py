@@ -175,7 +175,7 @@ def cycle_of_colour(sides: Sequence[int], colours: np.ndarray, colour: int) -> H
     colours : ndarray of int8, shape (nodes, axes)
         The colouring.
     colour : int
-        The colour.
+        The colour whose links form the cycle.
     """
     if math.prod(sides) == 2:
         return HamiltonianCycle(np.arange(2), np.arange(2), np.zeros(2, int))
@@ -210,7 +210,7 @@ def subtorus_nodes(sides: Sequence[int], axes: Collection[int]) -> np.ndarray:
     sides : sequence of int
         The sides of the torus.
     axes : collection of int
-        The given axes.
+        The axes along which the nodes of the result may differ.
     """
     nodes = np.arange(math.prod(sides)).reshape(sides)
     return nodes[tuple(slice(None) if a in axes else 0 for a in range(len(sides)))].ravel()
@@ -344,7 +344,7 @@ def _chunk_count_reason(topology: Torus, collective: Collective, options: Option
 
 
 def _share_count(topology: Torus, collective: Collective) -> int:
-    """Return the number of shares into which a message of `collective` is cut before chunks.
+    """Return the number of shares into which a message of `collective` is cut.
 
     Each share is then cut into chunks. An all-reduce has a share for each node, which completes the
     sum of its share.
@@ -361,7 +361,7 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     Parameters
     ----------
     collective : Collective
-        The collective.
+        An all-gather, a reduce-scatter or an all-reduce.
     options : Options
         ``chunks`` of sums, by default `DEFAULT_TURNS` for each direction of each cycle; in an
         all-reduce this many for each node.

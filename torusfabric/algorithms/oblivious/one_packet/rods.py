@@ -75,7 +75,7 @@ def completion_steps(torus: Torus, feed: np.ndarray, limit: int | None = None) -
     Parameters
     ----------
     torus : Torus
-        The torus.
+        The torus on which the feed forwards messages.
     feed : ndarray of int, shape (nodes, ports)
         The in-port that feeds each out-port.
     limit : int, optional
@@ -142,7 +142,7 @@ def orbit_representatives(torus: Torus, feed: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     torus : Torus
-        The torus.
+        The torus on which the feed forwards messages.
     feed : ndarray of int, shape (nodes, ports)
         The in-port that feeds each out-port.
     """

@@ -165,7 +165,7 @@ def option_variants(topology: Topology, collective: Collective) -> list[dict[str
     Parameters
     ----------
     collective : Collective
-        The collective.
+        A collective that `matching` can plan.
     """
     if collective.local:
         far = (topology.distance(0, collective.targets(topology)[0]) > 1).any()
@@ -209,7 +209,7 @@ def flit_chunks(topology: Topology, collective: Collective) -> int:
     Parameters
     ----------
     collective : Collective
-        The collective.
+        A collective that `matching` can plan.
     """
     if topology.nodes > FEW_NODES or not isinstance(topology, CayleyGraph):
         return 0
