@@ -136,6 +136,11 @@ class Catalogue:
     def find(self, name: str) -> Algorithm:
         """Return the algorithm with a name.
 
+        Parameters
+        ----------
+        name : str
+            Name by which users choose the algorithm.
+
         Raises
         ------
         InputError

@@ -120,7 +120,7 @@ class WeightedArcs:
         return np.array([*found], np.int64)
 
     def integer_lengths(self, weight: np.ndarray) -> IntArray:
-        """Return integer lengths of at least 1, proportional to the weights as far as possible."""
+        """Return integer lengths of at least 1, proportional to `weight` as far as possible."""
         length: IntArray = np.maximum(1, np.rint(weight / weight.max() * UNIT)).astype(np.int64)
         return length
 

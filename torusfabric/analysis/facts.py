@@ -31,7 +31,7 @@ _CHECKED_TEXT = "every block reaches every node that must hold it, and no arc is
 
 
 def require_message_length(flits: int) -> None:
-    """Check the number of flits of a message."""
+    """Check `flits`, the number of flits of a message."""
     if flits < 1:
         raise InputError(f"Flits must be at least 1, not {flits}")
     if flits > MOST_FLITS:

@@ -220,7 +220,7 @@ class Collective:
 
 
 def _offset_in_group(offset: str, axes: tuple[int, ...]) -> str:
-    """Translate an offset from the whole torus to a group that `axes` span.
+    """Translate `offset` from the whole torus to a group that `axes` span.
 
     Only a port changes: port ``+2`` of the torus is port ``+1`` of a group along axes 0 and 2.
     """

@@ -35,6 +35,11 @@ class NameParts(NamedTuple):
 def split_name(text: str) -> NameParts:
     """Split ``COLLECTIVE[:ALGORITHM][!FAULTS]`` into its parts.
 
+    Parameters
+    ----------
+    text : str
+        The name, as a user writes it.
+
     Raises
     ------
     InputError
@@ -108,7 +113,7 @@ def split_offsets(text: str) -> tuple[str, ...]:
 
 
 def nodes_at_offset(offset: str, topology: Topology) -> IntArray:
-    """Return the node to which an offset leads from each node of a topology.
+    """Return the node to which `offset` leads from each node of a topology.
 
     Neighbours are those of the whole network: broken links do not change the result.
 

@@ -98,7 +98,7 @@ def check_rounds(count: int) -> None:
 
 
 def _parse_topology(entry: dict[str, Any]) -> Topology:
-    """Return the topology of a file.
+    """Return the topology of the entry `entry` of a file.
 
     Its number of arcs is checked, so that tables with an entry for each arc fit in memory.
     """
@@ -256,7 +256,7 @@ class _RoundParser:
         return ports
 
     def _parse_port(self, transfer: int, name: str | int, key: str = "via") -> int:
-        """Return the number of a port, given by name or number under a key of a transfer."""
+        """Return the number of a port, given by name or number under key `key` of a transfer."""
         try:
             port: int = self.topology.port(name)
         except InputError as error:

@@ -171,7 +171,7 @@ def _check_keys(data: dict[str, Any]) -> str:
 
 
 def _check_count(key: str, entries: Collection[Any], most: int) -> None:
-    """Check that the list under `key` of a file has at most `most` entries."""
+    """Check that `entries`, the list under `key` of a file, has at most `most` entries."""
     if len(entries) > most:
         raise InputError(f"{key} must be at most {most}, not {len(entries)}")
 

@@ -151,6 +151,11 @@ def _suggest_form(text: str) -> str:
 def topology_from_json(entry: object) -> Topology:
     """Return the topology of the ``topology`` entry of a schedule file.
 
+    Parameters
+    ----------
+    entry : object
+        The JSON value of the entry.
+
     Raises
     ------
     InputError

@@ -344,6 +344,11 @@ class Topology(metaclass=_ValidatingMeta):
     def port(self, name: str | int) -> int:
         """Return the number of a port, given its name or its number.
 
+        Parameters
+        ----------
+        name : str or int
+            Name of the port, or its number.
+
         Raises
         ------
         InputError

@@ -85,7 +85,7 @@ class LevelGrid:
         return [len(axis) for axis in self.levels]
 
     def with_levels(self, axis: int, levels: Sequence[int] | np.ndarray) -> "LevelGrid":
-        """Return a grid with the given levels on `axis`, and the same levels on other axes."""
+        """Return a grid with the levels `levels` on `axis`, and the same levels on other axes."""
         changed = [levels if a == axis else own for a, own in enumerate(self.levels)]
         return LevelGrid(self.sides, changed, self.without)
 
@@ -97,7 +97,7 @@ class LevelGrid:
         return np.diff(self.levels[axis], append=self.levels[axis][0] + self.spans[axis])
 
     def coordinates_of_levels(self, axis: int, numbers: np.ndarray) -> np.ndarray:
-        """Return the coordinates on an axis of levels with the given numbers.
+        """Return the coordinates on `axis` of the levels with the given `numbers`.
 
         Numbers beyond the last level, or below 0, continue around the torus.
         """
@@ -217,7 +217,7 @@ def _hop_table(runs: Sequence[tuple[int, np.ndarray]], count: int) -> np.ndarray
 
 
 def ceil_log(number: int | Fraction, alpha: int) -> int:
-    """Return ceil(log_(alpha + 1) of a number), at least 0; exact for integers and fractions."""
+    """Return ceil(log_(alpha + 1) of `number`), at least 0; exact for integers and fractions."""
     rounds, reached = 0, 1
     while reached < number:
         rounds, reached = rounds + 1, reached * (alpha + 1)
@@ -227,7 +227,8 @@ def ceil_log(number: int | Fraction, alpha: int) -> int:
 def piece_sizes(length: int, alpha: int) -> list[int]:
     """Return the numbers of items of the alpha + 1 pieces of a segment, from first to last.
 
-    `length` is the number of items of the segment.
+    `length` is the number of items of the segment. `alpha` is the number of messages that a node
+    may send in a round.
     """
     size, rest = divmod(length, alpha + 1)
     nearest = sorted(range(alpha + 1), key=lambda piece: abs(piece - alpha // 2))
@@ -352,8 +353,9 @@ def inform_diagonals(
 def _sender_levels(dimensions: int, side: int, stage: int, levels: np.ndarray) -> np.ndarray:
     """Return the level numbers of all nodes of some items, see the module docstring.
 
-    The torus has `dimensions` axes with `side` levels each. `levels` has the level number that
-    tells the items of the stage apart. The result has the shape (axes, items * nodes of an item).
+    `stage` is the stage of the broadcast. The torus has `dimensions` axes with `side` levels each.
+    `levels` has the level number that tells the items of the stage apart. The result has the shape
+    (axes, items * nodes of an item).
     """
     free = np.indices((side,) * (stage - 1)).reshape(stage - 1, side ** (stage - 1))
     free, level = np.tile(free, len(levels)), np.repeat(levels, side ** (stage - 1))

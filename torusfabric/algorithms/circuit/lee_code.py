@@ -58,7 +58,7 @@ LISTED_DEPTH = 1
 
 
 def exact_log(number: int, base: int) -> int | None:
-    """Return the p >= 0 for which a number is base^p, or None."""
+    """Return the p >= 0 for which `number` is `base`^p, or None."""
     p = round(math.log(number, base))
     return p if base**p == number else None
 
@@ -149,7 +149,7 @@ def port_weights() -> np.ndarray:
 
 
 def label_colours(labels: np.ndarray, j: int) -> np.ndarray:
-    """Return colour_j of labels that are 0 mod 7^(j-1): digit j - 1 to base 7, from 0 to 6.
+    """Return colour_j of `labels` that are 0 mod 7^(j-1): digit j - 1 to base 7, from 0 to 6.
 
     Nodes of colour 0 are those of P_j. Each neighbour of such a node, at 7^(j-1) hops, has a colour
     of its own.
@@ -159,6 +159,11 @@ def label_colours(labels: np.ndarray, j: int) -> np.ndarray:
 
 def concentration_rounds(i: int) -> tuple[list[np.ndarray], list[QuotientRound]]:
     """Return the rounds that bring all data together on P_1, P_2, .. P_i.
+
+    Parameters
+    ----------
+    i : int
+        The sides of the torus are 7^i.
 
     Returns
     -------

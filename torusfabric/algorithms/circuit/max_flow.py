@@ -277,7 +277,7 @@ class Repulsion:
         self.total += self.node_repulsion(node)
 
     def choose_targets(self, informed: np.ndarray, count: int) -> np.ndarray:
-        """Choose `count` targets among the nodes that are not informed."""
+        """Choose `count` targets among the nodes for which `informed` is False."""
         if count >= (~informed).sum():
             return np.flatnonzero(~informed)
         total, chosen = self.total.copy(), []

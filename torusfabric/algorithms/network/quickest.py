@@ -84,11 +84,11 @@ def quickest_steps(
 def _flow_over_time(
     arcs: WeightedArcs, usable: BoolArray, root: int, demand: IntArray, steps: int
 ) -> IntArray | None:
-    """Return the blocks that each arc carries in each step; None if not all blocks arrive.
+    """Return the blocks that each arc carries in each of `steps` steps.
 
-    All blocks start at node `root`. Node v is the target of ``demand[v]`` blocks. Only arcs with
-    True in `usable` carry any. The result has the shape (steps, arcs). Node v before step t has
-    number t * nodes + v.
+    The result is None if not all blocks arrive. All blocks start at node `root`. Node v is the
+    target of ``demand[v]`` blocks. Only arcs with True in `usable` carry any. The result has the
+    shape (steps, arcs). Node v before step t has number t * nodes + v.
     """
     from scipy.sparse import coo_array, csr_array
     from scipy.sparse.csgraph import maximum_flow

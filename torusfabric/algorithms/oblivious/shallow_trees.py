@@ -202,7 +202,7 @@ class _TreeSearch:
         return best
 
     def rebuild_trees(self, wanted: int) -> None:
-        """Make all trees anew, for a wanted height."""
+        """Make all trees anew, for the height `wanted`."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
@@ -277,7 +277,10 @@ class _TreeSearch:
 
 
 def _cells_by_depth(depth: IntArray) -> list[IntArray]:
-    """Return lists of cells: those of depth 1, of depth 2, and so on; roots are left out."""
+    """Return lists of cells: those of depth 1, of depth 2, and so on; roots are left out.
+
+    `depth` has the depth of each cell.
+    """
     order = np.argsort(depth, kind="stable")
     bounds = np.searchsorted(depth[order], np.arange(1, depth.max() + 2))
     return [order[a:b] for a, b in pairwise(bounds)]

@@ -251,7 +251,7 @@ def _first_overfull(values: IntArray, limit: int, size: int) -> int | None:
 
 
 def occurrence_ranks(values: IntArray) -> IntArray:
-    """Return for each value the number of equal values before it: 0 0 1 0 2 for 5 7 5 8 5."""
+    """Return for each of `values` the number of equal values before it: 0 0 1 0 2 for 5 7 5 8 5."""
     order = np.argsort(values, kind="stable")
     ordered = np.asarray(values)[order]
     new = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]

@@ -110,7 +110,7 @@ class Buffers:
         return origin, destination, chunk
 
     def describe_key(self, key: int) -> str:
-        """Return text for people about the block or the sum that a key identifies."""
+        """Return text for people about the block or the sum that `key` identifies."""
         origin, destination, chunk = self.split_key(key)
         words = [f"chunk {chunk}"]
         if not (self.collective.reducing or self.collective.single_origin):

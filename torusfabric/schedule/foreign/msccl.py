@@ -74,7 +74,7 @@ class ThreadBlock(NamedTuple):
     steps: list[MscclStep]
 
     def location_text(self, step: int | None = None) -> str:
-        """Return text for people that names the thread block, or one of its steps."""
+        """Return text for people that names the thread block, or its step with number `step`."""
         place = f"gpu {self.gpu}, thread block {self.number}"
         return place if step is None else f"{place}, step {step}"
 

@@ -246,6 +246,8 @@ def join_cycles(sides: Sequence[int], colours: np.ndarray) -> None:
 
     Parameters
     ----------
+    sides : sequence of int
+        The sides of the torus.
     colours : ndarray of int8, shape (nodes, axes)
         The colouring; every node has two links of each colour.
 

@@ -191,7 +191,13 @@ def cycle_of_colour(sides: Sequence[int], colours: np.ndarray, colour: int) -> H
 
 
 def split_axes(sides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return two sets of equally many axes whose sides are both `is_decomposable`, or None."""
+    """Return two sets of equally many axes whose sides are both `is_decomposable`, or None.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The sides of the torus.
+    """
     axes = range(len(sides))
     if len(sides) % 2:
         return None

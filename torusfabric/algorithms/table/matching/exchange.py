@@ -176,7 +176,7 @@ class _ExchangeSearch(SmallRouterSearch):
         return [port for port in outs if port // 2 in first and port in allowed]
 
     def _note_step(self, step: int, row: Row) -> None:
-        """Record `row`, the moves of a step, and the inputs of out-ports that they use."""
+        """Record the moves `row` of step `step`, and the inputs of out-ports that they use."""
         for port, move in enumerate(row):
             if move:
                 block = move.word

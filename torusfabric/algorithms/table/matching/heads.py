@@ -166,7 +166,7 @@ class _HeadSearch(SmallRouterSearch):
         return self._is_in_time()
 
     def _note_step(self, step: int, row: Row) -> None:
-        """Record `row`, the deliveries of a step, and the inputs of out-ports that they use."""
+        """Record the deliveries `row` of step `step`, and the inputs of out-ports that they use."""
         for out_port, move in enumerate(row):
             if move:
                 self.done[move.word] = 1
@@ -175,7 +175,7 @@ class _HeadSearch(SmallRouterSearch):
                 self.left -= 1
 
     def _release_arrivals(self, step: int) -> None:
-        """Add the blocks that arrived in a step to those that wait to be sent on."""
+        """Add the blocks that arrived in step `step` to those that wait to be sent on."""
         for out_port, move in enumerate(self.rows[step] if step >= 0 else ()):
             if move:
                 self._add_waiting(self.opposite[out_port], move.word)

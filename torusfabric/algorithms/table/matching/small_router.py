@@ -132,7 +132,7 @@ class SmallRouterSearch(ABC):
         Parameters
         ----------
         noise : float
-            The size of random changes of the preferences; 0 for none.
+            The amplitude of random changes of the preferences, one of `NOISES`; 0 for none.
         """
 
     @abstractmethod
@@ -285,8 +285,9 @@ def limited_turns(topology: Topology) -> list[list[int]] | None:
 
 
 def _is_turn_allowed(first: int, then: int, axes: int) -> bool:
-    """Return True if words may turn from axis `first` to axis `then`: one of the next half of the
-    axes, in a cycle.
+    """Return True if words may turn from axis `first` to axis `then`, of `axes` axes.
+
+    They may turn to the next half of the axes, in a cycle.
     """
     ahead = (then - first) % axes
     return 0 < 2 * ahead < axes or (2 * ahead == axes and first < then)
@@ -294,6 +295,11 @@ def _is_turn_allowed(first: int, then: int, axes: int) -> bool:
 
 def possible_first_axes(axes: int) -> dict[frozenset[int], set[int]]:
     """Return the axes on which a path may start that takes few turns, and no axis twice.
+
+    Parameters
+    ----------
+    axes : int
+        Number of axes of the torus.
 
     Returns
     -------
