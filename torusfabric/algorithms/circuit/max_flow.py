@@ -86,7 +86,7 @@ def decompose_flow(network: FlowNetwork, flow: csr_array) -> Transfers:
     network : FlowNetwork
         The arcs of the topology, with a source and a sink.
     flow : csr_array
-        The units that flow between each pair of nodes.
+        The net flow between each pair of nodes, source and sink included.
     """
     flow = flow.tocoo()
     ahead: list[list[int]] = [[] for _ in range(network.nodes + 2)]
