@@ -44,7 +44,7 @@ MOST_LATENCY = 2**16
 
 
 def _parse_times(what: str, value: object) -> tuple[float, ...]:
-    """Return the three numbers of `Options.times` as floats, or raise an `InputError`.
+    """Return `value`, the three numbers of `Options.times`, as floats, or raise an `InputError`.
 
     `what` is the subject of the message.
     """
@@ -135,7 +135,13 @@ class Options:
 
 
 def option_flag(name: str) -> str:
-    """Return the option of the command line for a field of `Options`, such as ``--ports``."""
+    """Return the option of the command line for a field of `Options`, such as ``--ports``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the field.
+    """
     return f"--{name.replace('_', '-')}"
 
 
@@ -144,6 +150,11 @@ def requested_value(reason: str, options: Options) -> str:
 
     The option is the one with which the misfit `reason` begins, such as "--ports" in "--ports 4
     (all of them)".
+
+    Parameters
+    ----------
+    options : Options
+        The options that the user gave.
 
     Returns
     -------
@@ -253,6 +264,11 @@ class Algorithm:
 
         For a collective in groups of nodes, the selection is that of one group: the torus of a
         group and the collective within it.
+
+        Parameters
+        ----------
+        options : Options
+            The options of the selection.
         """
         if collective.axes is not None:
             groups = collective.groups(topology)
@@ -276,6 +292,11 @@ class Algorithm:
         """Return the result of the field `variants` for a selection.
 
         It is empty if the function is of another package and fails.
+
+        Parameters
+        ----------
+        collective : Collective
+            The collective of the selection, in one group.
         """
         return self._call_or_default((), "variants", topology, collective)  # type: ignore[no-any-return]
 
@@ -283,6 +304,11 @@ class Algorithm:
         """Return the longest message, in flits, for which a chunk for each flit is tried.
 
         0 where the function of another package fails.
+
+        Parameters
+        ----------
+        collective : Collective
+            The collective of the selection.
         """
         return self._call_or_default(0, "flit_chunks", topology, collective)  # type: ignore[no-any-return]
 
@@ -337,6 +363,11 @@ class Algorithm:
     ) -> Schedule:
         """Plan a collective. A collective in groups is planned for one group and copied to all.
 
+        Parameters
+        ----------
+        options : Options, optional
+            The requests of the user; by default there are none.
+
         Raises
         ------
         InputError
@@ -368,6 +399,8 @@ def all_ports_reason(options: Options, *counts: int) -> str | None:
 
     Parameters
     ----------
+    options : Options
+        The options of the selection.
     *counts : int
         Numbers of ports that count as all; the message names the last one.
     """
@@ -377,14 +410,28 @@ def all_ports_reason(options: Options, *counts: int) -> str | None:
 
 
 def port_count_reason(options: Options, most: int) -> str | None:
-    """Return a misfit if the user asks for more ports than the `most` that a node has."""
+    """Return a misfit if the user asks for more ports than a node has.
+
+    Parameters
+    ----------
+    options : Options
+        The options of the selection.
+    most : int
+        Number of ports of a node.
+    """
     if options.ports is None or options.ports <= most:
         return None
     return f"--ports 1 to {most}"
 
 
 def single_chunk_reason(options: Options) -> str | None:
-    """Return a misfit if the user asks for messages that are cut into several chunks."""
+    """Return a misfit if the user asks for messages that are cut into several chunks.
+
+    Parameters
+    ----------
+    options : Options
+        The options of the selection.
+    """
     return None if options.chunks in (None, 1) else "--chunks 1"
 
 
@@ -395,6 +442,11 @@ def chunk_multiple_reason(
 
     A store-and-forward all-reduce is a reduce-scatter followed by an all-gather, in which each node
     completes an equal part of the sum. The result for any other collective is None.
+
+    Parameters
+    ----------
+    options : Options
+        The options of the selection.
     """
     if collective.reducing and collective.to_all and (options.chunks or 0) % topology.nodes:
         return f"--chunks divisible by the number of nodes, {topology.nodes}"

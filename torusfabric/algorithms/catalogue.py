@@ -136,6 +136,11 @@ class Catalogue:
     def find(self, name: str) -> Algorithm:
         """Return the algorithm with a name.
 
+        Parameters
+        ----------
+        name : str
+            Name by which users choose the algorithm.
+
         Raises
         ------
         InputError
@@ -171,6 +176,11 @@ class Catalogue:
         """Return the first algorithm that serves a selection.
 
         The seed does not influence the choice.
+
+        Parameters
+        ----------
+        options : Options, optional
+            The options of the selection; by default all are left open.
 
         Raises
         ------

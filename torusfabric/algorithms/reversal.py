@@ -112,8 +112,8 @@ def _reverse_trees(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Tran
 def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Receipts]:
     """Yield the first receipts of each round, as three arrays with an entry for each receipt.
 
-    They are the index of the transfer, the cell of the sender, and the cell of the receiver (see
-    `_reverse_trees`), sorted by transfer.
+    `rounds` are the rounds of the schedule. The arrays are the index of the transfer, the cell of
+    the sender, and the cell of the receiver (see `_reverse_trees`), sorted by transfer.
     """
     count, state = schedule.blocks.n_blocks, HeldBlocks(schedule.topology, schedule.blocks)
     known = state.held.ravel().copy()
@@ -134,8 +134,9 @@ def _preorder_cells(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return three arrays with one entry for each cell, see `_reverse_trees`.
 
-    They are the cells in preorder of the trees, the index of each cell in this order, and the
-    number of cells in the subtree below each cell.
+    `receipts` has the result of `_first_receipts` for all rounds. The arrays are the cells in
+    preorder of the trees, the index of each cell in this order, and the number of cells in the
+    subtree below each cell.
     """
     nodes, blocks = schedule.topology.nodes, schedule.blocks
     size = np.ones(nodes * blocks.n_blocks, np.int64)

@@ -92,6 +92,12 @@ class Bound(NamedTuple):
 def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
     """Return the bound of a schedule, see `bound`, and the restriction that makes it larger.
 
+    Parameters
+    ----------
+    traffic : Traffic, optional
+        The result of `check` for the schedule. Without it, a schedule whose messages may have
+        several blocks is checked here.
+
     Examples
     --------
     >>> import torusfabric as tf
@@ -127,13 +133,13 @@ def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
 
 
 def _invariant_exchange_steps(topology: Topology, chunks: int) -> int:
-    """Return the least steps of an all-to-all in which all nodes do the same.
+    """Return the least steps of an all-to-all in `chunks` chunks in which all nodes do the same.
 
     Proof: in such an exchange, all arcs of a port carry the same number of hops. Take an axis of
-    even side s, and let K = M N / s. A block with offset d on this axis makes h hops forwards and k
-    back, with h - k = d modulo s. Summed over all offsets, h - k is K s (s - 1) / 2 modulo s. This
-    is s / 2 if K is odd. The hops of the two ports of the axis therefore differ by at least s / 2,
-    and together they are at least K s^2 / 4.
+    even side s, and let K = M N / s, where M is `chunks`. A block with offset d on this axis makes
+    h hops forwards and k back, with h - k = d modulo s. Summed over all offsets, h - k is K s (s -
+    1) / 2 modulo s. This is s / 2 if K is odd. The hops of the two ports of the axis therefore
+    differ by at least s / 2, and together they are at least K s^2 / 4.
     """
     least = 0
     for side in getattr(topology, "sides", ()):
@@ -186,6 +192,8 @@ def lower_bound(
     blocks : int or None
         The most blocks b that a transfer may carry with store-and-forward switching, None for no
         limit. With circuit switching there is never a limit.
+    duplex : Duplex
+        Half duplex if a link carries a message in one direction only in a round.
 
     Examples
     --------
@@ -304,8 +312,9 @@ def _volume_rounds(
 ) -> int:
     """Return the rounds needed to move all blocks, at most b in a transfer, one hop in a round.
 
-    The bound of `least_time`, which is on whole messages, also holds for the blocks of messages.
-    Additional bounds:
+    The arguments are those of `lower_bound`: `collective`, `ports`, `chunks` (M), `blocks` (b) and
+    `duplex`. The bound of `least_time`, which is on whole messages, also holds for the blocks of
+    messages. Additional bounds:
 
     - Broadcast: no data arrive at a node at distance D before round D. From then on at most P b of
       its M blocks arrive in each round. This gives D - 1 + ceil(M / (P b)). Reduce: the same in

@@ -88,8 +88,9 @@ class WeightedArcs:
     def shortest_paths(self, length: IntArray) -> tuple[np.ndarray, IntArray]:
         """Return distances between all nodes, and the last arc of each shortest path.
 
-        Both have shape (nodes, nodes), a row for each start. Of parallel arcs the shortest is used,
-        and the first if several are equal. The last arc is -1 for the start itself.
+        `length` has the length of each arc. Both results have shape (nodes, nodes), a row for each
+        start. Of parallel arcs the shortest is used, and the first if several are equal. The last
+        arc is -1 for the start itself.
         """
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import dijkstra
@@ -119,7 +120,7 @@ class WeightedArcs:
         return np.array([*found], np.int64)
 
     def integer_lengths(self, weight: np.ndarray) -> IntArray:
-        """Return integer lengths of at least 1, proportional to the weights as far as possible."""
+        """Return integer lengths of at least 1, proportional to `weight` as far as possible."""
         length: IntArray = np.maximum(1, np.rint(weight / weight.max() * UNIT)).astype(np.int64)
         return length
 
@@ -212,7 +213,7 @@ def congestion_time(topology: Topology, demand: IntArray | None = None) -> Fract
 
 
 def _best_lengths(arcs: WeightedArcs, group: IntArray, starts: int) -> np.ndarray:
-    """Return the arc lengths with the largest bound, found by a linear program.
+    """Return the lengths of `arcs` with the largest bound, found by a linear program.
 
     ``group[arc]`` is the number of the set to which an arc belongs. Arcs of a set have the same
     length, and the result has one length for each set. The variables of the linear program are the

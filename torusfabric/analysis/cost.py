@@ -70,6 +70,12 @@ _DEFAULT_COSTS = Costs(alpha=0, beta=0, delta=0, tau=0, length=1)
 def read_costs(costs: Costs | None) -> Costs:
     """Check the constants of a cost model, and convert text to numbers.
 
+    Parameters
+    ----------
+    costs : Costs or None
+        Constants of the model by name; None gives no constant. A constant may be a number or its
+        text.
+
     Raises
     ------
     InputError

@@ -174,7 +174,7 @@ class _MessageFlows:
             self.supply, self.demand = self.supply * (nodes - 1), (everyone != root).astype(int)
 
     def cut_around(self, sink: int) -> Cut:
-        """Return the cut that separates one node from all others."""
+        """Return the cut that separates the node `sink` from all others."""
         return self._cut_of_nodes(np.arange(self.topology.nodes) == sink)
 
     def _cut_of_nodes(self, inside: BoolArray) -> Cut:
@@ -195,8 +195,9 @@ class _MessageFlows:
     def _max_flow(self, time: Fraction, sink: int) -> tuple[int, BoolArray]:
         """Return the maximum flow of messages in which each arc has the capacity `time`.
 
-        All capacities are multiplied by the denominator of `time`, so that they are integers. The
-        result is that of `max_flow_and_reachable`.
+        The flow ends at the node `sink`. If the root has a message for each node, the flow ends at
+        all nodes instead. All capacities are multiplied by the denominator of `time`, so that they
+        are integers. The result is that of `max_flow_and_reachable`.
         """
         from scipy.sparse import coo_array
 

@@ -31,7 +31,7 @@ _CHECKED_TEXT = "every block reaches every node that must hold it, and no arc is
 
 
 def require_message_length(flits: int) -> None:
-    """Check the number of flits of a message."""
+    """Check `flits`, the number of flits of a message."""
     if flits < 1:
         raise InputError(f"Flits must be at least 1, not {flits}")
     if flits > MOST_FLITS:
@@ -50,6 +50,8 @@ def schedule_facts(
 
     Parameters
     ----------
+    progress : function of (done, total), optional
+        As for `check`.
     operators : sequence of Operator
         The operators of a reduction, see `check`.
     flits : int, optional
@@ -155,7 +157,8 @@ def merge_facts(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _move_faults_to_modes(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return facts in which faults of a single mode are part of the name of its collective.
 
-    Faults that all modes have stay part of the name of the topology, and so do slow links.
+    Faults that all modes have stay part of the name of the topology, and so do slow links. `found`
+    has the facts of each mode, as `schedule_facts` returns them.
     """
     names = [facts["topology"].rpartition("!") for facts in found]
     faults = [words.split(",") if whole else [] for whole, _, words in names]
@@ -237,6 +240,12 @@ def forms_text(forms: Sequence[Mapping[str, Any]]) -> str:
 
     For each form the text also has the length of messages, in flits, from which on it is used.
 
+    Parameters
+    ----------
+    forms : sequence of mapping
+        For each form, the name of its ``algorithm`` and, as ``from``, the length of the shortest
+        message for which it is used, in flits.
+
     Examples
     --------
     >>> forms_text([{"from": 1, "algorithm": "a"}, {"from": 9, "algorithm": "b"}])
@@ -248,6 +257,11 @@ def forms_text(forms: Sequence[Mapping[str, Any]]) -> str:
 
 def steps_text(facts: Mapping[str, Any]) -> str:
     """Return text about the number and the length of steps, from the result of `schedule_facts`.
+
+    Parameters
+    ----------
+    facts : mapping
+        The result of `schedule_facts`, of which ``rounds`` and ``unit`` are used.
 
     Examples
     --------
@@ -262,6 +276,11 @@ def steps_text(facts: Mapping[str, Any]) -> str:
 def bound_text(facts: Mapping[str, Any]) -> str:
     """Return text about the bound and its restriction, from the result of `schedule_facts`.
 
+    Parameters
+    ----------
+    facts : mapping
+        The result of `schedule_facts`, of which ``bound`` and ``bound_where`` are used.
+
     Examples
     --------
     >>> bound_text({"bound": 10, "bound_where": "no block rests"})
@@ -271,7 +290,7 @@ def bound_text(facts: Mapping[str, Any]) -> str:
 
 
 def _restriction_text(facts: Mapping[str, Any]) -> str:
-    """Return the restriction of the bound behind a comma; empty for no restriction."""
+    """Return the restriction of the bound in `facts` behind a comma; empty for no restriction."""
     return f", where {facts['bound_where']}" if facts["bound_where"] else ""
 
 

@@ -43,6 +43,8 @@ def least_time(
 
     Parameters
     ----------
+    collective : Collective
+        The collective, in one group or several.
     ports : int, optional
         Messages that a node may send, or receive, at once; by default one for each port.
 
@@ -121,7 +123,8 @@ def _shift_time(torus: Torus, offsets: np.ndarray) -> Fraction:
     Along an axis of side s, a message with offset d makes d hops one way or s - d hops the other
     way, and its parts may go different ways. The time is least when both directions are equally
     busy. To balance them, messages change direction in the order in which this costs the fewest
-    additional hops.
+    additional hops. `offsets` has each offset as the number of the node to which it leads from node
+    0, on `torus`.
     """
     least = Fraction(0)
     for side, moved in zip(torus.sides, torus.coordinates(offsets), strict=True):
@@ -139,6 +142,8 @@ def cycle_limit(topology: Topology, collective: Collective, flits: int) -> int:
 
     Parameters
     ----------
+    collective : Collective
+        The collective, in one group or several.
     flits : int
         Flits of a message.
 
@@ -261,6 +266,11 @@ def least_path_length(topology: Topology, collective: Collective) -> int:
 def limiting_cut_text(topology: Topology, collective: Collective) -> str:
     """Return the description of the cut that determines `least_time`; empty if no cut does.
 
+    Parameters
+    ----------
+    collective : Collective
+        The collective, in one group or several.
+
     Examples
     --------
     >>> import torusfabric as tf
@@ -285,7 +295,7 @@ def limiting_cut_text(topology: Topology, collective: Collective) -> str:
 
 @lru_cache(maxsize=64)
 def _local_exchange_time(topology: Topology, collective: Collective) -> Fraction:
-    """Return the `least_time` of an exchange or halo where nodes are not alike.
+    """Return the `least_time` of `collective`, an exchange or halo, where nodes are not alike.
 
     It is the largest of the loads of nodes at their ports, and in an exchange of the load of arcs.
     """
@@ -308,7 +318,10 @@ def _local_exchange_time(topology: Topology, collective: Collective) -> Fraction
 
 
 def _local_pairs(topology: Topology, collective: Collective) -> tuple[np.ndarray, np.ndarray]:
-    """Return the origins and the receivers of all messages of an exchange or halo: two arrays."""
+    """Return the origins and the receivers of all messages of `collective`, an exchange or halo.
+
+    These are two arrays with one entry for each message.
+    """
     targets = collective.targets(topology)
     origin, offset = np.nonzero(targets != NO_NODE)
     return origin, targets[origin, offset]

@@ -220,7 +220,7 @@ class Collective:
 
 
 def _offset_in_group(offset: str, axes: tuple[int, ...]) -> str:
-    """Translate an offset from the whole torus to a group that `axes` span.
+    """Translate `offset` from the whole torus to a group that `axes` span.
 
     Only a port changes: port ``+2`` of the torus is port ``+1`` of a group along axes 0 and 2.
     """
@@ -421,6 +421,12 @@ class Blocks:
     def parse_entry(self, entry: object) -> int:
         """Return the number of a block that is written as in a schedule file.
 
+        Parameters
+        ----------
+        entry : object
+            List of the numbers [origin, chunk], or [origin, destination, chunk] where each
+            destination gets a message of its own. Any other value is refused.
+
         Raises
         ------
         InputError
@@ -575,7 +581,9 @@ class MemoryLayout:
 
         Parameters
         ----------
-        index : array of int
+        nodes : int or array of int
+            Numbers of the nodes whose receive memories are meant.
+        index : int or array of int
             Index of a block in the receive memory, from 0 to `recv_blocks` - 1.
         """
         nodes, index = np.broadcast_arrays(nodes, index)

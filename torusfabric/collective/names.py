@@ -87,9 +87,10 @@ def parse_collective(
 
 
 def _extract_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tuple[str, ...]]:
-    """Split a name into the name without brackets and the offsets in the brackets.
+    """Split `name` into the name without brackets and the offsets in the brackets.
 
-    Offsets that the caller passes separately are returned instead; giving both is refused.
+    Offsets that the caller passes separately, in `offsets`, are returned instead; giving both is
+    refused.
     """
     inside = re.fullmatch(r"([^\[\]]*)\[([^\[\]]*)\]([^\[\]]*)", name)
     if inside and offsets:

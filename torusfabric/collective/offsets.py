@@ -35,6 +35,11 @@ class NameParts(NamedTuple):
 def split_name(text: str) -> NameParts:
     """Split ``COLLECTIVE[:ALGORITHM][!FAULTS]`` into its parts.
 
+    Parameters
+    ----------
+    text : str
+        The name, as a user writes it.
+
     Raises
     ------
     InputError
@@ -61,6 +66,11 @@ def split_names(text: str) -> list[str]:
     A comma after a ``!`` separates faults if a digit follows, since every fault begins with a node
     number.
 
+    Parameters
+    ----------
+    text : str
+        Names with commas between them, as a user writes them.
+
     Examples
     --------
     >>> split_names("exchange[+0,(1,2)],allreduce!0:+0,9:-1,allgather")
@@ -78,6 +88,11 @@ def split_names(text: str) -> list[str]:
 
 def split_offsets(text: str) -> tuple[str, ...]:
     """Split a list of offsets at its commas, and drop blanks.
+
+    Parameters
+    ----------
+    text : str
+        The offsets, as a user writes them between ``[`` and ``]``.
 
     Raises
     ------
@@ -98,7 +113,7 @@ def split_offsets(text: str) -> tuple[str, ...]:
 
 
 def nodes_at_offset(offset: str, topology: Topology) -> IntArray:
-    """Return the node to which an offset leads from each node of a topology.
+    """Return the node to which `offset` leads from each node of a topology.
 
     Neighbours are those of the whole network: broken links do not change the result.
 

@@ -107,6 +107,11 @@ class Operator:
     def parse(text: str) -> Operator:
         """Return the operator that a user names, such as ``add`` or ``max:signed``.
 
+        Parameters
+        ----------
+        text : str
+            Name under which the operator is registered.
+
         Raises
         ------
         InputError
@@ -166,6 +171,8 @@ class Operator:
         Parameters
         ----------
         words : ndarray, shape (rows, ..)
+        width : int
+            Bits of a word.
 
         Returns
         -------
@@ -252,7 +259,7 @@ def _check_operator(operator: Operator) -> None:
 
 
 def _check_fields(operator: Operator) -> None:
-    """Check that every field has a value of the right type."""
+    """Check that every field of `operator` has a value of the right type."""
     if not isinstance(operator.name, str) or not _NAME.fullmatch(operator.name):
         raise InputError(
             "Name of an operator must be lower-case letters, digits and _, not "
@@ -286,7 +293,7 @@ def _test_words(width: int) -> Words:
 def _check_claims(operator: Operator, width: int) -> None:
     """Check the identity of an operator, and the properties that it claims, on test words.
 
-    The properties are `commutative`, `associative` and `idempotent`.
+    The words have `width` bits. The properties are `commutative`, `associative` and `idempotent`.
     """
     words, combine = _test_words(width), operator.combine
     neutral = np.full_like(words, operator.identity(width))
@@ -327,6 +334,9 @@ def _infix_operator(
     """Return an operator that numpy, Amaranth and SystemVerilog all write with the same sign.
 
     With `ones`, all bits of its identity are 1; otherwise its identity is 0.
+
+    `name` is the name under which users choose the operator, and `sign` its sign in SystemVerilog.
+    `of` applies it to two numpy arrays or two Amaranth values.
     """
 
     def function(a: Words, b: Words, width: int) -> Words:

@@ -100,7 +100,8 @@ def expected_words(
 def _delivery_mask(layout: MemoryLayout, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Return an array of the given shape that is True for each word that is delivered.
 
-    `shape` is (nodes, words of a receive memory).
+    `layout` is the layout of the memories of the collective, and `shape` is (nodes, words of a
+    receive memory).
     """
     blocks, nodes = layout.blocks, np.arange(shape[0])
     there = np.isin(nodes, layout.receiving_nodes)[:, None]
@@ -120,6 +121,8 @@ def _group_words(
     """Return the words delivered in one group of nodes, shape (positions, receive words).
 
     `messages` has the send memories of the nodes of this group, shape (positions, send words).
+    `layout` is the layout of these memories. `operator` combines words of `width` bits in a
+    reduction.
     """
     blocks, nodes = layout.blocks, np.arange(layout.blocks.group_size)
     if blocks.collective.reducing:

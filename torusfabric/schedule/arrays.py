@@ -15,7 +15,8 @@ __all__ = ["ArrayFields", "integer_array"]
 def integer_array(what: str, value: Any, axes: int) -> IntArray:
     """Return integers as a read-only array with `axes` axes; lists of numbers become arrays.
 
-    The result is a view, so nothing is copied and the caller's own array stays writeable.
+    `what` names `value` in messages. The result is a view of `value`, so nothing is copied and the
+    caller's own array stays writeable.
 
     Examples
     --------

@@ -209,7 +209,7 @@ class Schedule(ArrayFields, ABC):
             file.writelines(file_lines(head, self.blocks, self.rounds))
 
     def __eq__(self, other: object) -> bool:
-        """True if all fields are equal."""
+        """True if `other` is a schedule with equal fields."""
         if not isinstance(other, Schedule):
             return NotImplemented
         return self is other or (self.head == other.head and self.digest == other.digest)

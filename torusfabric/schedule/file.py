@@ -24,6 +24,13 @@ def save(schedule: Schedule, path: AnyPath, *, force: bool = False) -> None:
 
     Equal schedules give equal bytes. If writing fails, no partial file is left behind.
 
+    Parameters
+    ----------
+    path : path
+        The file, compressed if its name ends in ``.gz``.
+    force : bool
+        True to overwrite an existing file that is not a schedule file.
+
     Examples
     --------
     >>> import tempfile, torusfabric as tf
@@ -86,6 +93,11 @@ def load(path: AnyPath) -> Schedule:
 
 def load_if_path(given: Schedule | AnyPath) -> Schedule:
     """Return the schedule that a user passes: a `Schedule`, or the path of a schedule file.
+
+    Parameters
+    ----------
+    given : Schedule or path
+        The argument of a user.
 
     Raises
     ------

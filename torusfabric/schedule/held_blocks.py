@@ -146,7 +146,7 @@ class HeldBlocks:
     def _list_blocks(self, transfers: Transfers, whole: BoolArray | None) -> Listed:
         """Return the blocks that each transfer carries, whatever the class of its payload.
 
-        `whole` is as in `execute`.
+        `transfers` and `whole` are as in `execute`.
         """
         payload, source = transfers.payload, transfers.source
         lists: list[IntArray]
@@ -206,8 +206,8 @@ class HeldBlocks:
     def _store_arrivals(self, transfers: Transfers, payload: KeptSums, listed: Listed) -> None:
         """Store the contributions to each word that arrives, by node, in-port and chunk.
 
-        `listed` has the contributions to the word of each transfer, whose payload is `payload`. A
-        node may forward these words in later rounds.
+        `transfers` are the transfers of the round. `listed` has the contributions to the word of
+        each transfer, whose payload is `payload`. A node may forward these words in later rounds.
         """
         target = transfers.walk(self.topology)[:, -1]
         last = transfers.hops[np.arange(len(transfers)), transfers.lengths - 1]

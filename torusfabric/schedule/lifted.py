@@ -53,6 +53,8 @@ class Lifted(Schedule):
 
         Parameters
         ----------
+        part : Schedule
+            The schedule of one group.
         collective : Collective
             The collective with the axes that span the groups.
         """

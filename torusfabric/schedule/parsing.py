@@ -86,7 +86,7 @@ def parse_schedule(data: Any) -> Rounds:
 
 
 def check_rounds(count: int) -> None:
-    """Check the number of rounds of a file.
+    """Check `count`, the number of rounds of a file.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def check_rounds(count: int) -> None:
 
 
 def _parse_topology(entry: dict[str, Any]) -> Topology:
-    """Return the topology of a file.
+    """Return the topology of the entry `entry` of a file.
 
     Its number of arcs is checked, so that tables with an entry for each arc fit in memory.
     """
@@ -115,7 +115,7 @@ def _parse_topology(entry: dict[str, Any]) -> Topology:
 
 
 def _check_at_most(name: str, value: int, most: int) -> None:
-    """Check that a number of a file, called `name` in the message, is at most `most`."""
+    """Check that `value`, a number of a file called `name` in messages, is at most `most`."""
     if value > most:
         raise InputError(f"{name} must be a number from 1 to {most}, not {excerpt(value)}")
 
@@ -192,7 +192,10 @@ class _RoundParser:
         return Transfers(source, hops, Listed(indptr, ids)), whole if followed else None
 
     def _transfer_error(self, transfer: int, rest: str) -> InputError:
-        """Return an error whose message begins with the location of a transfer."""
+        """Return an error whose message is the location of a transfer and then `rest`.
+
+        `transfer` is the index of the transfer in the round.
+        """
         return InputError(json_location(["rounds", self.number, transfer]) + rest)
 
     def _parse_hops(self) -> tuple[Ints, Ints]:
@@ -209,7 +212,10 @@ class _RoundParser:
         return np.array([entry["path"][0] for entry in self.entries], np.int64), hops
 
     def _parse_path(self, transfer: int, entry: dict[str, Any]) -> list[int]:
-        """Return the out-ports of one path; ``via`` chooses between parallel links."""
+        """Return the out-ports of the path in `entry`; ``via`` chooses between parallel links.
+
+        `entry` is the JSON value of transfer `transfer` of the round.
+        """
         topology, path, via = self.topology, entry["path"], entry.get("via")
         most, ports = topology.nodes * topology.ports, []
         if len(path) > most + 1:
@@ -250,7 +256,7 @@ class _RoundParser:
         return ports
 
     def _parse_port(self, transfer: int, name: str | int, key: str = "via") -> int:
-        """Return the number of a port, given by name or number under a key of a transfer."""
+        """Return the number of a port, given by name or number under key `key` of a transfer."""
         try:
             port: int = self.topology.port(name)
         except InputError as error:
@@ -258,7 +264,10 @@ class _RoundParser:
         return port
 
     def _parse_sums(self, blocks: Blocks) -> KeptSums:
-        """Return the payload of the round, if nodes keep their sums in this schedule."""
+        """Return the payload of the round, if nodes keep their sums in this schedule.
+
+        `blocks` are the blocks of the collective, of which the number of chunks is needed.
+        """
         chunk, passed = np.full((2, len(self.entries)), -1)
         for transfer, entry in enumerate(self.entries):
             given = entry.get("sum", 0)
@@ -310,7 +319,7 @@ class _RoundParser:
 
 
 def _is_well_formed(entries: Any) -> bool:
-    """Return True if the JSON value of a round obeys the schema."""
+    """Return True if `entries`, the JSON value of a round, obeys the schema."""
     if type(entries) is not list:
         return False
     for entry in entries:
@@ -341,7 +350,7 @@ def _is_well_formed(entries: Any) -> bool:
 
 
 def _is_via(via: Any) -> bool:
-    """Return True for a list of at least one port, each a number or a name."""
+    """Return True if `via` is a list of at least one port, each a number or a name."""
     return type(via) is list and bool(via) and {int, str}.issuperset(map(type, via))
 
 

@@ -280,7 +280,15 @@ class Flows:
 
     @classmethod
     def from_pattern(cls, pattern: Pattern | SumPattern) -> Self:
-        """Follow the feeders of all out-arcs, and return the flows that carry injected blocks."""
+        """Follow the feeders of all out-arcs of a pattern.
+
+        The result has the flows that carry injected blocks.
+
+        Parameters
+        ----------
+        pattern : Pattern or SumPattern
+            The schedule whose flows are wanted.
+        """
         shape = pattern.feed.shape
         node, port = pattern.topology.feeding(pattern.feed)
         fed = node.astype(np.int64) * pattern.topology.ports + port

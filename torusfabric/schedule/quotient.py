@@ -153,7 +153,13 @@ class Quotient(Schedule):
         return (self.expand_round(step) for step in self.quotient_rounds)
 
     def expand_round(self, step: QuotientRound) -> Transfers:
-        """Return the transfers of one round, for all nodes."""
+        """Return the transfers of one round, for all nodes.
+
+        Parameters
+        ----------
+        step : QuotientRound
+            The round by labels, one of `quotient_rounds`.
+        """
         if not step.sends:
             return Transfers(np.empty(0, np.int64), np.empty((0, 1), np.int8))
         longest = max(len(send.hops) for send in step.sends)

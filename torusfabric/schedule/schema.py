@@ -32,6 +32,11 @@ def schema() -> dict[str, Any]:
 def check_head(data: Any) -> None:
     """Check a file against the schema, without the content of its rounds.
 
+    Parameters
+    ----------
+    data : object
+        The JSON value of the whole file.
+
     Raises
     ------
     InputError
@@ -43,7 +48,14 @@ def check_head(data: Any) -> None:
 
 
 def check_round(entry: Any, number: int) -> None:
-    """Check one round of a file against the schema; the first round has number 0.
+    """Check one round of a file against the schema.
+
+    Parameters
+    ----------
+    entry : object
+        The JSON value of the round.
+    number : int
+        Number of the round for messages; the first round has number 0.
 
     Raises
     ------
@@ -81,7 +93,10 @@ def _check_value(value: Any, path: list[str | int]) -> None:
 
 
 def _violation_text(error: Any, place: str) -> str:
-    """Return the message about a violation of the schema; `place` is its location in the file."""
+    """Return the message about a violation of the schema at `place`, a location in the file.
+
+    `error` is the violation, a ``ValidationError`` of the package jsonschema.
+    """
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
         return f"{place or 'Schedule'} must have {' and '.join(missing)}"

@@ -103,7 +103,7 @@ def find_sum_trees(schedule: Schedule) -> SumTrees | None:
 
 
 def _transfer_chunks(schedule: Schedule, transfers: Transfers) -> IntArray | None:
-    """Return the chunk of each transfer; None if any transfer carries several chunks."""
+    """Return the chunk of each of `transfers`; None if any transfer carries several chunks."""
     blocks, payload = schedule.blocks, transfers.payload
     match payload:
         case Grouped(group=group, wanted=wanted):

@@ -57,7 +57,13 @@ class Listed(ArrayFields):
 
     @classmethod
     def single(cls, ids: IntArray) -> Self:
-        """Return the payload of transfers that carry one block each."""
+        """Return the payload of transfers that carry one block each.
+
+        Parameters
+        ----------
+        ids : ndarray of int, shape (transfers,)
+            The number of the block of each transfer.
+        """
         ids = integer_array("Ids", ids, 1)
         return cls(np.arange(len(ids) + 1), ids)
 
@@ -171,7 +177,17 @@ class Transfers(ArrayFields):
 
     @classmethod
     def hop(cls, source: IntArray, port: IntArray, payload: Payload) -> Self:
-        """Return transfers of one hop each, from nodes by out-ports."""
+        """Return transfers of one hop each, from nodes by out-ports.
+
+        Parameters
+        ----------
+        source : ndarray of int, shape (transfers,)
+            The node that sends each transfer.
+        port : ndarray of int, shape (transfers,)
+            The out-port by which each transfer leaves.
+        payload : Payload
+            The data that the transfers carry.
+        """
         return cls(source, np.asarray(port, np.int16)[:, None], payload)
 
     @classmethod
@@ -180,7 +196,8 @@ class Transfers(ArrayFields):
     ) -> tuple[Self, ...]:
         """Return the transfers of each step, for transfers that carry one block over one hop.
 
-        Entry k of all arrays describes one transfer: its step, sender, out-port and block.
+        Entry k of all arrays describes one transfer: its step, its sender (`source`), its out-port
+        and the number of its block (`ids`).
         """
         order = np.argsort(step, kind="stable")
         bounds = np.searchsorted(step[order], np.arange(step.max(initial=-1) + 2))

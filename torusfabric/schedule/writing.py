@@ -48,8 +48,8 @@ def file_lines(
 ) -> Iterator[str]:
     """Yield the text of a schedule file, one line for each round.
 
-    `head` has all entries of the file except the rounds. `rounds` is called several times, and
-    returns a new iterator over all rounds each time.
+    `blocks` are the blocks of the schedule. `head` has all entries of the file except the rounds.
+    `rounds` is called several times, and returns a new iterator over all rounds each time.
     """
     # Listing the blocks of groups and naming whole sums both need the blocks that nodes hold.
     grouped = any(isinstance(transfers.payload, Grouped) for transfers in rounds())
@@ -70,9 +70,10 @@ def file_lines(
 
 
 def _count_listed(rounds: Iterable[Transfers], blocks: Blocks) -> int:
-    """Return the number of blocks or contributions that all transfers list.
+    """Return the number of blocks or contributions that the transfers of all `rounds` list.
 
-    For transfers with a `Grouped` payload, an upper limit is counted.
+    For transfers with a `Grouped` payload, an upper limit is counted. `blocks` are the blocks of
+    the schedule.
     """
     count = 0
     for payload in (transfers.payload for transfers in rounds):
@@ -84,7 +85,10 @@ def _count_listed(rounds: Iterable[Transfers], blocks: Blocks) -> int:
 
 
 def _transfer_entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
-    """Return the transfers of a round as entries of a file, with path and data."""
+    """Return the transfers of a round as entries of a file, with path and data.
+
+    `blocks` are the blocks of the schedule.
+    """
     topology = blocks.groups.topology
     paths, hops = transfers.walk(topology).tolist(), np.asarray(transfers.hops).tolist()
     there = topology.neighbours
@@ -105,7 +109,7 @@ def _transfer_entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, An
 def _payload_entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
     """Return the part of each transfer's entry in a file that says which data it carries.
 
-    This is the key ``blocks``, or for a kept sum ``sum``.
+    This is the key ``blocks``, or for a kept sum ``sum``. `transfers` are those of one round.
     """
     payload, ports = transfers.payload, blocks.groups.topology.port_names
     if isinstance(payload, KeptSums):

@@ -101,8 +101,9 @@ class Boards:
 
     @classmethod
     def parse(cls, text: str, topology: Topology) -> Boards:
-        """Return the boards that a user names: ``2x1`` is two blocks along axis 0, one along
-        axis 1.
+        """Return the boards that a user names in `text`.
+
+        ``2x1`` is two blocks along axis 0, one along axis 1.
         """
         if not re.fullmatch(r"[0-9]{1,6}(x[0-9]{1,6})*", text):
             raise InputError(f"Boards must be numbers such as 2x1, not {text!r}")
@@ -218,6 +219,11 @@ class Boards:
         """Return the number of the board whose block has given coordinates among the blocks.
 
         With 2x2 blocks, ``1,0`` is board 2: row 1, column 0.
+
+        Parameters
+        ----------
+        text : str
+            Coordinates of the block, one for each axis, separated by commas.
 
         Raises
         ------

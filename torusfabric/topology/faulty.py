@@ -132,6 +132,14 @@ class Faulty(Subgraph):
     def of(cls, whole: Topology, faults: str) -> Self:
         """Return a network with the faults that users write behind its name.
 
+        Parameters
+        ----------
+        whole : Topology
+            The network without faults.
+        faults : str
+            Broken links, broken nodes and slow links, separated by commas, as behind the ``!`` of a
+            name.
+
         Raises
         ------
         InputError
@@ -264,7 +272,7 @@ def equal_links_as_text(topology: str | None, latency: str | None) -> dict[str, 
 
     This is `equalize_axis_links` for the texts that a user wrote. The result has the keys
     ``topology`` and ``link_latency``; it is empty, so nothing changes, if the user named no slow
-    link.
+    link. `latency` is the text for ``link_latency`` that the user wrote, or None.
     """
     if topology is None or "=" not in f"{latency}{topology}":
         return {}
@@ -373,7 +381,7 @@ def without_faults(topology: Topology) -> Topology:
 
 
 def _node_range_text(nodes: IntArray) -> str:
-    """Return a range of consecutive node numbers as text: ``3`` or ``3 to 5``."""
+    """Return text, ``3`` or ``3 to 5``, for the consecutive node numbers in the array `nodes`."""
     first, last = int(nodes[0]), int(nodes[-1])
     return str(first) if first == last else f"{first} to {last}"
 
@@ -381,7 +389,8 @@ def _node_range_text(nodes: IntArray) -> str:
 def _arcs_of_link(whole: Topology, link: object) -> list[tuple[int, int]]:
     """Return the arcs (node, port) that break with a link, as users name it.
 
-    These are both directions of the link, or one if its name ends in ``:out``.
+    `whole` is the network without faults. The arcs are both directions of the link, or one if its
+    name ends in ``:out``.
     """
     alone = isinstance(link, str) and link.endswith(":out")
     node, port = whole.arc(link.removesuffix(":out") if isinstance(link, str) else link)
@@ -392,7 +401,11 @@ def _arcs_of_link(whole: Topology, link: object) -> list[tuple[int, int]]:
 
 
 def _slow_arc_cycles(whole: Topology, slow_links: Sequence[str]) -> IntArray:
-    """Return an array of shape (nodes, ports): the latency of slow arcs in cycles, 0 for others."""
+    """Return an array of shape (nodes, ports): the latency of slow arcs in cycles, 0 for others.
+
+    `whole` is the network without faults. `slow_links` are texts such as ``0:+0=4``: link and
+    cycles.
+    """
     slow = np.zeros((whole.nodes, whole.ports), int)
     for word in slow_links:
         link, _, cycles = str(word).partition("=")
@@ -412,10 +425,10 @@ def _slow_arc_cycles(whole: Topology, slow_links: Sequence[str]) -> IntArray:
 
 
 def _reverse_arc(whole: Topology, node: int, port: int) -> tuple[int, int] | None:
-    """Return the arc that leads back over the same link, None if there is none.
+    """Return the arc that leads back over the link of the arc (node, port), None if there is none.
 
     This is the arc at the opposite port if that leads back. Else, with k parallel arcs before this
-    one, it is arc k among the parallel arcs back.
+    one, it is arc k among the parallel arcs back. `whole` is the network without faults.
     """
     there, back = int(whole.neighbours[node, port]), int(whole.opposite[port])
     if whole.linked[there, back] and whole.neighbours[there, back] == node:
@@ -431,7 +444,8 @@ def _broken_link_names(whole: Topology, arcs: BoolArray, kept: BoolArray) -> tup
 
     `arcs`, shape (nodes, ports), is False for a broken arc; `kept`, shape (nodes,), is False for a
     broken node, whose links are left out. A link is named by its end with the lower number. If only
-    one of its arcs is broken, the link is named by that arc, with ``:out``.
+    one of its arcs is broken, the link is named by that arc, with ``:out``. `whole` is the network
+    without faults.
     """
     names: list[str] = []
     seen: set[tuple[int, int]] = set()

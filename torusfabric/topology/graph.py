@@ -274,7 +274,7 @@ class _ArcList(NamedTuple):
 
 
 def _check_counts(nodes: int, arcs: int) -> None:
-    """Check the size of a graph, before tables are made for each node."""
+    """Check the numbers of nodes and arcs of a graph, before tables are made for each node."""
     if not 1 <= nodes <= MOST_NODES:
         raise InputError(
             f"Nodes of a graph must be from 1 to {MOST_NODES}, not {message_text(nodes)}"
@@ -313,7 +313,7 @@ def _names_and_arcs(graph: Any) -> tuple[list[str], list[Arc]]:
 
 
 def _parse_arc(given: Any, below: int) -> Arc:
-    """Return an arc, checked: (tail, head) or (tail, head, port) with nodes less than `below`."""
+    """Check an arc: `given` must be (tail, head) or (tail, head, port), nodes less than `below`."""
     if not isinstance(given, tuple | list) or not 2 <= len(given) <= 3:
         raise InputError(f"Arc must be TAIL, HEAD and perhaps a port, not {message_text(given)}")
     tail, head, *port = given
@@ -348,7 +348,8 @@ def _from_networkx(graph: Any) -> tuple[list[str], list[Arc]]:
 def _check_attributes(edge: str, data: Mapping[Any, Any], *, directed: bool) -> None:
     """Check the attributes `data` of an edge: no number except 1, since all links are alike.
 
-    `edge` names the edge in messages.
+    `edge` names the edge in messages. `directed` says that the edge is a single arc, which has no
+    port ``back``.
     """
     if directed and "back" in data:
         raise InputError(
@@ -376,7 +377,7 @@ def _is_unit_value(value: Any) -> bool:
 
 
 def _optional_port_name(data: Mapping[str, Any], key: str) -> list[Any]:
-    """Return a list of the name of a port, from the entry `key` of an edge's attributes.
+    """Return a list of the name of a port, from the entry `key` of the attributes `data`.
 
     The list is empty if there is no such entry. A number counts as a name.
     """
@@ -402,8 +403,9 @@ def _check_port_names(arcs: Sequence[Arc]) -> None:
 def _colour_edges(nodes: int, arcs: Sequence[Arc]) -> list[int]:
     """Return a port number, here called colour, for each arc: an edge colouring.
 
-    The graph that is coloured is bipartite: it has two vertices for each node, one for its
-    out-ports and one for its in-ports. Each arc is an edge from an out-port to an in-port.
+    `nodes` is the number of nodes. The graph that is coloured is bipartite: it has two vertices for
+    each node, one for its out-ports and one for its in-ports. Each arc is an edge from an out-port
+    to an in-port.
 
     Arcs are coloured one by one. Let `out` be a colour free among arcs that leave the tail, and
     `into` one free among arcs that enter the head. If `into` is used at the tail, the two colours

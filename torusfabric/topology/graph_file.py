@@ -59,6 +59,11 @@ class _Edge(NamedTuple):
 def read_graph(path: Path) -> Any:
     """Read a graph file.
 
+    Parameters
+    ----------
+    path : Path
+        The graph file: node-link JSON if its text begins with ``{``, otherwise an edge list.
+
     Returns
     -------
     networkx.MultiGraph or networkx.MultiDiGraph
@@ -79,7 +84,7 @@ def read_graph(path: Path) -> Any:
 
 
 def _from_lines(text: str) -> Any:
-    """Return the graph of an edge list, with the nodes 0 to the largest in the file."""
+    """Return the graph of the edge list in `text`, with the nodes 0 to the largest in the file."""
     edges: list[_Edge] = []
     directed = None
     for number, line in enumerate(text.splitlines(), 1):
@@ -121,7 +126,7 @@ def _edge_of_line(line: str, number: int) -> _Edge:
 
 
 def _from_json(text: str) -> Any:
-    """Return the graph of node-link JSON."""
+    """Return the graph of the node-link JSON in `text`."""
     try:
         data = parse_json(text.encode("utf-8"))
     except ValueError as error:
@@ -145,7 +150,10 @@ def _from_json(text: str) -> Any:
 
 
 def _check_keys(data: dict[str, Any]) -> str:
-    """Check the keys of node-link JSON, and return the key of its edges: "edges" or "links"."""
+    """Check the keys of node-link JSON in `data`, and return the key of its edges.
+
+    This key is "edges" or "links".
+    """
     for key in data:
         if key not in _KEYS:
             raise InputError(f"it must have no keys but {', '.join(_KEYS)}, not {excerpt(key)}")
@@ -163,13 +171,17 @@ def _check_keys(data: dict[str, Any]) -> str:
 
 
 def _check_count(key: str, entries: Collection[Any], most: int) -> None:
-    """Check that the list under `key` of a file has at most `most` entries."""
+    """Check that `entries`, the list under `key` of a file, has at most `most` entries."""
     if len(entries) > most:
         raise InputError(f"{key} must be at most {most}, not {len(entries)}")
 
 
 def _edge_of_object(entry: Any, nodes: Collection[Any], location: str) -> _Edge:
-    """Return an edge of node-link JSON. Both nodes must be declared in the file."""
+    """Return the edge of an object in the list of edges of node-link JSON.
+
+    `entry` is the object, and `location` its location in the file for messages. The file must
+    declare both ends of the edge, in `nodes`.
+    """
     ends = [_node_id(entry, end, location) for end in ("source", "target")]
     for end, node in zip(("source", "target"), ends, strict=True):
         if node not in nodes:
@@ -227,7 +239,10 @@ def _refuse_repeated(
 
 
 def _refuse_same_keys(edges: Iterable[_Edge], *, ordered: bool) -> None:
-    """Refuse edges with equal nodes and equal keys, because NetworkX would merge them into one."""
+    """Refuse edges with equal nodes and equal keys, because NetworkX would merge them into one.
+
+    `ordered` says that edges a to b and b to a join different nodes, as in a directed graph.
+    """
     found: set[Any] = set()
     for edge in edges:
         ends, key = (edge.tail, edge.head), edge.data.get("key")
@@ -241,7 +256,10 @@ def _refuse_same_keys(edges: Iterable[_Edge], *, ordered: bool) -> None:
 
 
 def _build_graph(nodes: Iterable[Any], edges: Iterable[_Edge], *, directed: bool) -> Any:
-    """Return the NetworkX graph with the given nodes and edges, in the given order."""
+    """Return the NetworkX graph with the given nodes and edges, in the given order.
+
+    `directed` says that each edge is a single arc.
+    """
     import networkx as nx
 
     graph = nx.MultiDiGraph() if directed else nx.MultiGraph()

@@ -103,7 +103,7 @@ def _latency_error(latency: object) -> InputError:
 
 
 def _latency_text(latency: object) -> str:
-    """Return a latency as a user would write it."""
+    """Return the text of `latency` as a user would write it."""
     if isinstance(latency, Mapping):
         return ",".join(f"{axis}:{cycles}" for axis, cycles in latency.items())
     return str(latency)

@@ -120,7 +120,7 @@ def parse_topology(text: Topology | str) -> Topology:
 def _read_with_class(
     family: type[Topology], read: Callable[[Any], Topology | None], given: object
 ) -> Topology | None:
-    """Return the topology that a class makes of `given`: text of a user, or a schedule-file entry.
+    """Return the topology that the class `family` makes of `given`, text or a schedule-file entry.
 
     `read` is the method of the class that does this. Any error of it becomes an `InputError`.
     """
@@ -151,6 +151,11 @@ def _suggest_form(text: str) -> str:
 def topology_from_json(entry: object) -> Topology:
     """Return the topology of the ``topology`` entry of a schedule file.
 
+    Parameters
+    ----------
+    entry : object
+        The JSON value of the entry.
+
     Raises
     ------
     InputError
@@ -176,7 +181,10 @@ def topology_from_json(entry: object) -> Topology:
 
 
 def _check_keys(family: type[Topology], topology: Topology, entry: dict[str, Any]) -> None:
-    """Refuse an entry with a key that its class does not read."""
+    """Refuse `entry`, a topology in a schedule file, if it has a key that its class does not read.
+
+    `family` is the class, and `topology` the topology that it made of the entry.
+    """
     known = {*re.findall(r'"(\w+)":', family.entry), *topology.to_json()}
     for key in entry:
         if key not in known:

@@ -344,6 +344,11 @@ class Topology(metaclass=_ValidatingMeta):
     def port(self, name: str | int) -> int:
         """Return the number of a port, given its name or its number.
 
+        Parameters
+        ----------
+        name : str or int
+            Name of the port, or its number.
+
         Raises
         ------
         InputError
@@ -357,6 +362,11 @@ class Topology(metaclass=_ValidatingMeta):
 
     def arc(self, link: object) -> tuple[int, int]:
         """Return the arc (node, port) that a user names: ``9:+0``, or a pair of a node and a port.
+
+        Parameters
+        ----------
+        link : str or pair
+            Node number and port name as text, ``9:+0``, or the pair of both.
 
         Raises
         ------

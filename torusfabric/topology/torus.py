@@ -151,7 +151,7 @@ class Torus(EntryTopology, CayleyGraph):
 
 
 def _check_sides(given: tuple[int | Iterable[int], ...]) -> tuple[int, ...]:
-    """Return side lengths that are passed one by one, or all in one sequence."""
+    """Return side lengths, where `given` has them one by one, or all in one sequence."""
     first = given[0] if len(given) == 1 else given
     sides = entries_of(first)
     valid = [side for side in sides if type(side) is int and side >= 2]

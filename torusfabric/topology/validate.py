@@ -258,8 +258,9 @@ def _compare_sums(
 def _check_links(topology: CayleyGraph, generators: IntArray) -> None:
     """Check the links and the distances of a topology.
 
-    Each port must lead to the node plus the generator of the port, all nodes must be reached, and
-    `distances` must be those of a search.
+    `generators` has the generator of each port, which is a node. Each port must lead to the node
+    plus the generator of the port, all nodes must be reached, and `distances` must be those of a
+    search.
     """
     nodes, ports = topology.nodes, topology.ports
     neighbours = _read_table(

@@ -60,15 +60,16 @@ def build_tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndar
 
 
 def _tree_count(options: Options) -> int:
-    """Return the number of trees over which the broadcast sends."""
+    """Return the number of trees over which the broadcast with `options` sends."""
     return options.trees or (options.ports or 6) // 3
 
 
 def _packet_stride(options: Options, packets: int) -> int:
-    """Return the number of steps between two packets of a tree.
+    """Return the number of steps between two packets of a tree, with `packets` packets in each.
 
     In half duplex the two trees use a link at depths of different parity (Lemma 6). Packets must
     therefore be apart by twice the largest power of two that divides the latency of a hop.
+    `options` has the duplex, the number of trees and the latency.
     """
     both = options.duplex == Duplex.HALF and _tree_count(options) == 2 and packets > 1
     return 2 * (options.latency & -options.latency) if both else 1
@@ -84,6 +85,8 @@ def step_count(order: int, options: Options, packets: int = 1) -> int:
     ----------
     order : int
         n, the order of the arrowhead.
+    options : Options
+        ``duplex``; ``latency`` in steps; ``trees`` or ``ports``.
     packets : int
         P, the number of packets in each tree.
     """
@@ -139,7 +142,11 @@ def best_packet_count(order: int, options: Options) -> int:
 
 
 def _packet_count(order: int, options: Options) -> int:
-    """Return the number of packets into which the part of the message of each tree is cut."""
+    """Return the number of packets into which the part of the message of each tree is cut.
+
+    The user gives this number, or the quantities that decide it, in `options`. `order` is the order
+    n of the arrowhead.
+    """
     if options.times:
         return best_packet_count(order, options)
     trees = _tree_count(options)
@@ -147,7 +154,10 @@ def _packet_count(order: int, options: Options) -> int:
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if isinstance(topology, Torus):
         return spanning_trees.unsupported_reason(topology, collective, options)
     if not isinstance(topology, Arrowhead) or collective.reducing:
@@ -170,7 +180,7 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: Torus | Arrowhead, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective of the algorithm on an arrowhead or on a torus."""
+    """Plan `collective` with `options` on an arrowhead or on a torus."""
     if isinstance(topology, Arrowhead):
         return plan_arrowhead(topology, collective, options)
     return spanning_trees.plan(topology, collective, options)
@@ -181,6 +191,8 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
 
     Parameters
     ----------
+    collective : Collective
+        The broadcast.
     options : Options
         ``ports`` or ``trees``; ``packets``, ``chunks`` or ``times`` for pipelining; ``duplex``;
         ``latency`` in steps.

@@ -21,7 +21,10 @@ __all__ = ["WORMHOLE_FOREST"]
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if not isinstance(topology, Arrowhead):
         return "an arrowhead torus"
     if options.ports not in (None, 3, 6):
@@ -79,7 +82,8 @@ def plan(topology: Arrowhead, collective: Collective, options: Options) -> Round
 def _forest_round(topology: Arrowhead, root: int, ports: int, p: int) -> Transfers:
     """Return round p, in which every informed node sends 2^(n-p) hops straight.
 
-    The first half of the message uses ports N, SW and SE.
+    The first half of the message uses ports N, SW and SE. `root` is the root of the broadcast. With
+    6 `ports`, the second half uses the others.
     """
     left = topology.order - p
     informed = np.arange(4 ** (p - 1)) * 4 ** (left + 1)

@@ -85,7 +85,7 @@ class LevelGrid:
         return [len(axis) for axis in self.levels]
 
     def with_levels(self, axis: int, levels: Sequence[int] | np.ndarray) -> "LevelGrid":
-        """Return a grid with the given levels on `axis`, and the same levels on other axes."""
+        """Return a grid with the levels `levels` on `axis`, and the same levels on other axes."""
         changed = [levels if a == axis else own for a, own in enumerate(self.levels)]
         return LevelGrid(self.sides, changed, self.without)
 
@@ -97,7 +97,7 @@ class LevelGrid:
         return np.diff(self.levels[axis], append=self.levels[axis][0] + self.spans[axis])
 
     def coordinates_of_levels(self, axis: int, numbers: np.ndarray) -> np.ndarray:
-        """Return the coordinates on an axis of levels with the given numbers.
+        """Return the coordinates on `axis` of the levels with the given `numbers`.
 
         Numbers beyond the last level, or below 0, continue around the torus.
         """
@@ -107,7 +107,7 @@ class LevelGrid:
         return np.asarray(found + self.sides[axis] * laps + left_out)
 
     def node_coordinates(self, index: np.ndarray) -> np.ndarray:
-        """Return the coordinates of nodes that are given by their level numbers.
+        """Return the coordinates of nodes that are given by their level numbers `index`.
 
         Both arrays have the shape (axes, nodes).
         """
@@ -152,7 +152,17 @@ class CircuitRounds:
             self.pending.append((source[keep], [(axis, hops[keep]) for axis, hops in signed]))
 
     def send_between_levels(self, grid: LevelGrid, index: np.ndarray, runs: Sequence[Run]) -> None:
-        """Add messages to the present round, with senders and paths in level numbers of a grid."""
+        """Add messages to the present round, with senders and paths in level numbers of a grid.
+
+        Parameters
+        ----------
+        grid : LevelGrid
+            The grid that numbers the levels.
+        index : ndarray of int, shape (axes, messages)
+            The level numbers of the sender of each message.
+        runs : sequence of Run
+            The straight parts of the paths, in order, with hops counted in levels.
+        """
         index = np.array(index)
         moves, here = [], index.copy()
         for axis, steps in runs:
@@ -207,7 +217,7 @@ def _hop_table(runs: Sequence[tuple[int, np.ndarray]], count: int) -> np.ndarray
 
 
 def ceil_log(number: int | Fraction, alpha: int) -> int:
-    """Return ceil(log_(alpha + 1) of a number), at least 0; exact for integers and fractions."""
+    """Return ceil(log_(alpha + 1) of `number`), at least 0; exact for integers and fractions."""
     rounds, reached = 0, 1
     while reached < number:
         rounds, reached = rounds + 1, reached * (alpha + 1)
@@ -217,7 +227,8 @@ def ceil_log(number: int | Fraction, alpha: int) -> int:
 def piece_sizes(length: int, alpha: int) -> list[int]:
     """Return the numbers of items of the alpha + 1 pieces of a segment, from first to last.
 
-    `length` is the number of items of the segment.
+    `length` is the number of items of the segment. `alpha` is the number of messages that a node
+    may send in a round.
     """
     size, rest = divmod(length, alpha + 1)
     nearest = sorted(range(alpha + 1), key=lambda piece: abs(piece - alpha // 2))
@@ -226,7 +237,15 @@ def piece_sizes(length: int, alpha: int) -> list[int]:
 
 @cache
 def anchor_position(length: int, alpha: int) -> int:
-    """Return the index of the informed item of a segment."""
+    """Return the index of the informed item of a segment.
+
+    Parameters
+    ----------
+    length : int
+        Number of items of the segment.
+    alpha : int
+        Number of messages that a node may send in a round.
+    """
     if length <= 1:
         return 0
     sizes, middle = piece_sizes(length, alpha), alpha // 2
@@ -298,6 +317,14 @@ def inform_diagonals(
 
     Parameters
     ----------
+    circuits : CircuitRounds
+        The rounds so far, to which the stage is added.
+    grid : LevelGrid
+        The levels, equally many on each axis.
+    alpha : int
+        Number of messages that a node may send in a round.
+    stage : int
+        The stage, from 1 to k.
     stride : int
         In the last stage, inform every ``stride``-th diagonal only.
 
@@ -326,6 +353,7 @@ def inform_diagonals(
 def _sender_levels(dimensions: int, side: int, stage: int, levels: np.ndarray) -> np.ndarray:
     """Return the level numbers of all nodes of some items, see the module docstring.
 
+    `stage` is the stage of the broadcast. The torus has `dimensions` axes with `side` levels each.
     `levels` has the level number that tells the items of the stage apart. The result has the shape
     (axes, items * nodes of an item).
     """
@@ -343,7 +371,8 @@ def _sender_levels(dimensions: int, side: int, stage: int, levels: np.ndarray) -
 def _path_runs(dimensions: int, stage: int, rank: int, steps: np.ndarray) -> list[Run]:
     """Return the path of a message by its rank on its side of the sender, see `inform_diagonals`.
 
-    `steps` has for each sender the links by which the target's level differs.
+    `steps` has for each sender the links by which the target's level differs. `dimensions` is the
+    number of axes, and `stage` the stage of the broadcast.
     """
     if stage == dimensions:
         return [(rank, steps)]
@@ -360,6 +389,15 @@ def inform_axis_by_axis(circuits: CircuitRounds, grid: LevelGrid, alpha: int) ->
 
     With n_i levels on axis i this takes the sum of ceil(log_(alpha + 1) n_i) rounds (Wang, Tseng,
     Ni and Sheu 2001, section 3.2.3).
+
+    Parameters
+    ----------
+    circuits : CircuitRounds
+        The rounds so far, to which those of the broadcast are added.
+    grid : LevelGrid
+        The levels to inform.
+    alpha : int
+        Number of messages that a node may send in a round.
     """
     for axis, count in enumerate(grid.level_counts):
         done = np.indices(grid.level_counts[:axis]).reshape(

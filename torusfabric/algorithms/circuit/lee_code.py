@@ -58,7 +58,7 @@ LISTED_DEPTH = 1
 
 
 def exact_log(number: int, base: int) -> int | None:
-    """Return the p >= 0 for which a number is base^p, or None."""
+    """Return the p >= 0 for which `number` is `base`^p, or None."""
     p = round(math.log(number, base))
     return p if base**p == number else None
 
@@ -77,6 +77,8 @@ def lee_code_allgather(
 
     Parameters
     ----------
+    collective : Collective
+        The all-gather.
     options : Options
         ``large`` delivers by pieces: more rounds, shorter messages.
 
@@ -119,6 +121,8 @@ def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = 
 
     Parameters
     ----------
+    collective : Collective
+        The all-gather.
     large : bool
         True to deliver by pieces.
     """
@@ -145,7 +149,7 @@ def port_weights() -> np.ndarray:
 
 
 def label_colours(labels: np.ndarray, j: int) -> np.ndarray:
-    """Return colour_j of labels that are 0 mod 7^(j-1): digit j - 1 to base 7, from 0 to 6.
+    """Return colour_j of `labels` that are 0 mod 7^(j-1): digit j - 1 to base 7, from 0 to 6.
 
     Nodes of colour 0 are those of P_j. Each neighbour of such a node, at 7^(j-1) hops, has a colour
     of its own.
@@ -155,6 +159,11 @@ def label_colours(labels: np.ndarray, j: int) -> np.ndarray:
 
 def concentration_rounds(i: int) -> tuple[list[np.ndarray], list[QuotientRound]]:
     """Return the rounds that bring all data together on P_1, P_2, .. P_i.
+
+    Parameters
+    ----------
+    i : int
+        The sides of the torus are 7^i.
 
     Returns
     -------
@@ -215,7 +224,8 @@ def piece_delivery_rounds(i: int, j: int, gather: np.ndarray) -> list[QuotientRo
 
     First every node of P_j sends each of its neighbours a piece, then all nodes send their piece to
     all neighbours. The piece of a block is the colour at depth j of the position of the block after
-    j - 1 rounds.
+    j - 1 rounds. `gather` is the entry for j - 1 of the result `gather` of `concentration_rounds`.
+    The sides of the torus are 7^i.
     """
     labels = np.arange(7**i)
     pieces = label_colours((labels + gather @ WEIGHTS) % 7**i, j)
@@ -260,6 +270,13 @@ def fitting_levels(topology: Topology) -> tuple[int, bool] | None:
 
 def lee_code_broadcast(topology: Torus, collective: Collective, options: Options) -> Rounds:
     """Plan a broadcast on a square of side 5^p or 2 5^p, or a cube of side 7^p.
+
+    Parameters
+    ----------
+    collective : Collective
+        The broadcast.
+    options : Options
+        The options, none of which changes the plan.
 
     Returns
     -------
@@ -316,7 +333,17 @@ def paths_of_rounds(topology: Torus) -> list[tuple[int, tuple[Path, ...]]]:
 def send_round(
     topology: Topology, informed: np.ndarray, paths: Sequence[Path], dilation: int
 ) -> Transfers:
-    """Return a round in which all informed nodes send along the same dilated paths."""
+    """Return a round in which all informed nodes send along the same dilated paths.
+
+    Parameters
+    ----------
+    informed : ndarray of int
+        The informed nodes.
+    paths : sequence of Path
+        The paths, as runs (axis, signed number of hops).
+    dilation : int
+        Number of links for each hop of a path.
+    """
     runs = [Send(informed, path_runs(path, dilation)).hops for path in paths]
     hops = np.full((len(paths), max(map(len, runs))), -1, np.int8)
     for row, run in zip(hops, runs, strict=True):
@@ -325,7 +352,10 @@ def send_round(
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if collective.from_each and collective.to_all:
         if cube_exponent(topology) is None:
             return "a torus of 7x7x7, 49x49x49 or 343x343x343"
@@ -337,7 +367,10 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective that fits: see `lee_code_allgather` and `lee_code_broadcast`."""
+    """Plan a collective that fits with `options`.
+
+    See `lee_code_allgather` and `lee_code_broadcast`.
+    """
     if collective.from_each:
         return lee_code_allgather(topology, collective, options)
     return lee_code_broadcast(topology, collective, options)

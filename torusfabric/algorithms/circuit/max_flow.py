@@ -80,6 +80,13 @@ def decompose_flow(network: FlowNetwork, flow: csr_array) -> Transfers:
     """Return the paths of the units of a flow, as transfers.
 
     Each node that is informed in this round receives one unit.
+
+    Parameters
+    ----------
+    network : FlowNetwork
+        The arcs of the topology, with a source and a sink.
+    flow : csr_array
+        The net flow between each pair of nodes, source and sink included.
     """
     flow = flow.tocoo()
     ahead: list[list[int]] = [[] for _ in range(network.nodes + 2)]
@@ -103,6 +110,15 @@ def follow_unit(ahead: list[list[int]], node: int, sink: int) -> list[int]:
 
     The sink has the largest number. It is therefore the last of a node's sorted heads and the first
     one taken: a new node keeps the first unit that arrives.
+
+    Parameters
+    ----------
+    ahead : list of list of int
+        For each node, the head of each remaining unit of flow that leaves it, in ascending order.
+    node : int
+        The node at which the path starts.
+    sink : int
+        The node at which the flow ends.
     """
     nodes = [node]
     while True:
@@ -128,10 +144,14 @@ def search_rounds(
 
     Parameters
     ----------
+    network : FlowNetwork
+        The arcs of the topology.
     informed : ndarray of bool, shape (nodes,)
         True for the nodes that are informed at first.
     ports : int
         alpha, the messages that a node may send in a round.
+    seed : int
+        Seed of the random changes in the tries.
     """
     first = np.minimum(ports, np.bincount(network.tail, minlength=network.nodes))[informed].sum()
     reached = int(informed.sum() + first)
@@ -154,7 +174,21 @@ def try_search(
     random: np.random.Generator | None,
     limit: int,
 ) -> list[Transfers] | None:
-    """Return the rounds of one try, or None as soon as it cannot finish within `limit` rounds."""
+    """Return the rounds of one try, or None as soon as it cannot finish within `limit` rounds.
+
+    Parameters
+    ----------
+    network : FlowNetwork
+        The arcs of the topology.
+    informed : ndarray of bool, shape (nodes,)
+        True for the nodes that are informed at first.
+    ports : int
+        alpha, the messages that a node may send in a round.
+    random : numpy Generator or None
+        Source of random changes of the repulsion; None for no changes.
+    limit : int
+        The most rounds.
+    """
     informed = informed.copy()
     repulsion = Repulsion(network.topology, random)
     for node in np.flatnonzero(informed).tolist():
@@ -176,6 +210,17 @@ def max_flow_to_targets(
     network: FlowNetwork, informed: np.ndarray, ports: int, repulsion: Repulsion
 ) -> csr_array:
     """Return a maximum flow from informed to uninformed nodes that serves chosen targets first.
+
+    Parameters
+    ----------
+    network : FlowNetwork
+        The arcs of the topology.
+    informed : ndarray of bool, shape (nodes,)
+        True for the nodes that are informed.
+    ports : int
+        alpha, the messages that a node may send in a round.
+    repulsion : Repulsion
+        The penalties by which targets are chosen.
 
     Returns
     -------
@@ -232,7 +277,7 @@ class Repulsion:
         self.total += self.node_repulsion(node)
 
     def choose_targets(self, informed: np.ndarray, count: int) -> np.ndarray:
-        """Choose `count` targets among the nodes that are not informed."""
+        """Choose `count` targets among the nodes for which `informed` is False."""
         if count >= (~informed).sum():
             return np.flatnonzero(~informed)
         total, chosen = self.total.copy(), []
@@ -254,6 +299,8 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
 
     Parameters
     ----------
+    collective : Collective
+        The broadcast.
     options : Options
         ``ports`` is alpha, ``seed`` the seed of the search.
 
@@ -301,7 +348,10 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if topology.nodes > MOST_NODES:
         return f"at most {MOST_NODES} nodes"
     return port_count_reason(options, topology.ports) or single_chunk_reason(options)

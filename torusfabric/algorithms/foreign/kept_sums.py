@@ -164,7 +164,7 @@ class KeptSumsScheduler:
         return message
 
     def _contributions_to(self, place: SumKey) -> int:
-        """Return the contributions to the sum (rank, key) so far, as bits for ranks."""
+        """Return the contributions to the sum `place` (rank, key) so far, as bits for ranks."""
         return self._sums.get(place, 1 << place[0])
 
     def _source_port(self, word: _Word) -> int | None:
@@ -189,7 +189,10 @@ class KeptSumsScheduler:
         return taken
 
     def _take_with_dependents(self, word: _Word, taken: _RoundWords) -> None:
-        """Take a word and all words that must leave before it arrives, if there is room for all."""
+        """Take a word and all words that must leave before it arrives, if there is room for all.
+
+        They are added to `taken`, the words of the round so far.
+        """
         added, urgent = list[_SentWord](), [word]
         while urgent:
             word = urgent.pop()
@@ -216,9 +219,9 @@ class KeptSumsScheduler:
     def _words_blocked_after(self, place: SumKey, taken: _RoundWords) -> list[_Word] | None:
         """Return the words that have to move in this round, since they cannot move after it.
 
-        The arrivals of the round change the sum at `place` (rank, key). Some words that could leave
-        the rank before, or fit its sum, then no longer do. The result is None if a word that
-        arrives in the round does not fit.
+        The arrivals of the round, in `taken`, change the sum at `place` (rank, key). Some words
+        that could leave the rank before, or fit its sum, then no longer do. The result is None if a
+        word that arrives in the round does not fit.
         """
         held, arriving, before = (
             self._contributions_to(place),
@@ -232,11 +235,18 @@ class KeptSumsScheduler:
         came = before | {self._arrival_port(sent): sent.word.ranks for sent in arriving}
 
         def may_leave(ranks: int, total: int, passing: dict[int, int]) -> bool:
-            """True if a word can leave a rank with this sum, now or after further arrivals."""
+            """Return True if a word can leave a rank, now or after further arrivals.
+
+            `ranks` has the contributions to the word and `total` those to the sum of the rank, as
+            bits. `passing` has for each in-port those to the last word that arrived there.
+            """
             return not total & ~ranks or ranks in passing.values()
 
         def may_arrive(ranks: int, total: int) -> bool:
-            """True if a word fits this sum, now or after further arrivals."""
+            """Return True if a word fits a sum, now or after further arrivals.
+
+            `ranks` has the contributions to the word and `total` those to the sum, as bits.
+            """
             return not total & ranks or not total & ~ranks
 
         leaving = {
@@ -252,11 +262,11 @@ class KeptSumsScheduler:
         return sorted(word for word in leaving | coming if word not in taken.sent)
 
     def _arrival_port(self, sent: _SentWord) -> int:
-        """Return the in-port by which a word arrives."""
+        """Return the in-port by which the word `sent` arrives."""
         return int(self._topology.opposite[sent.port])
 
     def _round_transfers(self, taken: _RoundWords) -> Transfers:
-        """Return the words of a round as transfers, sorted by node and port."""
+        """Return the words `taken` for a round as transfers, sorted by node and port."""
         every = [
             (int(self._nodes[sent.word.sender]), *sent[1:], sent.word.key)
             for sent in taken.sent.values()
@@ -266,7 +276,7 @@ class KeptSumsScheduler:
         return Transfers(source, port[:, None].astype(np.int16), KeptSums(chunk, passed))
 
     def _apply_arrivals(self, taken: _RoundWords) -> set[SumKey]:
-        """Let the words of a round arrive, and return the sums that have changed."""
+        """Let the words `taken` for a round arrive, and return the sums that have changed."""
         for word in taken.sent:
             self._waiting[word.source_sum].discard(word)
             self._coming[word.target_sum].discard(word)

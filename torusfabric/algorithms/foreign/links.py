@@ -100,7 +100,10 @@ class FreePaths:
         self.left = {arc: list(ports) for arc, ports in self.ports.items()}
 
     def take_paths(self, message: Message, count: int) -> list[tuple[int, ...]]:
-        """Take the shortest path of free arcs between the ends of a message, if there is one."""
+        """Take the shortest path of free arcs between the ends of a message, if any.
+
+        The path serves all blocks of the message, so the number of blocks, `count`, has no effect.
+        """
         import networkx as nx
 
         source, target = self.nodes[message.source], self.nodes[message.target]
@@ -113,7 +116,10 @@ class FreePaths:
         return [tuple(self._take_link(arc) for arc in pairwise(path))]
 
     def _take_link(self, arc: Arc) -> int:
-        """Take a free link from a node to the next, so that it is free no more; return its port."""
+        """Take a free link from a node to the next, so that it is free no more; return its port.
+
+        `arc` is the pair of the two nodes.
+        """
         port = self.left[arc].pop(0)
         if not self.left[arc]:
             self.free.remove_edge(*arc)

@@ -97,6 +97,8 @@ def _chain_lengths(dataflow: Dataflow, *, whole: bool) -> list[int]:
 
     Parameters
     ----------
+    dataflow : Dataflow
+        The steps and their messages.
     whole : bool
         True if all blocks of a step go in one round.
     """
@@ -197,7 +199,10 @@ class _Scheduler:
             self.queues[pair] = queue
 
     def _send_values(self, index: int, number: int) -> bool:
-        """Send the blocks of a step for which arcs are free; return True if these are all."""
+        """Send the blocks of a step for which arcs are free; return True if these are all.
+
+        `index` is the index of the step, and `number` the number of the round.
+        """
         message = self.dataflow.messages[index]
         assert message is not None
         sent = len(message.values) - self.left[index]
@@ -212,14 +217,17 @@ class _Scheduler:
         return not self.left[index]
 
     def _end_step(self, index: int, number: int, arrival: int) -> None:
-        """End a step in a round; its message arrives in the round `arrival`."""
+        """End step `index` in round `number`; its message arrives in the round `arrival`."""
         for other in self.graph.follows[index]:
             self._count_finished_step(other, number)
         if index in self.graph.received_by:
             self._count_finished_step(self.graph.received_by[index], arrival)
 
     def _count_finished_step(self, index: int, number: int) -> None:
-        """Record for step `index` that one of the steps for which it waits has ended."""
+        """Record for step `index` that one of the steps for which it waits has ended.
+
+        As far as this step matters, `index` can begin from round `number` on.
+        """
         self.waiting[index] -= 1
         self.earliest[index] = max(self.earliest[index], number)
         if not self.waiting[index]:
@@ -241,7 +249,8 @@ class _RoundWriter:
     def write_round(self, carried: list[CarriedValues]) -> Transfers:
         """Return the transfers of a round, sorted by node and path.
 
-        All blocks that leave a node along the same path are one transfer.
+        All blocks that leave a node along the same path are one transfer. `carried` lists the
+        sending rank, the out-ports of the path and the values of each message.
         """
         paths: dict[tuple[int, tuple[int, ...]], list[Value]] = {}
         for rank, path, values in carried:
@@ -255,7 +264,10 @@ class _RoundWriter:
         return Transfers(sources, hops, self._make_payload(list(paths.values())))
 
     def _make_payload(self, lists: list[list[Value]]) -> Listed:
-        """Return the blocks, or the contributions to sums, for the values of each path."""
+        """Return the blocks, or the contributions to sums, for the values of each path.
+
+        ``lists[k]`` has the values of path k.
+        """
         values = [value for path in lists for value in path]
         keys = np.array([key for key, _ in values], np.int64)
         origin, destination, chunk = self.buffers.split_key(keys)
@@ -290,7 +302,7 @@ def _chunk_numbers(dataflow: Dataflow, nodes: IntArray) -> IntArray:
     The numbering of the chunks of an all-reduce is free. With these numbers a schedule that looks
     the same from every node is also written in the same way at every node, as a `Table` requires.
     The numbers stay as they are if the collective is no all-reduce, or if nodes complete different
-    numbers of chunks.
+    numbers of chunks. ``nodes[rank]`` is the node of each rank of `dataflow`.
     """
     buffers = dataflow.buffers
     same = np.arange(buffers.chunks)

@@ -37,6 +37,8 @@ def place_ranks(
 
     Parameters
     ----------
+    dataflow : Dataflow
+        The foreign schedule, whose ranks and peers are needed.
     topology : Topology
         A network with as many nodes as there are ranks.
     placement : {"identity", "gray", "auto"}
@@ -98,7 +100,7 @@ def gray_code_map(topology: Topology) -> IntArray:
 
 
 def _search_map(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
-    """Return a map of ranks to nodes under which all peers are neighbours.
+    """Return a map of the ranks of `dataflow` to nodes under which all peers are neighbours.
 
     The maps of `_usual_maps` are tried first, then a search of at most `seconds`.
     """
@@ -136,7 +138,10 @@ def _usual_maps(topology: Topology, pairs: IntArray) -> Iterator[IntArray]:
 
 
 def _order_around_ring(pairs: IntArray) -> IntArray | None:
-    """Return the ranks in their order around the ring that they form; None if they form none."""
+    """Return the ranks in their order around the ring that they form; None if they form none.
+
+    `pairs`, shape (pairs, 2), has the ranks that send messages and those that receive them.
+    """
     after: dict[int, set[int]] = {}
     for source, target in pairs.tolist():
         after.setdefault(source, set()).add(target)
@@ -159,7 +164,8 @@ class _SearchTimeout(Exception):
 def _find_subgraph_map(topology: Topology, pairs: IntArray, until: float) -> IntArray | None:
     """Return a map of ranks to nodes that takes all peers to neighbours, found by networkx.
 
-    On a Cayley graph, whose nodes are all alike, rank 0 is node 0.
+    On a Cayley graph, whose nodes are all alike, rank 0 is node 0. `pairs`, shape (pairs, 2), has
+    the peers. The search is given up at the time `until` of ``time.monotonic``, in seconds.
     """
     import networkx as nx
     from networkx.algorithms.isomorphism import GraphMatcher

@@ -55,10 +55,10 @@ def candidate_chunk_counts(least: Fraction, alike: Fraction = NEAR_FACTOR) -> It
 
 
 def _least_times_in_chunks(least: Fraction, chunks: int) -> Fraction:
-    """Return the message times of a plan in a number of chunks that has as few steps as possible.
+    """Return the message times of a plan in `chunks` chunks that has as few steps as possible.
 
     They are computed for a very long message and for a message of `LONG_MESSAGE_FLITS` flits, and
-    the larger result is returned.
+    the larger result is returned. `least` is the lower bound of the message times.
     """
     steps = ceil(least * chunks)
     return max(

@@ -42,8 +42,12 @@ def allgather_steps(
 
     Parameters
     ----------
+    chunks : int
+        Number of chunks of a message.
     least : Fraction
         Lower bound of the message times.
+    seed : int
+        Seed of the search.
 
     Examples
     --------
@@ -111,7 +115,13 @@ class Forest(ArcLoads):
         return [list(by.values()) for by in self._by]
 
     def grow_all(self, most: int) -> None:
-        """Grow all trees anew, in random order."""
+        """Grow all trees anew, in random order.
+
+        Parameters
+        ----------
+        most : int
+            Number of trees from which on an arc gets longer for each further tree.
+        """
         for tree in self._random.permutation(len(self._roots)).tolist():
             self._grow_tree(tree, most)
 
@@ -167,7 +177,10 @@ class Forest(ArcLoads):
         return True
 
     def _grow_tree(self, tree: int, most: int) -> None:
-        """Grow a tree anew from its root, always by the shortest arc."""
+        """Grow a tree anew from its root, always by the shortest arc.
+
+        `most` is as in `grow_all`.
+        """
         for arc in self._by[tree].values():
             self.over[self.link[arc]].remove(tree)
         root = self._roots[tree]

@@ -88,7 +88,10 @@ MOST_NODES = 1024
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if isinstance(topology, CayleyGraph):
         trees = collective.kind in ("broadcast", "reduce")
         large = topology.nodes * topology.linked.sum() > MOST_ALIKE and not trees
@@ -106,7 +109,7 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 def _unsupported_trees_reason(
     topology: Topology, collective: Collective, options: Options
 ) -> str | None:
-    """Return the reason why the options `trees` and `chunks` do not fit, or None if they fit."""
+    """Return the reason why the options `trees` and `chunks` do not fit `collective`, or None."""
     trees, chunks = options.trees, options.chunks
     if collective.kind in ("broadcast", "reduce"):
         most = _max_trees_from_root(topology, collective)
@@ -128,6 +131,7 @@ def _max_trees_from_root(topology: Topology, collective: Collective) -> int:
     """Return the number of arc-disjoint spanning trees that exist out of (or into) the root.
 
     It follows from the least cut: the fewest arcs that separate some node from the root.
+    `collective` is a broadcast, or a reduce for trees into the root.
     """
     cut = worst_cut(topology, collective)
     return 1 if cut is None else cut.arcs
@@ -194,7 +198,7 @@ def _without_slow_links(topology: Topology) -> Topology | None:
 
 
 def _plan_forwards(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective that is not the reverse of another one, over all links."""
+    """Plan with `options` a collective that is not the reverse of another one, over all links."""
     match collective.kind:
         case "broadcast":
             # One chunk goes down each tree.
@@ -225,7 +229,10 @@ _plan_either_way = with_reversed_collectives(
 
 
 def _plan_allreduce(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """Plan an all-reduce up trees and down again: trees that share no link, or that share arcs."""
+    """Plan the all-reduce `collective` up trees and down again.
+
+    The trees share no link, or they share arcs. Their number may be in `options`.
+    """
     trees, links = options.trees, max_link_disjoint_trees(topology)
     if trees is None and options.chunks is None and _has_enough_link_trees(topology):
         trees = links
@@ -248,7 +255,7 @@ def _plan_allreduce(topology: Topology, collective: Collective, options: Options
 
 
 def _allreduce_trees(topology: Topology, options: Options) -> SharedTrees:
-    """Return trees that share arcs: as many as the user asks for, or the fewest near the bound."""
+    """Return trees that share arcs: as many as `options` asks for, or the fewest near the bound."""
     least = least_time(topology, Collective("allreduce"))
     found = shared_trees(topology, least)
     if options.trees in (None, len(found.up)):
@@ -278,7 +285,10 @@ def _copy_count(topology: Topology, trees: SharedTrees) -> int:
 
 
 def _plan_routed(topology: Topology, collective: Collective, options: Options) -> Rounds:
-    """Plan a scatter, all-to-all or exchange, in which each block takes a path of its own."""
+    """Plan a scatter, all-to-all or exchange, in which each block takes a path of its own.
+
+    `collective` is this collective. `options` may have the number of chunks, and has the seed.
+    """
     least = least_time(topology, collective)
 
     def plan_steps(chunks: int) -> tuple[Transfers, ...]:
@@ -302,7 +312,10 @@ def _plan_routed(topology: Topology, collective: Collective, options: Options) -
 
 
 def _plan_halo(topology: Topology, collective: Collective, options: Options) -> Rounds:
-    """Plan a halo: each block goes down a tree to the nodes that receive it."""
+    """Plan the halo `collective`: each block goes down a tree to the nodes that receive it.
+
+    `options` may have the number of chunks, and has the seed.
+    """
     least = least_time(topology, collective)
 
     def plan_steps(chunks: int) -> tuple[Transfers, ...]:
@@ -332,7 +345,7 @@ def _plan_in_chunks(
     options: Options,
     steps: Callable[[int], Sequence[Transfers]],
 ) -> Rounds:
-    """Return the plan in the number of chunks that the user asks for.
+    """Return the plan for `collective` in the number of chunks that the user asks for in `options`.
 
     By default it is the first number with which the plan comes near the bound. `steps` plans the
     steps for a number of chunks.
@@ -359,9 +372,10 @@ MOST_SEARCHED = 256
 
 
 def _option_variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
-    """Return options with which short messages take less time: a single tree, or a single chunk.
+    """Return options with which short messages of `collective` take less time.
 
-    For all-reduces over trees that share arcs, options for several numbers of parts follow.
+    They are a single tree, or a single chunk. For all-reduces over trees that share arcs, options
+    for several numbers of parts follow.
     """
     if collective.kind in ("broadcast", "reduce"):
         return ({"trees": 1},)

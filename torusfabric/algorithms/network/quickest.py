@@ -34,8 +34,14 @@ def quickest_steps(
 
     Parameters
     ----------
+    arcs : WeightedArcs
+        The arcs of the network.
+    root : int
+        The node from which all blocks start.
     target : ndarray of int
         The node that must receive each block.
+    blocks : ndarray of int
+        The number of each block.
     steps : range
         The numbers of steps to try, ascending.
 
@@ -78,10 +84,11 @@ def quickest_steps(
 def _flow_over_time(
     arcs: WeightedArcs, usable: BoolArray, root: int, demand: IntArray, steps: int
 ) -> IntArray | None:
-    """Return the blocks that each arc carries in each step; None if not all blocks arrive.
+    """Return the blocks that each arc carries in each of `steps` steps.
 
-    Node v is the target of ``demand[v]`` blocks. Only arcs with True in `usable` carry any.
-    The result has the shape (steps, arcs). Node v before step t has number t * nodes + v.
+    The result is None if not all blocks arrive. All blocks start at node `root`. Node v is the
+    target of ``demand[v]`` blocks. Only arcs with True in `usable` carry any. The result has the
+    shape (steps, arcs). Node v before step t has number t * nodes + v.
     """
     from scipy.sparse import coo_array, csr_array
     from scipy.sparse.csgraph import maximum_flow
@@ -116,7 +123,8 @@ def _paths_of_flow(arcs: WeightedArcs, root: int, count: int, flow: IntArray) ->
     """Return the paths of a flow of `count` blocks out of the root, as a list for each node.
 
     The list has the paths that end at the node; a path is a list of pairs (step, arc). Where the
-    flow leads a block round a cycle, the block waits instead.
+    flow leads a block round a cycle, the block waits instead. ``flow[step, arc]`` is the number of
+    blocks on each of `arcs` in each step.
     """
     apart, tail, head = arcs.forwarding_steps, arcs.tail.tolist(), arcs.head.tolist()
     there: list[list[Path]] = [[] for _ in range(arcs.nodes)]

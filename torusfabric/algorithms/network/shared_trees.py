@@ -143,9 +143,10 @@ def shared_trees(topology: Topology, least: Fraction, count: int | None = None) 
 def _search_trees(
     topology: Topology, arcs: WeightedArcs, count: int, most: int
 ) -> _TreeCandidate | None:
-    """Return the best trees found in which no arc is in more than `most`, or None.
+    """Return the best `count` trees found in which no arc is in more than `most`, or None.
 
-    The best trees are those by which a long message takes the least time.
+    The best trees are those by which a long message takes the least time. `arcs` are the arcs of
+    the topology.
     """
     best: _TreeCandidate | None = None
     copies, few = (
@@ -170,7 +171,8 @@ def _pack_trees(
 ) -> SharedTrees | None:
     """Return `count` trees that a search finds, with no arc in more than `most`, or None.
 
-    `seed` selects the roots and the random choices of the search.
+    `seed` selects the roots and the random choices of the search. `arcs` are the arcs of the
+    topology.
     """
     random, nodes, links = np.random.default_rng(seed), topology.nodes, len(arcs.tail)
     away = topology.all_distances

@@ -90,7 +90,7 @@ def _insert_in_orders(
     """Insert the paths in several orders, and return the steps of each path in the best order.
 
     The best order is the one that takes the fewest steps in all. `order` is tried first; `fewest`
-    is a lower bound, at which the search ends.
+    is a lower bound, at which the search ends. A path is a list of indices of `arcs`.
     """
     best: list[list[int]] = []
     least, rank = np.inf, np.argsort(order)
@@ -110,7 +110,7 @@ def _insert_paths(
 ) -> list[list[int]]:
     """Return the steps of each path, where paths take the first free steps in the given order.
 
-    The busy steps of an arc are the bits of an integer.
+    The busy steps of an arc are the bits of an integer. A path is a list of indices of `arcs`.
     """
     apart, busy = arcs.forwarding_steps, [0] * len(arcs.tail)
     steps: list[list[int]] = [[]] * len(paths)

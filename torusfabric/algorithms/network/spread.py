@@ -57,10 +57,14 @@ def spread_messages(
 
     Parameters
     ----------
+    arcs : WeightedArcs
+        The arcs of the network.
     count : int
         Number of messages.
     most : float
         Lower bound of the load of the busiest arc, in messages.
+    random : numpy Generator
+        Source of the random order of messages and of random changes of lengths.
     choose : function of (by, messages)
         Return the arcs of some messages, where ``by[start, node]`` is the last arc of the shortest
         path from a start to a node.
@@ -252,7 +256,15 @@ def schedule_hops(
 def subtree_heights(
     tree: Sequence[int], tail: Sequence[int], head: Sequence[int]
 ) -> dict[int, int]:
-    """Return the hops from the tail of each arc of a tree to its deepest leaf, by arc."""
+    """Return the hops from the tail of each arc of a tree to its deepest leaf, by arc.
+
+    Parameters
+    ----------
+    tree : sequence of int
+        The arcs of the tree.
+    tail, head : sequence of int
+        The tail and the head of every arc of the network.
+    """
     above = {head[arc]: arc for arc in tree}
     height = dict.fromkeys(tree, 0)
     for arc in tree:
@@ -277,10 +289,14 @@ def route_messages(
 
     Parameters
     ----------
+    arcs : WeightedArcs
+        The arcs of the network.
     source, target : ndarray of int
         The origin and the target of each message.
     most : float
         Lower bound of the load of the busiest arc, in messages.
+    seed : int
+        Seed of the search.
 
     Examples
     --------
@@ -331,7 +347,10 @@ class _PathRelief(ArcLoads):
                 self._least, self.best = busiest, [*self._paths]
 
     def _reroute_message(self, message: int, aim: int) -> None:
-        """Give a message the shortest path, given the paths of the others."""
+        """Give a message the shortest path, given the paths of the others.
+
+        An arc that would carry more than `aim` messages is longer.
+        """
         path = self._paths[message]
         for arc in path:
             self.over[arc].remove(message)

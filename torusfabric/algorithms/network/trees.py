@@ -263,7 +263,9 @@ class _LinkForests:
                 return
 
     def _path_in_forest(self, forest: int, start: int, end: int) -> list[int] | None:
-        """Return the links between two nodes in a forest, or None if these are not connected."""
+        """Return the links from `start` to `end` in a forest, None if these nodes are not
+        connected.
+        """
         came, queue = {start: (-1, -1)}, [start]
         for here in queue:
             if here == end:
@@ -283,9 +285,10 @@ class _LinkForests:
         return path
 
     def write_tree(self, forest: int, entry: np.ndarray, depth: np.ndarray) -> None:
-        """Write a tree into `entry` and `depth`: the in-port and the depth of each node.
+        """Write the tree with index `forest` into `entry` and `depth`.
 
-        The root is a node from which the tree is least high.
+        `entry` gets the in-port of each node, and `depth` its depth. The root is a node from which
+        the tree is least high.
         """
         order = min(
             (self._traversal_order(forest, root) for root in range(self._nodes)),
@@ -295,7 +298,7 @@ class _LinkForests:
             entry[node], depth[node] = port, hops
 
     def _traversal_order(self, forest: int, root: int) -> list[tuple[int, int, int]]:
-        """Return the nodes of a tree level by level, as triples (node, in-port, depth).
+        """Return the nodes of tree `forest` level by level, as triples (node, in-port, depth).
 
         The in-port of the root is 0, without meaning.
         """

@@ -29,7 +29,10 @@ __all__ = ["FARTHEST_FIRST", "unsupported_reason", "plan"]
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if not isinstance(topology, Torus):
         return "a torus"
     if options.chunks not in (None, 1, 2, topology.ports):
@@ -73,7 +76,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 def _choose_trees(torus: Torus, trees: Trees, chunks: int) -> IntArray:
     """Return the tree of each block, as `assign_blocks_to_trees` does, for the fewest steps.
 
-    Among such choices, one whose longest detour is shortest is returned.
+    Among such choices, one whose longest detour is shortest is returned. Each message is cut into
+    `chunks` chunks, and `trees` are trees of `torus` from node 0.
     """
 
     def assign_with_detour(detour: int) -> IntArray | None:

@@ -75,7 +75,10 @@ class Rectangle(NamedTuple):
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if not isinstance(topology, Torus) or len(topology.sides) != 2 or sum(topology.sides) % 2 == 0:
         return "a torus of two axes with one even and one odd side"
     if topology.nodes > MOST_NODES:
@@ -85,6 +88,13 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     """Plan an all-gather in 1 + ceil((R C - R / 2 + 2 C) / 2) steps, or in C + 1 if R = 2.
+
+    Parameters
+    ----------
+    collective : Collective
+        The all-gather.
+    options : Options
+        The options, none of which changes the plan.
 
     Returns
     -------
@@ -138,6 +148,13 @@ def evening_round(rectangle: Rectangle, blocks: Blocks) -> Transfers:
     """Return the first step, which makes all packets equal in size.
 
     Column j = 1 .. C - 2 sends j blocks to the left, and column C - 2 sends one block to the right.
+
+    Parameters
+    ----------
+    rectangle : Rectangle
+        The torus as rows and columns.
+    blocks : Blocks
+        The blocks of the all-gather.
     """
     special = rectangle.columns - 2
     left = np.nonzero((rectangle.column >= 1) & (rectangle.column <= special))[0]
@@ -156,6 +173,13 @@ def packet_blocks(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> n
     """Return the packets after the first step, C blocks each; those of node v are 2 v and 2 v + 1.
 
     In the special column both are the same packet.
+
+    Parameters
+    ----------
+    rectangle : Rectangle
+        The torus as rows and columns.
+    blocks : Blocks
+        The blocks of the all-gather.
     """
     packets = np.empty((topology.nodes, 2, rectangle.columns), np.int32)
     special, chunks = rectangle.columns - 2, np.arange(blocks.chunks)
@@ -176,6 +200,11 @@ def forwarding_tables(topology: Topology, rectangle: Rectangle) -> tuple[np.ndar
 
     They are the in-port that feeds each out-port, and the number of the packet that each out-port
     sends first.
+
+    Parameters
+    ----------
+    rectangle : Rectangle
+        The torus as rows and columns.
     """
     feed = np.empty((topology.nodes, 4), np.int8)
     start = np.tile(2 * np.arange(topology.nodes)[:, None], 4)

@@ -62,6 +62,13 @@ class Trees(NamedTuple):
 def tree_pattern(topology: Topology, collective: Collective, trees: Trees) -> Pattern:
     """Return a broadcast that sends chunk c down tree c; trees share no arc.
 
+    Parameters
+    ----------
+    collective : Collective
+        The broadcast.
+    trees : Trees
+        The trees, one for each chunk, with the root of the broadcast.
+
     Examples
     --------
     >>> import torusfabric as tf
@@ -92,6 +99,8 @@ def up_down_allreduce(topology: Topology, collective: Collective, up: Trees, dow
 
     Parameters
     ----------
+    collective : Collective
+        The all-reduce.
     up : Trees
         Trees of the topology backwards: their in-ports are the out-ports of the hops up.
     down : Trees
@@ -193,7 +202,7 @@ class _TreeSearch:
         return best
 
     def rebuild_trees(self, wanted: int) -> None:
-        """Make all trees anew, for a wanted height."""
+        """Make all trees anew, for the height `wanted`."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
@@ -239,7 +248,8 @@ class _TreeSearch:
         """Return a level for each cell, higher than the level of its parent.
 
         In a random share of the cells this is the highest level from which the subtree still ends
-        at level `wanted`, in the others the lowest possible level.
+        at level `wanted`, in the others the lowest possible level. `parent` and `depth` have the
+        parent and the depth of each cell.
         """
         layers = _cells_by_depth(depth)
         height = np.zeros_like(depth)
@@ -267,7 +277,10 @@ class _TreeSearch:
 
 
 def _cells_by_depth(depth: IntArray) -> list[IntArray]:
-    """Return lists of cells: those of depth 1, of depth 2, and so on; roots are left out."""
+    """Return lists of cells: those of depth 1, of depth 2, and so on; roots are left out.
+
+    `depth` has the depth of each cell.
+    """
     order = np.argsort(depth, kind="stable")
     bounds = np.searchsorted(depth[order], np.arange(1, depth.max() + 2))
     return [order[a:b] for a, b in pairwise(bounds)]

@@ -54,6 +54,11 @@ FEW = 2
 def link_disjoint_trees(torus: Torus) -> Trees:
     """Return spanning trees, one for each axis, that share no link.
 
+    Parameters
+    ----------
+    torus : Torus
+        The torus whose nodes the trees span.
+
     Notes
     -----
     The tree of axis a has all nodes on a line along a, from coordinate 0 to the end. Lines along
@@ -85,7 +90,10 @@ def link_disjoint_trees(torus: Torus) -> Trees:
 
 @lru_cache(maxsize=16)
 def _shallow_link_trees(torus: Torus) -> Trees:
-    """Return spanning trees that share no link, mostly not much deeper than the diameter."""
+    """Return spanning trees of `torus` that share no link.
+
+    Most are not much deeper than the diameter.
+    """
     found = make_shallower(torus, link_disjoint_trees(torus), links=True, least=torus.diameter)
     if found.height <= torus.diameter + FEW or torus.nodes > MOST_NODES:
         return found
@@ -94,6 +102,13 @@ def _shallow_link_trees(torus: Torus) -> Trees:
 
 def plan_allreduce(torus: Torus, collective: Collective) -> Rounds:
     """Plan an all-reduce over a tree for each axis: chunk c goes up tree c, and down it.
+
+    Parameters
+    ----------
+    torus : Torus
+        The torus whose nodes the trees span.
+    collective : Collective
+        The all-reduce.
 
     Returns
     -------
@@ -110,6 +125,11 @@ TWO_SIDES = 2
 
 def disjoint_trees(torus: Torus) -> Trees:
     """Return spanning trees out of node 0, one for each port, that share no arc.
+
+    Parameters
+    ----------
+    torus : Torus
+        The torus whose nodes the trees span.
 
     Notes
     -----
@@ -151,6 +171,11 @@ def disjoint_trees(torus: Torus) -> Trees:
 def bounded_disjoint_trees(torus: Torus) -> Trees:
     """Return arc-disjoint trees no deeper than the diameter plus half the longest side plus 1.
 
+    Parameters
+    ----------
+    torus : Torus
+        The torus whose nodes the trees span.
+
     Notes
     -----
     No side may be 2. The tree of direction +a first reaches the nodes ahead of the root along a, up
@@ -191,6 +216,11 @@ def shallow_disjoint_trees(torus: Torus) -> Trees:
     On tori of thousands of nodes the trees are those of `disjoint_trees` or
     `bounded_disjoint_trees`. On a ring there are no others than those of `disjoint_trees`.
 
+    Parameters
+    ----------
+    torus : Torus
+        The torus whose nodes the trees span.
+
     Examples
     --------
     >>> shallow_disjoint_trees(Torus(8, 8)).height
@@ -223,7 +253,10 @@ def shortest_path_tree(topology: CayleyGraph) -> Trees:
 
 
 def unsupported_reason(topology: Torus, collective: Collective, options: Options) -> str | None:
-    """Return the reason why trees of a torus cannot serve a selection, or None if they can."""
+    """Return the reason why trees of a torus cannot serve a selection, or None if they can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if options.ports not in (None, topology.ports):
         return f"--ports {topology.ports}"
     able = (topology.dimensions,) if collective.kind == "allreduce" else (1, topology.ports)
@@ -243,6 +276,13 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
 
     Chunk c goes down tree c. The number of steps is the height of the highest tree. For all-reduces
     see `plan_allreduce`.
+
+    Parameters
+    ----------
+    collective : Collective
+        The broadcast or all-reduce.
+    options : Options
+        ``trees`` is 1 for a broadcast over a single tree.
 
     Examples
     --------

@@ -87,6 +87,8 @@ def search_offsets(
 
     Parameters
     ----------
+    seed : int
+        Seed of the search.
     start : sequence of sequence of int
         The offset that each port delivers in each of the first steps.
 
@@ -212,7 +214,8 @@ class _OffsetSearch:
     def _step_towards(self, heads: Iterable[int]) -> dict[int, int]:
         """Return a step that moves one head over delivered offsets towards an undelivered one.
 
-        The head is the one nearest to any undelivered offset.
+        Of `heads`, the one nearest to any undelivered offset moves. The result maps the port of
+        this move to the offset that the move reaches.
         """
         heads, left = np.array(list(heads)), np.nonzero(np.frombuffer(self.done, np.uint8) == 0)[0]
         ways = self.topology.distance(heads[:, None], left[None, :])
@@ -227,6 +230,8 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
     Parameters
     ----------
+    collective : Collective
+        The all-gather.
     options : Options
         ``chunks`` of a message and the ``seed`` of the search.
 

@@ -66,14 +66,15 @@ def build_table(
 
 
 def _reverse_table(table: Table) -> Table:
-    """Return a reduce-scatter: an all-gather that delivers each block to each node once, backwards.
+    """Return a reduce-scatter: the all-gather `table` backwards.
 
-    In the all-gather every block of a node spreads along a tree. Reversing the order of the steps
-    and the direction of all arcs makes it a tree along which contributions to that node's sum come
-    together (Fragopoulou and Akl 1994, sections 1 and 6). Every node then sends to its parent once,
-    after all its children have sent to it, so each contribution is added exactly once. Where the
-    all-gather sends from offset ``d - g`` to ``d`` on port g, the reduction sends from ``d`` to ``d
-    - g`` on the opposite port. Ports therefore stay distinct in a step.
+    The all-gather delivers each block to each node once. In it, every block of a node spreads along
+    a tree. Reversing the order of the steps and the direction of all arcs makes it a tree along
+    which contributions to that node's sum come together (Fragopoulou and Akl 1994, sections 1 and
+    6). Every node then sends to its parent once, after all its children have sent to it, so each
+    contribution is added exactly once. Where the all-gather sends from offset ``d - g`` to ``d`` on
+    port g, the reduction sends from ``d`` to ``d - g`` on the opposite port. Ports therefore stay
+    distinct in a step.
     """
     topology, idle = table.topology, table.offset < 0
     tail = topology.subtract(np.where(idle, 0, table.offset), topology.generators[None, :])
@@ -89,7 +90,8 @@ def _reverse_table(table: Table) -> Table:
 def _concatenate_phases(scattering: Table, gathering: Table, latency: int) -> Table:
     """Return an all-reduce: a reduce-scatter, ``latency - 1`` idle steps, and an all-gather.
 
-    The M chunks of node n are chunks n * M + m of a message of N * M chunks.
+    `scattering` is the reduce-scatter, and `gathering` the all-gather. The M chunks of node n are
+    chunks n * M + m of a message of N * M chunks.
     """
     idle = latency - 1 if gathering.round_count else 0
     pause = np.full((idle, gathering.topology.ports), -1)

@@ -24,7 +24,10 @@ MOST_TURNS = 16
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if not isinstance(topology, Torus):
         return "a torus"
     axes, chunks = len(topology.sides), options.chunks or 1
@@ -34,7 +37,7 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def _default_chunks(torus: Torus) -> int:
-    """Return the default number of chunks: 2 for each axis, or 1.
+    """Return the default number of chunks on `torus`: 2 for each axis, or 1.
 
     More chunks serve longer messages. But if sides differ much, rotated orders of the axes cost the
     shortest messages more than the longer messages gain.
@@ -93,7 +96,7 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
 
 
 def _axis_hops(torus: Torus, axis: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the hops along one axis, as triples (step, out-port, in-port).
+    """Yield the hops along one `axis` of `torus`, as triples (step, out-port, in-port).
 
     The sum that came by the in-port is passed on by the out-port. The in-port is -1 in the first
     step, where the node sends its own sum. On an even side the last

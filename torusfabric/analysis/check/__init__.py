@@ -112,6 +112,11 @@ def check_rounds(schedule: Schedule, *, progress: Progress | None = None) -> Tra
 
     It accepts and refuses the same schedules as `check` without operators, with the same errors,
     and is slower. Users are tests that compare the fast proofs with this reference.
+
+    Parameters
+    ----------
+    progress : function of (done, total), optional
+        As for `check`.
     """
     _inspect_form(schedule)
     return follow_rounds(schedule, progress)

@@ -96,7 +96,8 @@ class Traffic:
     ) -> "Traffic":
         """Return the traffic of a schedule that moves one block on each arc in use.
 
-        `moving` has 1 for each step in which blocks move, and 0 for each idle step.
+        `transfers` and `duplicates` are the fields of the result with these names. `moving` has 1
+        for each step in which blocks move, and 0 for each idle step.
 
         Examples
         --------
@@ -117,6 +118,8 @@ def follow_rounds(
 
     Parameters
     ----------
+    progress : function of (done, total), optional
+        As for `check`.
     twice : bool
         True if a contribution may be in a kept sum more than once, as for ``max``.
 
@@ -218,13 +221,20 @@ class Findings:
         self.received = self.fresh = 0
 
     def rounds_to_execute(self, limit: int) -> int:
-        """Return the number of rounds to execute: a fault in a later round cannot be the first."""
+        """Return the number of rounds that the next pass executes, of the first `limit` rounds.
+
+        A fault in a round after the earliest fault so far cannot be the first.
+        """
         return limit if self.sending is None else min(limit, self.sending[0])
 
     def record_and_stop(
         self, number: int, transfers: Transfers, transfer: int, block: int | None, text: str
     ) -> NoReturn:
-        """Store the fault of a transfer, and end the pass."""
+        """Store the fault of transfer `transfer` of round `number`, and end the pass.
+
+        `transfers` are the transfers of the round. `block` is the number of the block at fault,
+        None if no single block is at fault. `text` describes the fault as in `make_fault`.
+        """
         node, port = transfers.source[transfer], transfers.hops[transfer, 0]
         at = -1 if block is None else int(block)
         found = (number, int(transfer), at, int(node), int(port), text)
@@ -232,12 +242,16 @@ class Findings:
         raise PassStopped
 
     def record_missing(self, node: int, block: int, text: str = "ends without {block}") -> None:
-        """Store that a node lacks a block at the end."""
+        """Store that a node lacks a block at the end; `text` is that of `make_end_fault`."""
         found = (int(node), int(block), text)
         self.missing = found if self.missing is None else min(self.missing, found)
 
     def add_sizes(self, number: int, transfers: Transfers, sizes: IntArray) -> None:
-        """Add the numbers of blocks that one pass counts in each transfer of a round."""
+        """Add the numbers of blocks that one pass counts in each transfer of a round.
+
+        `number` is the number of the round, and `transfers` are its transfers. ``sizes[k]`` is the
+        number of blocks in transfer k.
+        """
         known = self.sizes.get(number)
         self.sizes[number] = (transfers, sizes if known is None else known[1] + sizes)
 
@@ -261,7 +275,7 @@ class Findings:
 
 
 def popcount(words: Words) -> IntArray:
-    """Return the number of ones in each word of an array of uint64."""
+    """Return the number of ones in each element of `words`, an array of uint64."""
     counts: IntArray
     if hasattr(np, "bitwise_count"):
         counts = np.bitwise_count(words)
@@ -332,7 +346,10 @@ class BlockWindow(BlockHoldings):
         super().__init__(schedule.blocks, np.arange(64 * first, end))
 
     def execute_round(self, number: int, transfers: Transfers) -> None:
-        """Copy the blocks of a round to the receivers; a sender must hold its blocks before."""
+        """Copy the blocks of a round to the receivers; a sender must hold its blocks before.
+
+        `number` is the number of the round, and `transfers` are its transfers.
+        """
         target = transfers.walk(self.schedule.topology)[:, -1]
         if not isinstance(transfers.payload, Listed):
             self.found.add_sizes(number, transfers, self._copy_held_blocks(transfers, target))
@@ -354,7 +371,8 @@ class BlockWindow(BlockHoldings):
     def _copy_held_blocks(self, transfers: Transfers, target: IntArray) -> IntArray:
         """Copy to the receivers all blocks that senders hold, or those of the wanted group.
 
-        Return the number of blocks that each transfer carries.
+        ``target[k]`` is the receiver of transfer k of `transfers`. The result is the number of
+        blocks that each transfer carries.
         """
         masks = None
         if isinstance(transfers.payload, Grouped):
@@ -425,7 +443,10 @@ class SumWindow:
         return int(self.groups.position_of_node[origin]) * self.keys + self.first + key
 
     def execute_round(self, number: int, transfers: Transfers) -> None:
-        """Move partial sums, and copy complete ones; a sender must hold them before the round."""
+        """Move partial sums, and copy complete sums; a sender must hold the sums before the round.
+
+        `number` is the number of the round, and `transfers` are its transfers.
+        """
         owner, key = self._carried_sums(number, transfers)
         source = key * self.nodes + transfers.source[owner]
         target = key * self.nodes + transfers.walk(self.schedule.topology)[owner, -1]
@@ -459,7 +480,7 @@ class SumWindow:
         self.found.fresh += len(owner)
 
     def _carried_sums(self, number: int, transfers: Transfers) -> tuple[IntArray, IntArray]:
-        """Return the sums that the transfers of a round carry.
+        """Return the sums that `transfers`, the transfers of round `number`, carry.
 
         The result is two arrays, with one entry for each sum: the index of the transfer, and the
         key of the sum.
@@ -498,7 +519,7 @@ class SumWindow:
     def _listed_sums(
         self, number: int, transfers: Transfers, owner: IntArray, ids: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """Return the sums that transfers list, in the form of `_carried_sums`.
+        """Return the sums that transfers of round `number` list, in the form of `_carried_sums`.
 
         A transfer must list all contributions to a sum that its sender holds; a part of them is a
         fault. Transfer ``owner[k]`` lists block ``ids[k]``.
@@ -581,7 +602,10 @@ class KeptSumsWindow:
         self.came = np.zeros((nodes, ports), bool)
 
     def execute_round(self, number: int, transfers: Transfers) -> None:
-        """Execute one round: all words leave before any word arrives."""
+        """Execute one round: all words leave before any word arrives.
+
+        `number` is the number of the round, and `transfers` are its transfers.
+        """
         topology, payload = self.schedule.topology, transfers.payload
         assert isinstance(payload, KeptSums)
         mine = np.flatnonzero(payload.chunk == self.chunk)

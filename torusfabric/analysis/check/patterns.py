@@ -45,7 +45,8 @@ def inspect_pattern(schedule: Pattern) -> None:
 def _inspect_entries(schedule: Pattern | SumPattern, chunks: int, number: int | None) -> None:
     """Check the arrays of a pattern: shape, links at ports in use, ports and chunks.
 
-    `number` is the round that messages name, counted from 1, or None.
+    `number` is the round that messages name, counted from 1, or None. A message has `chunks`
+    chunks.
     """
     shape = schedule.topology.nodes, schedule.topology.ports
     if np.shape(schedule.feed) != shape or np.shape(schedule.inject) != shape:
@@ -114,6 +115,8 @@ def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Tra
     ----------
     schedule : Pattern
         A pattern that `inspect_pattern` accepts, with at least one step.
+    progress : function of (done, total), optional
+        As for `check`.
 
     Raises
     ------

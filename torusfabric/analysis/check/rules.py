@@ -62,7 +62,10 @@ def make_fault(
 def make_end_fault(
     schedule: Schedule, node: SupportsInt, block: SupportsInt, text: str = "ends without {block}"
 ) -> ScheduleError:
-    """Return the fault of a node that lacks a block after the last round."""
+    """Return the fault of a node that lacks a block after the last round.
+
+    `text` describes the fault as in `make_fault`.
+    """
     count = schedule.round_count
     when = f"After {count} {schedule.switching.unit}{'s' * (count != 1)}:"
     return make_fault(schedule, None, text, node=node, block=block, when=when)
@@ -89,6 +92,10 @@ def inspect_round(
 
     Parameters
     ----------
+    number : int
+        Number of the round, counted from 1.
+    transfers : Transfers
+        The transfers of the round.
     kept : bool
         True if nodes keep their sums in this schedule.
 
@@ -116,7 +123,10 @@ def inspect_round(
 
 
 def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
-    """Check that senders are nodes, and that each path has valid ports and is not too long."""
+    """Check that senders are nodes, and that each path has valid ports and is not too long.
+
+    `number` is the number of the round for messages, and `transfers` are its transfers.
+    """
     topology, source, hops = schedule.topology, transfers.source, transfers.hops
     if np.ndim(source) != 1 or np.ndim(hops) != 2 or len(source) != len(hops):
         raise make_fault(schedule, number, "senders and paths must be arrays of equal length")
@@ -155,7 +165,11 @@ def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
 def _payload_faults(
     schedule: Schedule, number: int, transfers: Transfers, *, kept: bool
 ) -> Iterator[tuple[BoolArray, str]]:
-    """Yield pairs (wrong, text): a mask of the transfers that break a rule, and the fault."""
+    """Yield pairs (wrong, text): a mask of the transfers that break a rule, and the fault.
+
+    `number` is the number of the round for messages. `kept` says that nodes keep their sums in this
+    schedule.
+    """
     payload, count, collective = transfers.payload, schedule.blocks.n_blocks, schedule.collective
     senders = (len(transfers),)
     if kept and not isinstance(payload, KeptSums) and senders[0]:
@@ -186,7 +200,10 @@ def _payload_faults(
 
 
 def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
-    """Check that no arc is used twice, and that no node sends or receives too many messages."""
+    """Check that no arc is used twice, and that no node sends or receives too many messages.
+
+    `number` is the number of the round for messages, and `transfers` are its transfers.
+    """
     topology, hops = schedule.topology, transfers.hops
     nodes = transfers.walk(topology)
     row, column = np.nonzero(hops >= 0)
@@ -234,7 +251,7 @@ def _first_overfull(values: IntArray, limit: int, size: int) -> int | None:
 
 
 def occurrence_ranks(values: IntArray) -> IntArray:
-    """Return for each value the number of equal values before it: 0 0 1 0 2 for 5 7 5 8 5."""
+    """Return for each of `values` the number of equal values before it: 0 0 1 0 2 for 5 7 5 8 5."""
     order = np.argsort(values, kind="stable")
     ordered = np.asarray(values)[order]
     new = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]

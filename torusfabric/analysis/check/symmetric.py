@@ -96,7 +96,11 @@ def prove_table(schedule: Table) -> Traffic | None:
     destination: Any = 0 if schedule.destination is None else schedule.destination[step, port]
 
     def block_key(offset: IntArray, chunk: IntArray, destination: Any) -> IntArray:
-        """Return a number for a block of origin 0 at an offset, different for each such pair."""
+        """Return a number for chunk `chunk` of the message of origin 0 at an offset.
+
+        `destination` is the destination of the message, or 0 if all destinations get the same one.
+        Different blocks and offsets have different numbers.
+        """
         place: IntArray = np.asarray(destination, np.int64) * topology.nodes + offset
         return place * chunks + chunk
 
@@ -157,7 +161,8 @@ def prove_kept_sums_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
     """Check a table of kept sums, by the sums of node 0 as sets of offsets.
 
     By symmetry, the word that node 0 sends by a port is, translated by the generator of the port,
-    the word that it receives by the opposite in-port.
+    the word that it receives by the opposite in-port. `twice` says that a contribution may be in a
+    kept sum more than once, as for ``max``.
     """
     topology, every = schedule.topology, np.arange(schedule.topology.nodes)
     named = (schedule.passed >= -1) & (schedule.passed < topology.ports)
@@ -224,7 +229,7 @@ def inspect_quotient(schedule: Quotient) -> None:
 def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traffic | None:
     """Check a quotient schedule by the blocks of one origin for each label, on the whole torus.
 
-    64 origins are followed at a time, one bit each.
+    64 origins are followed at a time, one bit each. `progress` is called as for `check`.
     """
     topology, modulus = schedule.topology, schedule.modulus
     steps = schedule.quotient_rounds

@@ -69,7 +69,7 @@ class BufferLocations:
     def record_departure(self, node: int, block: int, *, complete: bool) -> Location:
         """Return the location from which a node sends a block or sum.
 
-        A partial sum is then gone from the node.
+        `complete` is False for a partial sum, which is then gone from the node.
         """
         if not self.collective.reducing:
             return self._block_location(node, block)
@@ -85,7 +85,8 @@ class BufferLocations:
         """Return two locations for a block or sum that arrives at a node.
 
         The first is the location at which it is stored. The second is that of the sum to which it
-        is added, or None if it is not added.
+        is added, or None if it is not added. `complete` is False for a partial sum; only a partial
+        sum is added.
         """
         if not self.collective.reducing:
             return self._block_location(node, block), None
@@ -106,7 +107,7 @@ class BufferLocations:
                 yield node, (("i", offset), ("o", offset))
 
     def _sum_location(self, node: int, block: int) -> Location:
-        """Return the location where a node accumulates a sum."""
+        """Return the location where a node accumulates the sum that `block` identifies."""
         collective = self.collective
         mine = collective.to_all or node == (
             int(self.blocks.destination(block)) if collective.personal else collective.root

@@ -107,8 +107,9 @@ def _order_departures(
 
     With them, a partial sum leaves a rank before other partial sums of the same chunk arrive.
 
-    `order` lists indices of steps in an order in which they can run; ``sent[index]`` are the
-    values that step `index` sends.
+    `graph` has the steps of the file, and `buffers` describes the buffers of the ranks. `order`
+    lists indices of steps in an order in which they can run; ``sent[index]`` are the values that
+    step `index` sends.
     """
     sums: dict[tuple[int, int], _SumMoves] = {}
     for index in order:
@@ -136,7 +137,10 @@ def _order_departures(
 def _check_moved_sums(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> None:
-    """Refuse a file whose result needs a partial sum at a rank that has already sent it."""
+    """Refuse a file whose result needs a partial sum at a rank that has already sent it.
+
+    The arguments `graph`, `order`, `sent` and `buffers` are those of `_order_departures`.
+    """
     held: dict[tuple[int, int], int] = {}
     for index in order:
         block, _ = graph.steps[index]
@@ -166,7 +170,7 @@ def _has_copied_sums(
 ) -> bool:
     """Return True if some contribution leaves some rank in two partial sums.
 
-    The arguments are those of `_order_departures`.
+    The arguments `graph`, `order`, `sent` and `buffers` are those of `_order_departures`.
     """
     left: dict[tuple[int, int], int] = {}
     for index in order:
@@ -185,7 +189,8 @@ def _add_departure(
     """Add the departure of a partial sum with step `index` to `at`, the moves of that sum at its
     rank.
 
-    An `InputError` is raised if the sum cannot be moved. This is the case if one of its
+    `value` is the partial sum, a pair (key, ranks). `graph` and `buffers` describe the file for
+    messages. An `InputError` is raised if the sum cannot be moved. This is the case if one of its
     contributions has left the rank before, or if the first departure lacks the rank's own
     contribution.
     """
@@ -284,6 +289,8 @@ def read_dataflow(path: AnyPath, root: int | None = None) -> Dataflow:
 
     Parameters
     ----------
+    path : path
+        The MSCCL file.
     root : int, optional
         The root of the collective, if it is neither in the file nor follows from the file.
 
@@ -349,7 +356,7 @@ def _file_collective(file: MscclFile, root: int | None) -> Collective:
 
 
 def _chunks_per_message(file: MscclFile, collective: Collective) -> int:
-    """Return the chunks of a message.
+    """Return the chunks of a message of `collective`.
 
     The file gives the chunks of the larger of input and output. That buffer has a message for each
     rank, or a single one.

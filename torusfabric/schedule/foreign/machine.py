@@ -97,7 +97,10 @@ class Buffers:
         return larger, offset + (rank * self.chunks if apart else 0)
 
     def block_key(self, origin: int, destination: int, chunk: int) -> int:
-        """Return the number that stands for a block in a value, by the formula of the class."""
+        """Return the key of chunk `chunk` of a message, by the formula of the class.
+
+        `origin` and `destination` are the ranks that send and receive the message.
+        """
         return (origin * self.ranks + destination) * self.chunks + chunk
 
     def split_key(self, key: IntLike) -> tuple[IntArray, IntArray, IntArray]:
@@ -107,7 +110,7 @@ class Buffers:
         return origin, destination, chunk
 
     def describe_key(self, key: int) -> str:
-        """Return text for people about the block or the sum that a key identifies."""
+        """Return text for people about the block or the sum that `key` identifies."""
         origin, destination, chunk = self.split_key(key)
         words = [f"chunk {chunk}"]
         if not (self.collective.reducing or self.collective.single_origin):
@@ -179,7 +182,7 @@ class GpuSimulator:
         self.sent: list[tuple[Value, ...]] = [()] * len(graph.steps)
 
     def execute(self, index: int) -> None:
-        """Execute one step: read, receive or add values, then send or store the result.
+        """Execute step `index`: read, receive or add values, then send or store the result.
 
         All steps for which the step waits must have been executed.
         """

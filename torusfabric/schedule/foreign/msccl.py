@@ -74,7 +74,7 @@ class ThreadBlock(NamedTuple):
     steps: list[MscclStep]
 
     def location_text(self, step: int | None = None) -> str:
-        """Return text for people that names the thread block, or one of its steps."""
+        """Return text for people that names the thread block, or its step with number `step`."""
         place = f"gpu {self.gpu}, thread block {self.number}"
         return place if step is None else f"{place}, step {step}"
 
@@ -107,7 +107,10 @@ class MscclFile(NamedTuple):
 
 
 def _parse_xml(raw: bytes) -> Any:
-    """Return the outermost element of the XML; entities and document types are refused."""
+    """Return the outermost element of the XML in the bytes `raw`.
+
+    Entities and document types are refused.
+    """
     from xml.etree.ElementTree import ParseError
 
     with name_missing_extra():
@@ -125,6 +128,11 @@ def _parse_xml(raw: bytes) -> Any:
 
 def parse_msccl(raw: bytes) -> MscclFile:
     """Parse the bytes of an MSCCL file.
+
+    Parameters
+    ----------
+    raw : bytes
+        The content of the file.
 
     Raises
     ------
@@ -169,8 +177,8 @@ def parse_msccl(raw: bytes) -> MscclFile:
 def _parse_chunks(root: Any, elements: Mapping[int, Any]) -> int:
     """Return the number of chunks of the input or the output buffer, whichever is larger.
 
-    The outermost element of the file may give this number. Otherwise it follows from the sizes of
-    the buffers, which the elements of the GPUs give.
+    The outermost element of the file, `root`, may give this number. Otherwise it follows from the
+    sizes of the buffers, which `elements`, the elements of the GPUs by number, give.
     """
     if "nchunksperloop" in root.attrib:
         return _parse_number(root, "nchunksperloop", "The algo", least=1)
@@ -186,7 +194,7 @@ def _parse_chunks(root: Any, elements: Mapping[int, Any]) -> int:
 
 
 def _parse_blocks(element: Any, gpu: int, gpus: int) -> Iterator[ThreadBlock]:
-    """Yield the thread blocks of a GPU."""
+    """Yield the thread blocks of GPU `gpu` from its `element`, in a file of `gpus` GPUs."""
     seen: set[int] = set()
     taken: dict[tuple[str, int, int], int] = {}
     for place, child in enumerate(element.iter("tb")):
@@ -219,7 +227,10 @@ def _parse_blocks(element: Any, gpu: int, gpus: int) -> Iterator[ThreadBlock]:
 
 
 def _parse_steps(element: Any, block: ThreadBlock) -> list[MscclStep]:
-    """Return the steps of a thread block, in the order in which it executes them."""
+    """Return the steps of a thread block, in the order in which it executes them.
+
+    `element` is the XML element of the thread block.
+    """
     steps: dict[int, MscclStep] = {}
     for place, child in enumerate(element):
         if child.tag != "step":
@@ -274,7 +285,10 @@ def _parse_step(element: Any, block: ThreadBlock, number: int) -> MscclStep:
 
 
 def _parse_location(element: Any, side: str, where: str) -> tuple[str, int]:
-    """Return the buffer and the offset of one `side` of a step, ``src`` or ``dst``."""
+    """Return the buffer and the offset of one `side` of a step, ``src`` or ``dst``.
+
+    `element` is the XML element of the step, and `where` names the step in messages.
+    """
     buffer = element.get(f"{side}buf", "i")
     if buffer not in BUFFERS:
         what = where.replace("Step of", f"{side.capitalize()}buf of", 1)
@@ -285,9 +299,9 @@ def _parse_location(element: Any, side: str, where: str) -> tuple[str, int]:
 def _parse_number(
     element: Any, name: str, where: str, *, least: int = -1, default: int | None = None
 ) -> int:
-    """Return the whole number, at least `least`, in an attribute; `default` if it is missing.
+    """Return the whole number in the attribute `name` of an element; `default` if it is missing.
 
-    `where` is the subject of the message.
+    `where` is the subject of the message. The number must be at least `least`.
     """
     text = element.get(name)
     if text is None:

@@ -44,6 +44,8 @@ def write_msccl(schedule: Schedule, path: AnyPath) -> None:
     ----------
     schedule : Schedule
         A schedule with store-and-forward switching, in one group of all nodes.
+    path : path
+        The file to write.
 
     Raises
     ------
@@ -100,7 +102,10 @@ class _MscclProgram:
             self._add_step(node, (True, -1), "cpy", pair)
 
     def _add_round(self, number: int, transfers: Transfers) -> None:
-        """Add the steps of a round: first all departures, then all arrivals."""
+        """Add the steps of round `number`, counted from 0: first all departures, then all arrivals.
+
+        `transfers` are the transfers of the round, with their blocks listed.
+        """
         targets = transfers.walk(self.topology)[:, -1].tolist()
         ports = transfers.hops[:, 0].tolist()
         moved = []
@@ -136,7 +141,8 @@ class _MscclProgram:
 
         `way` is a pair: True to send or False to receive, and the port. `pair` has the locations
         that the step reads and writes. A receive that is not `anew` brings a block that is already
-        there: it changes nothing, and waits for no other step.
+        there: it changes nothing, and waits for no other step. `channel` is the channel of the
+        thread block if this is new and receives. `round_` is the round of a send, counted from 0.
         """
         block = self._thread_block(node, way, channel)
         reads = {"s": pair[:1], "cpy": pair[:1], "rrc": pair}.get(type_, ())
@@ -162,7 +168,11 @@ class _MscclProgram:
             self.writer[node, location], self.readers[node, location] = name, []
 
     def _thread_block(self, node: int, way: tuple[bool, int], channel: int) -> ThreadBlock:
-        """Return the thread block of a node for `way`, see `_add_step`; port -1 is for copies."""
+        """Return the thread block of a node for `way`, see `_add_step`; port -1 is for copies.
+
+        If there is none, it is made. A thread block that receives or copies then gets the channel
+        `channel`.
+        """
         found = self.blocks[node].get(way)
         if found is None:
             sends, port = way
@@ -244,5 +254,5 @@ def _step_line(step: MscclStep, *, is_awaited: bool) -> str:
 
 
 def _attribute_text(values: dict[str, object]) -> str:
-    """Return attributes as text of an XML tag."""
+    """Return attributes, given by name in `values`, as text of an XML tag."""
     return "".join(f" {name}={xml_attribute(str(value))}" for name, value in values.items())

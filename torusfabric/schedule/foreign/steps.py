@@ -40,7 +40,9 @@ class StepGraph:
     sent_by: dict[int, int] = field(default_factory=dict)
 
     def location_text(self, index: int) -> str:
-        """Return text for people that names the GPU, the thread block and the number of a step."""
+        """Return text for people that names the GPU, the thread block and the number of step
+        `index`.
+        """
         block, step = self.steps[index]
         return block.location_text(step.number)
 

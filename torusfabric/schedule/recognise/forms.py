@@ -296,7 +296,7 @@ def group_blocks(schedule: Rounds) -> Rounds:
 
 
 def _needs_grouping(transfers: Transfers) -> bool:
-    """Return True if some transfer may carry only a part of the blocks that its sender holds."""
+    """Return True if some of `transfers` may carry only a part of the blocks of its sender."""
     match transfers.payload:
         case Listed(indptr):
             return bool((np.diff(indptr) > 1).any())

@@ -50,7 +50,8 @@ __all__ = [
 def gap_capacities(rounds: int, alpha: int) -> tuple[int, int]:
     """Return the most links of a gap that can still be refined to single links.
 
-    `rounds` is the number of rounds that are left for this.
+    `rounds` is the number of rounds that are left for this. `alpha` is the number of messages that
+    a node may send in a round.
 
     Returns
     -------
@@ -108,6 +109,8 @@ def new_level_offsets(gap: int, kind: int, rounds: int, alpha: int) -> np.ndarra
         0 above an even level, 1 above an odd level.
     rounds : int
         Rounds that are left after this one.
+    alpha : int
+        Number of messages that a node may send in a round.
     """
     pairs = min((alpha + 1 - kind) // 2, gap // 2)
     kinds = [(kind + part) % 2 for part in range(2 * pairs + 1)]
@@ -126,8 +129,16 @@ def refine_axis(
 
     Parameters
     ----------
+    circuits : CircuitRounds
+        The rounds so far, to which one is added.
+    grid : LevelGrid
+        The levels that are informed.
+    axis : int
+        The axis that gets new levels.
     rounds : int
         Rounds that are left for this axis after this one.
+    alpha : int
+        Number of messages that a node may send in a round.
     asides : sequence of int
         Axes for detours, at least ceil(alpha / 2) - 1 of them, none with two levels at one
         coordinate.
@@ -165,6 +176,17 @@ def informed_levels(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the level numbers of the informed nodes of one parity at some levels of an axis.
 
+    Parameters
+    ----------
+    grid : LevelGrid
+        The grid that numbers the levels.
+    axis : int
+        The axis on which `numbers` are levels.
+    numbers : ndarray of int
+        The level numbers on this axis.
+    parity : int
+        Parity of the level numbers on the other axes, 0 or 1.
+
     Returns
     -------
     index : ndarray of int, shape (axes, nodes)
@@ -190,7 +212,15 @@ PATHS_BEFORE_PLANE = {
 
 
 def inform_grid(circuits: CircuitRounds, grid: LevelGrid) -> None:
-    """Inform all levels of a grid in two or three dimensions, in one round."""
+    """Inform all levels of a grid in two or three dimensions, in one round.
+
+    Parameters
+    ----------
+    circuits : CircuitRounds
+        The rounds so far, to which one is added.
+    grid : LevelGrid
+        The levels, with neighbouring levels one link apart.
+    """
     for parity, sign in ((0, 1), (1, -1)):
         index, _ = informed_levels(grid, 0, np.arange(parity, grid.level_counts[0], 2), parity)
         for axis in range(len(grid.level_counts)):
@@ -203,6 +233,8 @@ def inform_around_plane(circuits: CircuitRounds, grid: LevelGrid, axis: int) -> 
 
     Parameters
     ----------
+    circuits : CircuitRounds
+        The rounds so far, to which one is added.
     grid : LevelGrid
         The levels; the plane is between level numbers 0 and 1.
     axis : int
@@ -232,6 +264,8 @@ def inform_planes(circuits: CircuitRounds, axes: Sequence[int]) -> None:
 
     Parameters
     ----------
+    circuits : CircuitRounds
+        The rounds so far, to which one is added.
     axes : sequence of int
         One or two axes; the nodes with coordinate 1 on one of them are informed.
 
@@ -266,8 +300,12 @@ def inform_parity_classes(circuits: CircuitRounds, grid: LevelGrid, alpha: int) 
 
     Parameters
     ----------
+    circuits : CircuitRounds
+        The rounds so far, to which others are added.
     grid : LevelGrid
         The levels; no two neighbouring levels are at the same coordinate.
+    alpha : int
+        Number of messages that a node may send in a round.
 
     Notes
     -----
@@ -290,6 +328,14 @@ def inform_parity_classes(circuits: CircuitRounds, grid: LevelGrid, alpha: int) 
 
 
 def inform_by_flow(circuits: CircuitRounds, alpha: int) -> None:
-    """Add rounds that inform all remaining nodes, planned by maximum flows."""
+    """Add rounds that inform all remaining nodes, planned by maximum flows.
+
+    Parameters
+    ----------
+    circuits : CircuitRounds
+        The rounds so far, to which others are added.
+    alpha : int
+        Number of messages that a node may send in a round.
+    """
     circuits.rounds += search_rounds(FlowNetwork(circuits.topology), circuits.informed, alpha)
     circuits.informed[:] = True

@@ -57,6 +57,8 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
 
     Parameters
     ----------
+    collective : Collective
+        The broadcast.
     options : Options
         ``ports`` is alpha.
 
@@ -104,6 +106,13 @@ def diagonal_rounds(sides: Sequence[int], ports: int) -> int:
     """Return the number of rounds of `diagonal_broadcast` on a torus with these sides.
 
     In four or more dimensions the plan may take 1 or 2 rounds more.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The sides of the torus.
+    ports : int
+        alpha, the messages that a node may send in a round.
     """
     return min(count for count, _ in candidate_builds(sides, ports))
 
@@ -113,6 +122,13 @@ def candidate_builds(sides: Sequence[int], ports: int) -> Iterator[CandidateBuil
 
     The function adds the rounds of the broadcast to a `CircuitRounds`, and the number of these
     rounds is that of the pair.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The sides of the torus.
+    ports : int
+        alpha, the messages that a node may send in a round.
     """
     few = min(ports, 2)
     yield (
@@ -131,10 +147,11 @@ def candidate_builds(sides: Sequence[int], ports: int) -> Iterator[CandidateBuil
 def _diagonal_build(sides: Sequence[int], alpha: int) -> CandidateBuild:
     """Return the way that informs every other diagonal of a square grid, then refines one axis.
 
-    For two dimensions; the longer axis is refined. Let s be the shorter side, less 1 if it is odd,
-    and n the longer side. The rounds are clog s + clog(s / 2) + clog(n / s) + 1: at most the count
-    of Theorem 3 or 4. (For an odd shorter side the stages of the paper itself can take up to two
-    rounds more than its theorems say.)
+    `sides` are the two sides of the torus, and a node sends at most `alpha` messages in a round.
+    The longer axis is refined. Let s be the shorter side, less 1 if it is odd, and n the longer
+    side. The rounds are clog s + clog(s / 2) + clog(n / s) + 1: at most the count of Theorem 3 or
+    4. (For an odd shorter side the stages of the paper itself can take up to two rounds more than
+    its theorems say.)
     """
     short, long = (0, 1) if sides[0] <= sides[1] else (1, 0)
     without = [short] if sides[short] % 2 else []
@@ -158,6 +175,7 @@ def _level_builds(sides: Sequence[int], alpha: int) -> Iterator[CandidateBuild]:
     In k dimensions the rounds are 1 + clog(2^(k-1)) + the sum of clog(n_i / 2): in two and three
     dimensions 2 + this sum. One more is needed where planes are left out and cannot be informed
     together with other nodes. In three dimensions this is at most the count of Theorems 7 to 9.
+    `sides` are the sides of the torus, and a node sends at most `alpha` messages in a round.
     """
     dimensions = len(sides)
     odd = [axis for axis in range(dimensions) if sides[axis] % 2]
@@ -181,7 +199,11 @@ def _level_builds(sides: Sequence[int], alpha: int) -> Iterator[CandidateBuild]:
 
 
 def _extra_plane_rounds(dimensions: int, without: Collection[int], alpha: int) -> int:
-    """Return 1 if an additional round is needed to inform the planes that are left out, else 0."""
+    """Return 1 if an additional round is needed to inform the planes that are left out, else 0.
+
+    `dimensions` is the number of axes of the torus, `without` has the axes at right angles to the
+    planes, and `alpha` is the number of messages that a node may send in a round.
+    """
     together = len(without) <= 1 and (dimensions == 2 or (dimensions == 3 and alpha >= 5))
     return int(bool(without) and not together)
 
@@ -197,6 +219,12 @@ def _build_levels(
 
     Parameters
     ----------
+    circuits : CircuitRounds
+        The rounds so far, to which others are added.
+    sides : sequence of int
+        The sides of the torus.
+    alpha : int
+        Number of messages that a node may send in a round.
     rounds : dict of int to int
         Number of rounds that refine each axis.
     without : collection of int
@@ -216,10 +244,12 @@ def _build_levels(
 def _refine_axes(
     circuits: CircuitRounds, grid: LevelGrid, alpha: int, rounds: dict[int, int]
 ) -> LevelGrid:
-    """Return a grid in which all gaps have one link, and add the rounds that refine it.
+    """Add to `circuits` the rounds that refine a grid, and return the grid that they lead to.
 
-    Axes with even spans come first, because an odd span ends with two levels at one coordinate, and
-    no detour may use such an axis.
+    All gaps of the resulting grid have one link. Axes with even spans come first, because an odd
+    span ends with two levels at one coordinate, and no detour may use such an axis.
+    ``rounds[axis]`` is the number of rounds for an axis, and `alpha` the number of messages that a
+    node may send in a round.
     """
     spans, doubled = grid.spans, set()
     for axis in sorted(rounds, key=lambda axis: spans[axis] % 2):
@@ -232,7 +262,11 @@ def _refine_axes(
 
 
 def _inform_rest(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
-    """Inform all nodes that are not yet informed, once neighbouring levels are one link apart."""
+    """Inform all nodes that are not yet informed, once neighbouring levels are one link apart.
+
+    The rounds are added to `circuits`. `grid` has the levels that are informed or come next, and
+    `alpha` is the number of messages that a node may send in a round.
+    """
     dimensions, without = len(grid.sides), sorted(grid.without)
     if dimensions > 3:
         inform_parity_classes(circuits, grid, alpha)
@@ -247,7 +281,10 @@ def _inform_rest(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if not isinstance(topology, Torus):
         return "a torus"
     return port_count_reason(options, topology.ports) or single_chunk_reason(options)

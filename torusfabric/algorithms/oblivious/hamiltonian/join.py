@@ -39,13 +39,29 @@ Plane: TypeAlias = tuple[int, int, bool, bool]
 
 
 def forward_table(sides: Sequence[int]) -> np.ndarray:
-    """Return every node's neighbour in the positive direction of each axis, shape (axes, nodes)."""
+    """Return every node's neighbour in the positive direction of each axis, shape (axes, nodes).
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The sides of the torus.
+    """
     nodes = np.arange(math.prod(sides)).reshape(sides)
     return np.stack([np.roll(nodes, -1, axis).ravel() for axis in range(len(sides))])
 
 
 def link_graph(forward: np.ndarray, colours: np.ndarray, colour: int) -> csr_matrix:
-    """Return the links of one colour, as a sparse matrix."""
+    """Return the links of one colour, as a sparse matrix.
+
+    Parameters
+    ----------
+    forward : ndarray of int, shape (axes, nodes)
+        The result of `forward_table`.
+    colours : ndarray of int8, shape (nodes, axes)
+        The colouring.
+    colour : int
+        The colour of the links to return.
+    """
     # Imported here, because the import takes longer than a plan without it.
     from scipy.sparse import coo_matrix
 
@@ -55,7 +71,19 @@ def link_graph(forward: np.ndarray, colours: np.ndarray, colour: int) -> csr_mat
 
 
 def ring_order(forward: np.ndarray, colours: np.ndarray, colour: int, start: int = 0) -> np.ndarray:
-    """Return the nodes in the order of the cycle of a colour through a node."""
+    """Return the nodes in the order of the cycle of a colour through a node.
+
+    Parameters
+    ----------
+    forward : ndarray of int, shape (axes, nodes)
+        The result of `forward_table`.
+    colours : ndarray of int8, shape (nodes, axes)
+        The colouring.
+    colour : int
+        The colour of the cycle.
+    start : int
+        The node at which the order begins.
+    """
     from scipy.sparse.csgraph import depth_first_order
 
     graph = link_graph(forward, colours, colour)
@@ -151,6 +179,13 @@ class ColourCycles:
         """Return the change of the number of cycles of a colour by a switch, for many squares.
 
         The switch replaces the links pq and rs of the colour by pr and qs.
+
+        Parameters
+        ----------
+        colour : ndarray of int
+            The colour for each square.
+        p, q, r, s : ndarray of int
+            The corners of each square.
         """
         length, position = self.length[colour, p], self.position
         first = (position[colour, q] - position[colour, p]) % length == 1
@@ -170,7 +205,15 @@ class ColourCycles:
         self.reconnect_links(steep, corner, above, beside, opposite)
 
     def reconnect_links(self, colour: int, p: int, q: int, r: int, s: int) -> None:
-        """Replace the links pq and rs of a colour by pr and qs."""
+        """Replace the links pq and rs of a colour by pr and qs.
+
+        Parameters
+        ----------
+        colour : int
+            The colour whose cycles change.
+        p, q, r, s : int
+            The corners of a square.
+        """
         path = self.open_cycle(colour, q, p)
         if self.cycle[colour, p] != self.cycle[colour, r]:
             self.enter_cycle(colour, np.concatenate([path, self.open_cycle(colour, r, s)]))
@@ -203,6 +246,8 @@ def join_cycles(sides: Sequence[int], colours: np.ndarray) -> None:
 
     Parameters
     ----------
+    sides : sequence of int
+        The sides of the torus.
     colours : ndarray of int8, shape (nodes, axes)
         The colouring; every node has two links of each colour.
 
@@ -232,7 +277,18 @@ def join_cycles(sides: Sequence[int], colours: np.ndarray) -> None:
 
 
 def choose_square(factors: ColourCycles, planes: list[Plane], draw: Random) -> tuple[Plane, int]:
-    """Return the plane and the corner of the square to switch next, see `join_cycles`."""
+    """Return the plane and the corner of the square to switch next, see `join_cycles`.
+
+    Parameters
+    ----------
+    factors : ColourCycles
+        The cycles of each colour.
+    planes : list of Plane
+        The planes of all squares, changed in place: a plane with a switch that leaves fewer cycles
+        moves to the front.
+    draw : random.Random
+        Source of random choices.
+    """
     detours: tuple[list[tuple[Plane, int]], list[tuple[Plane, int]]] = [], []
     for index, plane in enumerate(planes):
         corners, gains = factors.switchable_squares(plane)

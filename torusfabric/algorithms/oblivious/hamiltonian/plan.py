@@ -123,6 +123,11 @@ def ladder_cycle(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
     The result has the form of `grid_pair`. Links of colour 0 form the cycle, those of colour 1 are
     left over.
+
+    Parameters
+    ----------
+    rows, columns : int
+        The two sides of the torus.
     """
     if rows > 2:
         down, right = ladder_cycle(columns, rows)
@@ -161,7 +166,17 @@ class HamiltonianCycle(NamedTuple):
 
 
 def cycle_of_colour(sides: Sequence[int], colours: np.ndarray, colour: int) -> HamiltonianCycle:
-    """Return the Hamiltonian cycle that the links of a colour form, from node 0 on."""
+    """Return the Hamiltonian cycle that the links of a colour form, from node 0 on.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The sides of the torus.
+    colours : ndarray of int8, shape (nodes, axes)
+        The colouring.
+    colour : int
+        The colour whose links form the cycle.
+    """
     if math.prod(sides) == 2:
         return HamiltonianCycle(np.arange(2), np.arange(2), np.zeros(2, int))
     forward = forward_table(sides)
@@ -176,7 +191,13 @@ def cycle_of_colour(sides: Sequence[int], colours: np.ndarray, colour: int) -> H
 
 
 def split_axes(sides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return two sets of equally many axes whose sides are both `is_decomposable`, or None."""
+    """Return two sets of equally many axes whose sides are both `is_decomposable`, or None.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The sides of the torus.
+    """
     axes = range(len(sides))
     if len(sides) % 2:
         return None
@@ -188,7 +209,15 @@ def split_axes(sides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] 
 
 
 def subtorus_nodes(sides: Sequence[int], axes: Collection[int]) -> np.ndarray:
-    """Return the nodes whose coordinates outside the given axes are 0, in row-major order."""
+    """Return the nodes whose coordinates outside the given axes are 0, in row-major order.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The sides of the torus.
+    axes : collection of int
+        The axes along which the nodes of the result may differ.
+    """
     nodes = np.arange(math.prod(sides)).reshape(sides)
     return nodes[tuple(slice(None) if a in axes else 0 for a in range(len(sides)))].ravel()
 
@@ -207,6 +236,8 @@ def colour_product(
     ----------
     colours : ndarray of int8, shape (nodes, axes)
         The colouring, changed in place.
+    sides : sequence of int
+        The sides of the torus.
     groups : sequence of (tuple of int)
         The two groups of axes.
     walks : (HamiltonianCycle, HamiltonianCycle)
@@ -227,6 +258,13 @@ def product_colouring(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndar
     """Return the colouring of a torus from those of two groups of axes.
 
     Each pair of cycles, one of each group, spans a torus of two axes.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The sides of the torus.
+    *groups : tuple of int
+        The axes of each of the two groups.
     """
     colours = np.empty((math.prod(sides), len(sides)), np.int8)
     part = [tuple(sides[axis] for axis in group) for group in groups]
@@ -244,6 +282,11 @@ def stack_layers(sides: Sequence[int]) -> np.ndarray:
     The first cycle of the layers and the axis span a torus of two axes. Its two cycles wind through
     all layers. They lend links by which `join_cycles` joins the other cycles, layer by layer: [3]_
     made explicit.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The sides of the torus.
     """
     even = [side for side in sides if side % 2 == 0]
     odd = [side for side in sides if side % 2]
@@ -276,7 +319,10 @@ DEFAULT_TURNS = 2
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if not isinstance(topology, Torus):
         return "a torus"
     if not is_decomposable(topology.sides):
@@ -291,7 +337,10 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def _chunk_count_reason(topology: Torus, collective: Collective, options: Options) -> str | None:
-    """Return a misfit unless each direction of each cycle gets the same number of chunks."""
+    """Return a misfit unless each direction of each cycle gets the same number of chunks.
+
+    The number of chunks for `collective` is that in `options`.
+    """
     if options.chunks is None:
         return None
     if not collective.reducing:
@@ -301,9 +350,10 @@ def _chunk_count_reason(topology: Torus, collective: Collective, options: Option
 
 
 def _share_count(topology: Torus, collective: Collective) -> int:
-    """Return the number of shares into which a message is cut before it is cut into chunks.
+    """Return the number of shares into which a message of `collective` is cut.
 
-    An all-reduce has a share for each node, which completes the sum of its share.
+    Each share is then cut into chunks. An all-reduce has a share for each node, which completes the
+    sum of its share.
     """
     return topology.nodes if collective.to_all else 1
 
@@ -316,6 +366,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
 
     Parameters
     ----------
+    collective : Collective
+        An all-gather, a reduce-scatter or an all-reduce.
     options : Options
         ``chunks`` of sums, by default `DEFAULT_TURNS` for each direction of each cycle; in an
         all-reduce this many for each node.
@@ -362,6 +414,8 @@ def pattern_of_colours(topology: Torus, collective: Collective, links: np.ndarra
 
     Parameters
     ----------
+    collective : Collective
+        The collective of the pattern.
     links : ndarray of int8, shape (nodes, axes)
         The colour of the link in the positive direction of each axis, from each node.
     """

@@ -53,7 +53,13 @@ LEFT_FEED = "RLTB"
 
 
 def feeds_2d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield feeds by which every node of a torus of two axes gets every message."""
+    """Yield feeds by which every node of a torus of two axes gets every message.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The two sides of the torus.
+    """
     if sides == (3, 3):
         yield np.tile(ports_of_letters(LEFT_FEED), (9, 1))
         return
@@ -64,12 +70,24 @@ def feeds_2d(sides: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 def ports_of_letters(text: str) -> np.ndarray:
-    """Return the in-ports that letters B, T, R, L stand for, see `PORT_LETTERS`."""
+    """Return the in-ports that letters B, T, R, L stand for, see `PORT_LETTERS`.
+
+    Parameters
+    ----------
+    text : str
+        The letters, one for each port.
+    """
     return np.array([PORT_LETTERS.index(letter) for letter in text], np.int8)
 
 
 def rod_feed(rows: int, columns: int) -> np.ndarray:
-    """Return the feed of a torus whose rods are its columns, shape (nodes, ports)."""
+    """Return the feed of a torus whose rods are its columns, shape (nodes, ports).
+
+    Parameters
+    ----------
+    rows, columns : int
+        The two sides of the torus.
+    """
     feed = np.empty((rows, columns, 4), np.int8)
     feed[:2], feed[2:] = ports_of_letters(HEAD), ports_of_letters(ROD)
     if columns % 2:
@@ -83,7 +101,10 @@ FEEDS = {2: feeds_2d, 3: feeds_3d, 4: feeds_4d}
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if not isinstance(topology, Torus) or len(topology.sides) not in FEEDS:
         return "a torus of two, three or four axes"
     if len(topology.sides) == 3 and not any(axis_orders_3d(topology.sides)):
@@ -98,6 +119,13 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
     """Plan an all-gather in somewhat more than N / (2 d) steps, in the best order of axes.
+
+    Parameters
+    ----------
+    collective : Collective
+        The all-gather.
+    options : Options
+        The options, none of which changes the plan.
 
     Returns
     -------

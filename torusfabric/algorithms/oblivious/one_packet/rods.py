@@ -74,6 +74,8 @@ def completion_steps(torus: Torus, feed: np.ndarray, limit: int | None = None) -
 
     Parameters
     ----------
+    torus : Torus
+        The torus on which the feed forwards messages.
     feed : ndarray of int, shape (nodes, ports)
         The in-port that feeds each out-port.
     limit : int, optional
@@ -113,6 +115,10 @@ def trace_steps(
         The arcs that end at the in-ports of these nodes.
     feeder : ndarray of int, shape (arcs,)
         The arc that feeds each arc.
+    ports : int
+        Number of ports of a node.
+    limit : int
+        The most steps; the result is None if more are needed.
     """
     rows, count = np.arange(len(nodes)), len(feeder) // ports
     held = np.zeros((len(nodes), count), bool)
@@ -131,7 +137,15 @@ def trace_steps(
 
 
 def orbit_representatives(torus: Torus, feed: np.ndarray) -> np.ndarray:
-    """Return one node for each orbit of the translations that leave a feed unchanged."""
+    """Return one node for each orbit of the translations that leave a feed unchanged.
+
+    Parameters
+    ----------
+    torus : Torus
+        The torus on which the feed forwards messages.
+    feed : ndarray of int, shape (nodes, ports)
+        The in-port that feeds each out-port.
+    """
     sides, axes = torus.sides, tuple(range(len(torus.sides)))
     shifts = set(product((-1, 0, 1), repeat=len(sides)))
     for axis, side in enumerate(sides):
@@ -258,6 +272,15 @@ class RodCycles:
 
         L is the number of positions by which the neighbour that sends the forward messages is ahead
         of the neighbour that sends the backward messages.
+
+        Parameters
+        ----------
+        nodes : ndarray of int
+            Nodes with equal surroundings.
+        free : ndarray of int
+            The free in-ports of these nodes, see `node_groups`.
+        choice : Choice
+            The cycle and the direction for each free in-port.
         """
         source = {need: port for port, need in zip(free, choice, strict=True)}
         leads = []
@@ -288,6 +311,8 @@ def cycles_from_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> RodCy
 
     Parameters
     ----------
+    torus : Torus
+        The torus, of three or four axes.
     phase : ndarray of int, shape (nodes,)
         The phase of each node, see `RodCycles`. At the first node of a rod it is also the rod's
         cycle.
@@ -328,6 +353,11 @@ def axis_orders_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]
     """Yield the orders of axes, with values of q, for which all laps of a phase form one cycle.
 
     Of equally long axes one order is yielded.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The three sides of the torus.
     """
     seen = set()
     for axes in ((0, 1, 2), (1, 0, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0), (2, 1, 0)):
@@ -342,7 +372,13 @@ def axis_orders_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]
 
 
 def feeds_3d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield feeds by which every node of a torus of three axes gets every message."""
+    """Yield feeds by which every node of a torus of three axes gets every message.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The three sides of the torus.
+    """
     for axes, q in axis_orders_3d(sides):
         rods = rod_cycles_3d([sides[axis] for axis in axes], q)
         if rods:
@@ -350,7 +386,15 @@ def feeds_3d(sides: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 def rod_cycles_3d(sides: Sequence[int], q: int) -> RodCycles | None:
-    """Return the rods along the last axis, or None if the laps of a phase form several cycles."""
+    """Return the rods along the last axis, or None if the laps of a phase form several cycles.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The three sides of the torus; rods run along the last axis.
+    q : int
+        The number that decides which laps are of the second kind, see the module docstring.
+    """
     n1, n2, n3 = sides
     g = math.gcd(n1, n2) // 3
     x, y, _ = np.indices((n1, n2, n3))
@@ -366,6 +410,11 @@ def axis_orders_4d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], RodC
     """Yield the orders of axes for which all laps of a phase form one cycle, with the rods.
 
     Of equally long axes one order is yielded.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The four sides of the torus.
     """
     seen = set()
     for axes in permutations(range(4)):
@@ -379,13 +428,25 @@ def axis_orders_4d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], RodC
 
 
 def feeds_4d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield feeds by which every node of a torus of four axes gets every message."""
+    """Yield feeds by which every node of a torus of four axes gets every message.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The four sides of the torus.
+    """
     for axes, rods in axis_orders_4d(sides):
         yield permute_axes(rods.feed_table(), sides, axes)
 
 
 def rod_cycles_4d(sides: Sequence[int]) -> RodCycles | None:
-    """Return the rods along the last axis, or None if the laps of a phase form several cycles."""
+    """Return the rods along the last axis, or None if the laps of a phase form several cycles.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        The four sides of the torus; rods run along the last axis.
+    """
     n1, n2, n3, n4 = sides
     x, y, w, _ = np.indices(sides)
     total, turns = ((a[..., 0]).ravel() for a in (x + y + 2 * w, y + w))

@@ -49,6 +49,12 @@ def plan_allgather(
 
     Parameters
     ----------
+    chunks : int
+        Number of chunks of a message.
+    latency : int
+        Steps from the arrival of a block to its earliest departure.
+    seed : int
+        Seed of the random changes.
     goals : ndarray of int, optional
         The nodes that need the chunks, by default all. Nodes on the way to them get the chunks as
         well.
@@ -111,7 +117,7 @@ def _table_columns(
     """Return the node and the chunk of each delivery: two arrays of shape (steps, ports).
 
     `steps` has the number of the delivery of each port in each step, -1 for an idle port. The
-    results then have -1, too.
+    results then have -1, too. A message has `chunks` chunks.
     """
     made = np.array(steps, dtype=np.int64).reshape(-1, topology.ports)
     return np.where(made >= 0, made // chunks, -1), np.where(made >= 0, made % chunks, -1)
@@ -128,6 +134,7 @@ def _nearest_first(
     """Return the shortest of several schedules, without regard to the size of the router.
 
     The search ends at the first schedule with `bound` steps. Nodes in `skipped` need no deliveries.
+    The arguments `chunks`, `latency` and `seed` are those of `plan_allgather`.
     """
     best = _plan_deliveries(
         topology, chunks, latency, _delivery_ranks(topology, chunks, None, 0.0), skipped
@@ -149,7 +156,8 @@ def _delivery_ranks(
 
     Each port takes the chunks for a node in another order, so that the last chunks can arrive by
     different ports. `noise` is the largest number of hops by which a delivery may be preferred to a
-    nearer one.
+    nearer one. `chunks` is the number of chunks. `rng` is the source of random changes; None for no
+    changes.
     """
     number, near = np.arange(topology.nodes * chunks), node_ranks(topology)
     key, tie = near[number // chunks], number // chunks
@@ -174,7 +182,8 @@ def _plan_deliveries(
 ) -> Deliveries:
     """Return the plan for given preferences: for each step the delivery of each port, or -1.
 
-    `urgency` has the preference of each port. Nodes in `skipped` need no deliveries.
+    `urgency` has the preference of each port. Nodes in `skipped` need no deliveries. The arguments
+    `chunks` and `latency` are those of `plan_allgather`.
     """
     done = bytearray(topology.nodes * chunks)
     for node in [0] if skipped is None else [0, *skipped.tolist()]:

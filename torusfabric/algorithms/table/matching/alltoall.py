@@ -33,6 +33,8 @@ def alltoall_bound(routes: np.ndarray, latency: int = 1) -> int:
     ----------
     routes : ndarray of int, shape (blocks, ports)
         The hops of each block on each port.
+    latency : int
+        Steps from the arrival of a block to its earliest departure.
     """
     longest = int(routes.sum(axis=1).max())
     return max(int(routes.sum(axis=0).max()), 1 + (longest - 1) * latency)
@@ -126,6 +128,12 @@ def plan_alltoall(
 
     Parameters
     ----------
+    chunks : int
+        Number of chunks of a message.
+    latency : int
+        Steps from the arrival of a block to its earliest departure.
+    seed : int
+        Seed of the search.
     goals : ndarray of int, optional
         The nodes that get a message from node 0; by default all.
 
@@ -210,7 +218,10 @@ class _OpenShop:
         return made
 
     def _candidate_blocks(self, port: int, ready: list[int]) -> list[int]:
-        """Return the blocks that a port may take, best first."""
+        """Return the blocks that a port may take, best first.
+
+        `ready` has the blocks in flight that may leave now, best first.
+        """
         mine = [block for block in ready if self.routes[block][port]]
         if self.load[port] >= self.time_left or len(self.flying) < self.capacity:
             waiting = self.waiting[port]

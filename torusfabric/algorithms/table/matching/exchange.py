@@ -53,8 +53,12 @@ def plan_exchange(
     ----------
     routes : ndarray of int, shape (blocks, ports)
         The hops that each block takes from node 0, in any order.
+    latency : int
+        Steps from the arrival of a block to its earliest departure.
     steps : int
         The most steps that the schedule may take.
+    seed : int
+        Seed of the search.
 
     Returns
     -------
@@ -132,7 +136,7 @@ class _ExchangeSearch(SmallRouterSearch):
                 self._undo_step(self.rows.pop())
 
     def _undo_step(self, row: Row) -> None:
-        """Take back the last step."""
+        """Take back the last step, whose moves are `row`."""
         moves = [(port, move) for port, move in enumerate(row) if move]
         for port, move in moves:
             self.resting[self.opposite[port]].pop(move.word, None)
@@ -158,7 +162,9 @@ class _ExchangeSearch(SmallRouterSearch):
         return length + min(self.latency - 1, 2) * after + self.noise * self.rng.random()
 
     def _allowed_out_ports(self, block: int, in_port: int | None) -> list[int]:
-        """Return the out-ports of a block that came by an in-port, or of the node's own block."""
+        """Return the out-ports of a block that came by `in_port`, or of the node's own block for
+        None.
+        """
         route = self.routes[block]
         outs = [port for port, hops in enumerate(route) if hops]
         if self.turns is None or not outs:
@@ -170,7 +176,7 @@ class _ExchangeSearch(SmallRouterSearch):
         return [port for port in outs if port // 2 in first and port in allowed]
 
     def _note_step(self, step: int, row: Row) -> None:
-        """Record the moves of a step, and the inputs of out-ports that they use."""
+        """Record the moves `row` of step `step`, and the inputs of out-ports that they use."""
         for port, move in enumerate(row):
             if move:
                 block = move.word
@@ -240,7 +246,7 @@ class _ExchangeSearch(SmallRouterSearch):
         return sorted(range(self.ports), key=lambda in_port: -crowd[in_port])
 
     def _ready_blocks(self, in_port: int) -> list[tuple[int, int, int]]:
-        """Return the blocks of an in-port that may leave now, as (slack, age, block), best first.
+        """Return the blocks of `in_port` that may leave now, as (slack, age, block), best first.
 
         The slack is the result of `_slack_steps`, and the age is that of a `Move`.
         """

@@ -52,8 +52,14 @@ def plan_few_heads(
 
     Parameters
     ----------
+    chunks : int
+        Number of chunks of a message.
+    latency : int
+        Steps from the arrival of a block to its earliest departure.
     steps : int
         The most steps of the schedule.
+    seed : int
+        Seed of the search.
 
     Returns
     -------
@@ -160,7 +166,7 @@ class _HeadSearch(SmallRouterSearch):
         return self._is_in_time()
 
     def _note_step(self, step: int, row: Row) -> None:
-        """Record the deliveries of a step, and the inputs of out-ports that they use."""
+        """Record the deliveries `row` of step `step`, and the inputs of out-ports that they use."""
         for out_port, move in enumerate(row):
             if move:
                 self.done[move.word] = 1
@@ -169,21 +175,26 @@ class _HeadSearch(SmallRouterSearch):
                 self.left -= 1
 
     def _release_arrivals(self, step: int) -> None:
-        """Add the blocks that arrived in a step to those that wait to be sent on."""
+        """Add the blocks that arrived in step `step` to those that wait to be sent on."""
         for out_port, move in enumerate(self.rows[step] if step >= 0 else ()):
             if move:
                 self._add_waiting(self.opposite[out_port], move.word)
 
     def _add_waiting(self, in_port: int, delivery: int) -> None:
-        """Add a block, given as a delivery, to those that wait at an in-port.
+        """Add a block, given as a delivery, to those that wait at `in_port`.
 
         Blocks near the origin come first.
+
+        A number after the last in-port stands for the node's own blocks.
         """
         key = self.near[delivery // self.chunks] + self.noise * self.rng.random()
         heappush(self.waiting[in_port], (key, delivery))
 
     def _candidate_heads(self, in_port: int) -> list[Head]:
-        """Return the candidates for the head of an in-port, best first."""
+        """Return the candidates for the head of `in_port`, best first.
+
+        A number after the last in-port stands for the node's own blocks.
+        """
         own = in_port >= self.ports
         waiting = (
             self._waiting_deliveries(in_port) if own or self.patience != Patience.HASTY else {}
@@ -193,7 +204,11 @@ class _HeadSearch(SmallRouterSearch):
         return [Head(in_port, onward) for onward in found.values()]
 
     def _waiting_deliveries(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
-        """Return the waiting blocks nearest to the origin, with the deliveries that they allow."""
+        """Return the blocks nearest to the origin that wait at `in_port`.
+
+        The result is a dict from the delivery by which a block came to the deliveries that it
+        allows.
+        """
         waiting, taken = self.waiting[in_port], []
         found: dict[int, list[tuple[int, Move]]] = {}
         while waiting and len(found) < MOST_HEADS:
@@ -206,9 +221,10 @@ class _HeadSearch(SmallRouterSearch):
         return found
 
     def _recent_deliveries(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
-        """Return the blocks that came a few steps ago, with the deliveries that they allow.
+        """Return the blocks that came by `in_port` a few steps ago.
 
-        In hardware such blocks go past the memory (see `small_router`).
+        The result has the same form as in `_waiting_deliveries`. In hardware such blocks go past
+        the memory (see `small_router`).
         """
         found: dict[int, list[tuple[int, Move]]] = {}
         oldest = self.latency if self.patience == Patience.HASTY else MEMORY_AGE - 1
@@ -248,7 +264,7 @@ class _HeadSearch(SmallRouterSearch):
         return fits and late[-1] == self.left
 
     def _soonest_counts(self, ahead: int) -> list[int]:
-        """Return the number of deliveries that become possible in each remaining step.
+        """Count the deliveries that become possible in each of the `ahead` remaining steps.
 
         The number of ports is no limit here.
         """

@@ -64,7 +64,10 @@ FLIT_CHUNKS, SUM_CHUNKS = 8, 4
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why a table planner for all ports cannot serve a selection, or None."""
+    """Return the reason why a table planner for all ports cannot serve a selection, or None.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if collective.local and (collective.targets(topology)[0] <= 0).any():
         return "offsets to other nodes"
     return all_ports_reason(options, topology.ports) or chunk_multiple_reason(
@@ -130,7 +133,10 @@ def port_trees(topology: CayleyGraph) -> Trees:
 
 
 def _plan_scatter(topology: CayleyGraph, collective: Collective, options: Options) -> Rounds:
-    """Plan a scatter in the fewest steps that the trees of ports allow."""
+    """Plan a scatter in the fewest steps that the trees of ports allow.
+
+    `collective` has the root; `options` has the latency and may have the number of chunks.
+    """
     chunks, latency = options.chunks or 1, options.latency
     transfers: tuple[Transfers, ...] = ()
     if topology.nodes > 1:
@@ -155,6 +161,11 @@ def option_variants(topology: Topology, collective: Collective) -> list[dict[str
     - All-gather on a torus: in a few chunks it takes the cycles of trees, with smaller routers.
     - Two chunks for each node waste less of the last step, where G does not divide N - 1, and less
       of the last flit of a chunk.
+
+    Parameters
+    ----------
+    collective : Collective
+        A collective that `matching` can plan.
     """
     if collective.local:
         far = (topology.distance(0, collective.targets(topology)[0]) > 1).any()
@@ -182,7 +193,7 @@ def option_variants(topology: Topology, collective: Collective) -> list[dict[str
 def _parallel_link_variants(topology: CayleyGraph, collective: Collective) -> list[dict[str, int]]:
     """Return options for numbers of chunks with which parallel links share messages evenly.
 
-    In an all-reduce the chunks are those of the part that each node owns.
+    If `collective` is an all-reduce, the chunks are those of the part that each node owns.
     """
     shares = topology.nodes if collective.reducing and collective.to_all else 1
     few = [part["chunks"] for part in _chunk_variants(topology, collective)] if shares == 1 else [8]
@@ -194,6 +205,11 @@ def flit_chunks(topology: Topology, collective: Collective) -> int:
     """Return the longest message for which a plan with one chunk for each flit is tried.
 
     The length is in flits, 0 if no such plan is tried.
+
+    Parameters
+    ----------
+    collective : Collective
+        A collective that `matching` can plan.
     """
     if topology.nodes > FEW_NODES or not isinstance(topology, CayleyGraph):
         return 0
@@ -204,9 +220,9 @@ def flit_chunks(topology: Topology, collective: Collective) -> int:
 
 
 def _chunk_variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
-    """Return the option for the fewest chunks with which the plan comes near `least_time`.
+    """Return the option for the fewest chunks with which a plan comes near `least_time`.
 
-    The list is empty if a single chunk comes near.
+    The plan is for `collective`. The list is empty if a single chunk comes near.
     """
     exchange = collective.from_each and collective.personal
     least, alike = (

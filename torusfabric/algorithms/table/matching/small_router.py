@@ -127,7 +127,13 @@ class SmallRouterSearch(ABC):
 
     @abstractmethod
     def replay_steps(self, noise: float) -> None:
-        """Set the state to that after the steps so far, and change the preferences from now on."""
+        """Set the state to that after the steps so far, and change the preferences from now on.
+
+        Parameters
+        ----------
+        noise : float
+            The amplitude of random changes of the preferences, one of `NOISES`; 0 for none.
+        """
 
     @abstractmethod
     def plan_step(self) -> bool:
@@ -206,6 +212,8 @@ def smallest_schedule(
     ----------
     searches : iterable of callable
         Each returns a `SmallRouterSearch` for a patience.
+    latency : int
+        Steps from the arrival of a block to its earliest departure.
     budget, haste, more : int
         Limits on the `work` of a search: `budget` in general, `haste` with `Patience.HASTY`, and
         `more` for the search of a further schedule after the first one is found.
@@ -231,7 +239,7 @@ def _smallest_rows(
 ) -> list[Row] | None:
     """Return the rows of the smallest schedule of one search, or None.
 
-    Arguments as in `smallest_schedule`.
+    The arguments `latency`, `budget`, `haste` and `more` are those of `smallest_schedule`.
     """
     best = None
     for patience in Patience if latency < MEMORY_AGE else (Patience.PATIENT,):
@@ -277,8 +285,9 @@ def limited_turns(topology: Topology) -> list[list[int]] | None:
 
 
 def _is_turn_allowed(first: int, then: int, axes: int) -> bool:
-    """Return True if words may turn from axis `first` to axis `then`: one of the next half of the
-    axes, in a cycle.
+    """Return True if words may turn from axis `first` to axis `then`, of `axes` axes.
+
+    They may turn to the next half of the axes, in a cycle.
     """
     ahead = (then - first) % axes
     return 0 < 2 * ahead < axes or (2 * ahead == axes and first < then)
@@ -286,6 +295,11 @@ def _is_turn_allowed(first: int, then: int, axes: int) -> bool:
 
 def possible_first_axes(axes: int) -> dict[frozenset[int], set[int]]:
     """Return the axes on which a path may start that takes few turns, and no axis twice.
+
+    Parameters
+    ----------
+    axes : int
+        Number of axes of the torus.
 
     Returns
     -------

@@ -50,6 +50,17 @@ def plan_broadcast(
 ) -> tuple[Transfers, ...]:
     """Send chunk m to all neighbours in step m; every node forwards in the next step (section 5.2).
 
+    Parameters
+    ----------
+    necklaces : Necklaces
+        The torus with its necklaces and trees.
+    root : int
+        The root of the broadcast.
+    blocks : Blocks
+        The blocks of the broadcast.
+    latency : int
+        Steps from the arrival of a block to its earliest departure.
+
     Returns
     -------
     tuple of Transfers
@@ -68,6 +79,15 @@ def plan_allgather(
     necklaces: Necklaces, chunks: int, latency: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
     """Traverse tree 0, every arc at the same time as its rotations (section 5.3).
+
+    Parameters
+    ----------
+    necklaces : Necklaces
+        The torus with its necklaces and trees.
+    chunks : int
+        Number of chunks of a message.
+    latency : int
+        Steps from the arrival of a block to its earliest departure.
 
     Returns
     -------
@@ -94,7 +114,10 @@ def plan_allgather(
 
 
 def _depth_first_nodes(parent: np.ndarray) -> list[int]:
-    """Return the nodes of tree 0 in depth-first order, without its root."""
+    """Return the nodes of tree 0 in depth-first order, without its root.
+
+    `parent` is the first array of `Necklaces.tree_parents`: the parent of each generator.
+    """
     children = defaultdict(list)
     for node in np.nonzero(parent >= 0)[0][::-1].tolist():
         children[int(parent[node])].append(node)
@@ -109,6 +132,17 @@ def plan_scatter(
     necklaces: Necklaces, root: int, blocks: Blocks, latency: int = 1
 ) -> tuple[Transfers, ...]:
     """Send blocks for far necklaces first, over rotated routes (section 5.4).
+
+    Parameters
+    ----------
+    necklaces : Necklaces
+        The torus with its necklaces and trees.
+    root : int
+        The root of the scatter.
+    blocks : Blocks
+        The blocks of the scatter.
+    latency : int
+        Steps from the arrival of a block to its earliest departure.
 
     Notes
     -----
@@ -133,6 +167,15 @@ def plan_alltoall(
     """Send one block at a time down all rotated routes to a necklace (section 5.5).
 
     With a latency above 1, as many blocks as the latency take turns.
+
+    Parameters
+    ----------
+    necklaces : Necklaces
+        The torus with its necklaces and trees.
+    chunks : int
+        Number of chunks of a message.
+    latency : int
+        Steps from the arrival of a block to its earliest departure.
 
     Returns
     -------
@@ -178,6 +221,10 @@ class _RotatedHops:
             The route in tree 0: the nodes reached and the ports by which they are reached.
         target : int
             The node for which the chunks are.
+        chunks : int
+            Number of chunks of a message.
+        latency : int
+            Steps from the arrival of a block to its earliest departure.
         parts : sequence of int, optional
             The chunks to send, as indices in each tree's share; by default all.
         """
@@ -212,7 +259,10 @@ REVERSED_COLLECTIVES = {"gather": "scatter", "reduce": "broadcast"}
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Return the reason why this algorithm cannot plan a selection, or None if it can."""
+    """Return the reason why this algorithm cannot plan a selection, or None if it can.
+
+    The selection is `collective` on `topology` with `options`.
+    """
     if not isinstance(topology, Torus) or len(set(topology.sides)) > 1:
         return "a torus with equal sides"
     reason = all_ports_reason(options, topology.ports, Necklaces(topology).n_ports_used)

@@ -127,6 +127,11 @@ class Necklaces:
     def chunk_shares(self, node: int, chunks: int) -> tuple[int, np.ndarray]:
         """Return the chunks for a node that each of the G trees carries (section 5.3).
 
+        Parameters
+        ----------
+        chunks : int
+            Number of chunks of a message.
+
         Returns
         -------
         share : int
