@@ -1,13 +1,7 @@
 """The errors that users see. Each class has the exit status of a command that raises it."""
 
-__all__ = [
-    "InputError",
-    "MissingTool",
-    "NotEnoughMemory",
-    "ScheduleError",
-    "TorusfabricError",
-    "WorkFailed",
-]
+__all__ = ["InputError", "MissingTool", "NotEnoughMemory", "ScheduleError", "TorusfabricError",
+           "WorkFailed"]  # fmt: skip
 
 
 class TorusfabricError(Exception):

@@ -26,18 +26,9 @@ from ..toolchain.values import (
 )
 from ..topology import CayleyGraph, Topology
 
-__all__ = [
-    "Algorithm",
-    "AlgorithmFailed",
-    "Options",
-    "Planner",
-    "option_flag",
-    "requested_value",
-    "chunk_multiple_reason",
-    "all_ports_reason",
-    "single_chunk_reason",
-    "port_count_reason",
-]
+__all__ = ["Algorithm", "AlgorithmFailed", "Options", "Planner", "option_flag", "requested_value",
+           "chunk_multiple_reason", "all_ports_reason", "single_chunk_reason",
+           "port_count_reason"]  # fmt: skip
 
 #: The largest latency in steps: with a larger one, blocks would mostly wait.
 MOST_LATENCY = 2**16

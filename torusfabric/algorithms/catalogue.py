@@ -35,15 +35,8 @@ from .table.matching.plan import MATCHING
 from .table.necklace.plan import NECKLACE
 from .table.ring_exchange import RING_EXCHANGE
 
-__all__ = [
-    "BUILT_IN",
-    "CATALOGUE",
-    "ENTRY_POINT_GROUP",
-    "Catalogue",
-    "choose_algorithm",
-    "find_algorithm",
-    "register_algorithm",
-]
+__all__ = ["BUILT_IN", "CATALOGUE", "ENTRY_POINT_GROUP", "Catalogue", "choose_algorithm",
+           "find_algorithm", "register_algorithm"]  # fmt: skip
 
 #: The algorithms of this package, in order of preference.
 BUILT_IN: tuple[Algorithm, ...] = (

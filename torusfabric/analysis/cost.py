@@ -37,17 +37,8 @@ if TYPE_CHECKING:
 
     from ..toolchain.destinations import AnyPath
 
-__all__ = [
-    "Costs",
-    "Number",
-    "ScheduleCost",
-    "StepLength",
-    "read_costs",
-    "schedule_cost",
-    "step_length",
-    "stream_time",
-    "time",
-]
+__all__ = ["Costs", "Number", "ScheduleCost", "StepLength", "read_costs", "schedule_cost",
+           "step_length", "stream_time", "time"]  # fmt: skip
 
 #: A time or a length.
 Number: TypeAlias = float | Fraction

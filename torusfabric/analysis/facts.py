@@ -13,15 +13,8 @@ from .check import Progress, check
 from .cost import schedule_cost, step_length
 from .volume import cycle_limit, least_time, limiting_cut_text
 
-__all__ = [
-    "bound_text",
-    "merge_facts",
-    "forms_text",
-    "facts_text",
-    "require_message_length",
-    "schedule_facts",
-    "steps_text",
-]
+__all__ = ["bound_text", "merge_facts", "forms_text", "facts_text", "require_message_length",
+           "schedule_facts", "steps_text"]  # fmt: skip
 
 #: The longest message, in flits, for which a cycle limit is computed.
 MOST_FLITS = 2**32

@@ -20,15 +20,8 @@ from .congestion import congestion_time, exchange_time, symmetric_exchange_time
 from .cuts import cut_text, worst_cut
 from .partitions import worst_partition
 
-__all__ = [
-    "busiest_arc_load",
-    "least_beat",
-    "least_path_length",
-    "least_time",
-    "cycle_limit",
-    "limiting_cut_text",
-    "longest_distance",
-]
+__all__ = ["busiest_arc_load", "least_beat", "least_path_length", "least_time", "cycle_limit",
+           "limiting_cut_text", "longest_distance"]  # fmt: skip
 
 
 def least_time(

@@ -20,15 +20,8 @@ from ..toolchain.values import suggest_name, unknown_name_error
 from .output import print_line
 from .purposes import COMMON, GROUPS, PURPOSES
 
-__all__ = [
-    "CommandParser",
-    "Commands",
-    "CommandHelpFormatter",
-    "Parser",
-    "add_adapter_options",
-    "add_command",
-    "changed_names",
-]
+__all__ = ["CommandParser", "Commands", "CommandHelpFormatter", "Parser", "add_adapter_options",
+           "add_command", "changed_names"]  # fmt: skip
 
 #: The parsers of all commands, by name.
 Commands: TypeAlias = Mapping[str, ArgumentParser]

@@ -15,29 +15,8 @@ from .offsets import NO_NODE, NameParts, split_name, split_names
 from .operators import ADD, OPERATORS, SIGNED, Operator, Words, parse_operators, register_operator
 from .words import expected_words, random_messages
 
-__all__ = [
-    "ADD",
-    "COLLECTIVES",
-    "EVERY_NODE",
-    "NO_NODE",
-    "OPERATORS",
-    "SIGNED",
-    "Blocks",
-    "Collective",
-    "DeliveredContent",
-    "CollectiveDefinition",
-    "MemoryLayout",
-    "NameParts",
-    "Operator",
-    "DeliveryTarget",
-    "Words",
-    "combine_in_tree",
-    "expected_words",
-    "parse_collective",
-    "parse_operators",
-    "random_messages",
-    "register_operator",
-    "split_name",
-    "split_names",
-    "tree_levels",
-]
+__all__ = ["ADD", "COLLECTIVES", "EVERY_NODE", "NO_NODE", "OPERATORS", "SIGNED", "Blocks",
+           "Collective", "DeliveredContent", "CollectiveDefinition", "MemoryLayout", "NameParts",
+           "Operator", "DeliveryTarget", "Words", "combine_in_tree", "expected_words",
+           "parse_collective", "parse_operators", "random_messages", "register_operator",
+           "split_name", "split_names", "tree_levels"]  # fmt: skip

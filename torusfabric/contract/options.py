@@ -22,20 +22,9 @@ from ..errors import InputError
 from ..toolchain import values
 from ..toolchain.values import unknown_name_error
 
-__all__ = [
-    "Option",
-    "add_options",
-    "check_needs",
-    "parse_constants",
-    "parse_lengths",
-    "parse_non_negative_int",
-    "parse_node_or_any",
-    "option_names",
-    "options_of",
-    "parse_positive_int",
-    "parse_positive_or_auto",
-    "parse_number",
-]
+__all__ = ["Option", "add_options", "check_needs", "parse_constants", "parse_lengths",
+           "parse_non_negative_int", "parse_node_or_any", "option_names", "options_of",
+           "parse_positive_int", "parse_positive_or_auto", "parse_number"]  # fmt: skip
 
 #: The declaration of an option: names and metavars, then the explanation.
 OPTION_PATTERN = re.compile(r"^(-.*?): (.*\n(?:    .*\n)*)", re.MULTILINE)

@@ -11,20 +11,9 @@ from .layout import arrowhead_layout, hexagon_layout
 from .picture import LegendEntry, Panel, Picture, Sketch
 from .svg import colour_at
 
-__all__ = [
-    "BLACK",
-    "COLOURS",
-    "GREY",
-    "MAX_PANELS",
-    "WHITE",
-    "ROUND_SCALE",
-    "check_size",
-    "colour_bar",
-    "make_panels",
-    "group_roots",
-    "rounds_text",
-    "picture_with_titles",
-]
+__all__ = ["BLACK", "COLOURS", "GREY", "MAX_PANELS", "WHITE", "ROUND_SCALE", "check_size",
+           "colour_bar", "make_panels", "group_roots", "rounds_text",
+           "picture_with_titles"]  # fmt: skip
 
 #: Colours for entries without an order, easy to distinguish.
 COLOURS = ("#c8324a", "#1f6fb4", "#2b8a3e", "#d9820a", "#7a47a8", "#0b8f8a", "#8a5a34", "#c2459b",

@@ -21,16 +21,8 @@ import numpy as np
 from ..topology import Arrowhead, Topology, Torus
 from ..topology.arrowhead import DIRECTIONS
 
-__all__ = [
-    "Caption",
-    "NodeLayout",
-    "Region",
-    "arrowhead_layout",
-    "axis_directions",
-    "hexagon_layout",
-    "grid_positions",
-    "torus_layout",
-]
+__all__ = ["Caption", "NodeLayout", "Region", "arrowhead_layout", "axis_directions",
+           "hexagon_layout", "grid_positions", "torus_layout"]  # fmt: skip
 
 #: A text in a picture: (x, y, text), with x and y of the middle of its base line, in hops.
 Caption: TypeAlias = tuple[float, float, str]

@@ -44,16 +44,8 @@ if TYPE_CHECKING:
     from ..adapters.loading.room import Room
     from .spec import FabricSpec
 
-__all__ = [
-    "ModeChoice",
-    "PlanPurpose",
-    "choose_mode",
-    "choose_schedules",
-    "split_modes",
-    "operators_of_spec",
-    "schedule_path",
-    "parse_selection",
-]
+__all__ = ["ModeChoice", "PlanPurpose", "choose_mode", "choose_schedules", "split_modes",
+           "operators_of_spec", "schedule_path", "parse_selection"]  # fmt: skip
 
 #: Largest number of modes. Lists that are longer are refused before anything is planned.
 MOST_MODES = 1024

@@ -44,16 +44,8 @@ from .fabric import Fabric
 if TYPE_CHECKING:
     from ..simulation.report import SimulationReport
 
-__all__ = [
-    "Image",
-    "RepairResult",
-    "image_around_faults",
-    "image",
-    "read_fabric",
-    "read_image",
-    "repair",
-    "self_check",
-]
+__all__ = ["Image", "RepairResult", "image_around_faults", "image", "read_fabric", "read_image",
+           "repair", "self_check"]  # fmt: skip
 
 
 @public

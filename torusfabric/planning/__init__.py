@@ -28,23 +28,9 @@ if TYPE_CHECKING:
     from .plans import plan, plan_selection, resolve
     from .selection import FormChoice, PlanOptions, Selection, make_selection
 
-__all__ = [
-    "log_duration",
-    "FormChoice",
-    "PlanOptions",
-    "Program",
-    "Selection",
-    "compile",
-    "import_schedule",
-    "plan",
-    "plan_any_root",
-    "plan_forms",
-    "plan_selection",
-    "require_hardware_memory",
-    "require_result_memory",
-    "resolve",
-    "resolve_forms",
-    "make_selection",
-]
+__all__ = ["log_duration", "FormChoice", "PlanOptions", "Program", "Selection", "compile",
+           "import_schedule", "plan", "plan_any_root", "plan_forms", "plan_selection",
+           "require_hardware_memory", "require_result_memory", "resolve", "resolve_forms",
+           "make_selection"]  # fmt: skip
 
 __getattr__ = lazy_exports(__name__)

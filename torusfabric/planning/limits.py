@@ -16,15 +16,8 @@ from ..toolchain.resources import available_memory, duration_text, memory_text
 from ..topology import Topology
 from .selection import Selection
 
-__all__ = [
-    "log_duration",
-    "log_long_plan",
-    "memory_arguments",
-    "is_quick_to_plan",
-    "require_hardware_memory",
-    "require_memory",
-    "require_result_memory",
-]
+__all__ = ["log_duration", "log_long_plan", "memory_arguments", "is_quick_to_plan",
+           "require_hardware_memory", "require_memory", "require_result_memory"]  # fmt: skip
 
 #: Bytes while planning, the least that was measured: `BYTES_PER_PORT` for each port of each node,
 #: but `BYTES_PER_NEIGHBOUR` if the collective runs in several groups (then the neighbours of each

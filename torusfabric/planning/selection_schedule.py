@@ -17,13 +17,8 @@ from ..schedule.recognise import recognise
 from .limits import log_long_plan, memory_arguments, require_memory
 from .selection import Selection
 
-__all__ = [
-    "choose_latency",
-    "length_arguments",
-    "plan_each_latency",
-    "plan_with_algorithm",
-    "schedule_of_selection",
-]
+__all__ = ["choose_latency", "length_arguments", "plan_each_latency", "plan_with_algorithm",
+           "schedule_of_selection"]  # fmt: skip
 
 #: Latencies that `choose_latency` tries, in steps. Longer ones never took fewer cycles.
 LATENCIES = (1, 2, 3, 4)

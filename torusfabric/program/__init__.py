@@ -35,22 +35,6 @@ from .mode import CycleCost, Form, Mode
 from .program import Program
 from .timing import CyclePiece, Timing
 
-__all__ = [
-    "IDLE",
-    "IDENTITY_MEMORY",
-    "Action",
-    "Field",
-    "AddressMap",
-    "CycleCost",
-    "CyclePiece",
-    "Loop",
-    "Form",
-    "Memory",
-    "Mode",
-    "Order",
-    "Point",
-    "Program",
-    "Sources",
-    "Timing",
-    "compile",
-]
+__all__ = ["IDLE", "IDENTITY_MEMORY", "Action", "Field", "AddressMap", "CycleCost", "CyclePiece",
+           "Loop", "Form", "Memory", "Mode", "Order", "Point", "Program", "Sources", "Timing",
+           "compile"]  # fmt: skip

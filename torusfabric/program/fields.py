@@ -30,25 +30,9 @@ import numpy as np
 
 from ..topology import IntArray
 
-__all__ = [
-    "ACTIONS",
-    "IDLE",
-    "IDENTITY_MEMORY",
-    "Action",
-    "Duty",
-    "Field",
-    "NodeComponent",
-    "Loop",
-    "Memory",
-    "Order",
-    "Point",
-    "Source",
-    "Sources",
-    "Stage",
-    "first_own_memory",
-    "make_node_memories",
-    "number_by_value",
-]
+__all__ = ["ACTIONS", "IDLE", "IDENTITY_MEMORY", "Action", "Duty", "Field", "NodeComponent", "Loop",
+           "Memory", "Order", "Point", "Source", "Sources", "Stage", "first_own_memory",
+           "make_node_memories", "number_by_value"]  # fmt: skip
 
 
 class Stage(enum.IntEnum):

@@ -44,14 +44,8 @@ if TYPE_CHECKING:
     from ..schedule import Schedule
     from ..topology import IntArray, Topology
 
-__all__ = [
-    "Moves",
-    "Points",
-    "CompileRequest",
-    "group_equal_nodes",
-    "make_program",
-    "slot_addresses",
-]
+__all__ = ["Moves", "Points", "CompileRequest", "group_equal_nodes", "make_program",
+           "slot_addresses"]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

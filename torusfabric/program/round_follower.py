@@ -24,15 +24,8 @@ if TYPE_CHECKING:
     from ..schedule import Schedule, Transfers
     from ..topology import Topology
 
-__all__ = [
-    "Bursts",
-    "Message",
-    "Receipts",
-    "RoundRecord",
-    "RoundPlan",
-    "follow_blocks",
-    "crossbar_settings",
-]
+__all__ = ["Bursts", "Message", "Receipts", "RoundRecord", "RoundPlan", "follow_blocks",
+           "crossbar_settings"]  # fmt: skip
 
 #: The location of a block that a node does not keep.
 NO_LOCATION = Location(SEND_MEMORY, -1)

@@ -21,17 +21,9 @@ from .mode import Range
 if TYPE_CHECKING:
     from .mode import Form
 
-__all__ = [
-    "TIE_SHARE",
-    "TIE_CYCLES",
-    "SLACK_CYCLES",
-    "sample_lengths",
-    "cover_lengths",
-    "cycles_of_lengths",
-    "choose_ranges",
-    "dispensable_versions",
-    "choose_forms",
-]
+__all__ = ["TIE_SHARE", "TIE_CYCLES", "SLACK_CYCLES", "sample_lengths", "cover_lengths",
+           "cycles_of_lengths", "choose_ranges", "dispensable_versions",
+           "choose_forms"]  # fmt: skip
 
 #: The longest length, in flits, up to which all lengths are compared; and the ratio of successive
 #: lengths beyond.

@@ -30,17 +30,8 @@ from .timing import COMBINE, PASS
 if TYPE_CHECKING:
     from ..schedule import Table
 
-__all__ = [
-    "TableArrival",
-    "TableDeparture",
-    "Key",
-    "TableTiming",
-    "TableTransfers",
-    "plan_by_cycle",
-    "plan_by_step",
-    "plan_in_order",
-    "link_rules",
-]
+__all__ = ["TableArrival", "TableDeparture", "Key", "TableTiming", "TableTransfers",
+           "plan_by_cycle", "plan_by_step", "plan_in_order", "link_rules"]  # fmt: skip
 
 #: A sum at a node: (offset of the node from the sum's owner, chunk); the owner has offset 0.
 #: A block at a node: (offset of the node from the origin, offset of the destination, chunk).

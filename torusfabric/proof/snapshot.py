@@ -22,22 +22,9 @@ from ..topology import BoolArray, IntArray
 from .gate_program import ModuleState
 from .symbols import FIRST_REGISTER_WORD, UNKNOWN, merge_bits, word_bits
 
-__all__ = [
-    "Snapshot",
-    "register_arrays",
-    "map_arrays",
-    "forget_memories",
-    "cover_runs",
-    "select_runs",
-    "repeat_runs",
-    "has_same_registers",
-    "copy_to_runs",
-    "forget_changes",
-    "with_register_arrays",
-    "cover_both",
-    "with_symbols",
-    "forget_moving_words",
-]
+__all__ = ["Snapshot", "register_arrays", "map_arrays", "forget_memories", "cover_runs",
+           "select_runs", "repeat_runs", "has_same_registers", "copy_to_runs", "forget_changes",
+           "with_register_arrays", "cover_both", "with_symbols", "forget_moving_words"]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -21,20 +21,9 @@ import numpy as np
 
 from ..topology import IntArray
 
-__all__ = [
-    "FIRST_REGISTER_WORD",
-    "UNKNOWN",
-    "and_bits",
-    "or_bits",
-    "merge_bits",
-    "mux_bits",
-    "bit_text",
-    "invert_bits",
-    "number_of_bits",
-    "bit_of_word",
-    "xor_bits",
-    "word_bits",
-]
+__all__ = ["FIRST_REGISTER_WORD", "UNKNOWN", "and_bits", "or_bits", "merge_bits", "mux_bits",
+           "bit_text", "invert_bits", "number_of_bits", "bit_of_word", "xor_bits",
+           "word_bits"]  # fmt: skip
 
 #: A bit that may be 0 or 1.
 UNKNOWN = -1

@@ -24,18 +24,9 @@ from amaranth.hdl import _nir as nir
 from amaranth.hdl._ir import PortDirection, _emit_netlist
 from amaranth.hdl._mem import MemoryInstance
 
-__all__ = [
-    "MemoryDescription",
-    "MemoryInstance",
-    "MemoryPortDescription",
-    "assigned_signals",
-    "ast",
-    "describe_memory",
-    "make_netlist",
-    "nir",
-    "no_inferred_names",
-    "tracer",
-]
+__all__ = ["MemoryDescription", "MemoryInstance", "MemoryPortDescription", "assigned_signals",
+           "ast", "describe_memory", "make_netlist", "nir", "no_inferred_names",
+           "tracer"]  # fmt: skip
 
 # ruff: noqa: SLF001  Amaranth has no public way to these attributes.
 

@@ -32,20 +32,8 @@ import numpy as np
 from ..topology import IntArray
 from .memories import address_width
 
-__all__ = [
-    "Array",
-    "SliceChoice",
-    "Constant",
-    "Instance",
-    "NodeGroups",
-    "Constants",
-    "Part",
-    "Parts",
-    "Role",
-    "RomContents",
-    "Slice",
-    "Source",
-]
+__all__ = ["Array", "SliceChoice", "Constant", "Instance", "NodeGroups", "Constants", "Part",
+           "Parts", "Role", "RomContents", "Slice", "Source"]  # fmt: skip
 
 _Node = TypeVar("_Node", int, IntArray)
 

@@ -36,18 +36,9 @@ if TYPE_CHECKING:
     from ..program import Program
     from ..program.address_map import AddressMap, Located
 
-__all__ = [
-    "AUTO",
-    "FlitRows",
-    "unsupported_beat_reason",
-    "divide_by_beats",
-    "check_beat",
-    "choose_beat",
-    "locate_blocks",
-    "received_pitch",
-    "exceeded_limit",
-    "round_up_to_beats",
-]
+__all__ = ["AUTO", "FlitRows", "unsupported_beat_reason", "divide_by_beats", "check_beat",
+           "choose_beat", "locate_blocks", "received_pitch", "exceeded_limit",
+           "round_up_to_beats"]  # fmt: skip
 
 #: The value of `beat` that leaves the choice to the fabric.
 AUTO = "auto"

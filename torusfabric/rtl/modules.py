@@ -32,16 +32,8 @@ from amaranth.lib import wiring
 from .amaranth_private import ast
 from .memories import MemoryShape, memories_of
 
-__all__ = [
-    "UNMERGED",
-    "UnknownToZero",
-    "Leaf",
-    "SharedModule",
-    "SharedInstance",
-    "unmerged_register",
-    "delay_value",
-    "delay_pulse",
-]
+__all__ = ["UNMERGED", "UnknownToZero", "Leaf", "SharedModule", "SharedInstance",
+           "unmerged_register", "delay_value", "delay_pulse"]  # fmt: skip
 
 #: The attribute of a register that synthesis must not merge with an equal register.
 UNMERGED = {"dont_merge": 1}

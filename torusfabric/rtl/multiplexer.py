@@ -56,26 +56,11 @@ from amaranth.hdl import Cat, ClockSignal, Const, Module, Mux, Signal, Value
 
 from .modules import SharedInstance, SharedModule, unmerged_register
 
-__all__ = [
-    "SLICE_BITS",
-    "Keep",
-    "Multiplexer",
-    "select_bit_count",
-    "branched_select_bits",
-    "branched_lut_count",
-    "branched_cascade",
-    "branch_sizes",
-    "plain_cascade",
-    "continued_cascade",
-    "extended_cascade",
-    "register_select_slices",
-    "make_keeper",
-    "lut_count",
-    "add_multiplexer",
-    "select_bits",
-    "select_code",
-    "slice_bounds",
-]
+__all__ = ["SLICE_BITS", "Keep", "Multiplexer", "select_bit_count", "branched_select_bits",
+           "branched_lut_count", "branched_cascade", "branch_sizes", "plain_cascade",
+           "continued_cascade", "extended_cascade", "register_select_slices", "make_keeper",
+           "lut_count", "add_multiplexer", "select_bits", "select_code",
+           "slice_bounds"]  # fmt: skip
 
 #: Marks a value to be kept by synthesis.
 Keep: TypeAlias = Callable[[Value], Value]

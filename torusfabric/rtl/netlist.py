@@ -36,20 +36,8 @@ if TYPE_CHECKING:
     from ..contract.registers import Register
     from ..topology import BoolArray, IntArray
 
-__all__ = [
-    "ROM",
-    "Array",
-    "Constant",
-    "Instance",
-    "Leaf",
-    "Netlist",
-    "NetlistBuilder",
-    "NodePort",
-    "Part",
-    "Parts",
-    "Role",
-    "add_single_instance",
-]
+__all__ = ["ROM", "Array", "Constant", "Instance", "Leaf", "Netlist", "NetlistBuilder", "NodePort",
+           "Part", "Parts", "Role", "add_single_instance"]  # fmt: skip
 
 #: The name of the module that every ROM is an instance of.
 ROM = "rom"

@@ -22,17 +22,8 @@ from ..toolchain.values import is_iterable, message_text, parse_non_negative_int
 from .engines import Job
 from .engines.base import longest_job
 
-__all__ = [
-    "check_jobs",
-    "complete_job",
-    "default_jobs",
-    "random_job_messages",
-    "parse_jobs",
-    "is_barrier",
-    "jobs_with_random",
-    "random_jobs",
-    "checked_jobs",
-]
+__all__ = ["check_jobs", "complete_job", "default_jobs", "random_job_messages", "parse_jobs",
+           "is_barrier", "jobs_with_random", "random_jobs", "checked_jobs"]  # fmt: skip
 
 #: Number of roots in the default jobs of a mode with any root.
 FEW_ROOTS = 8

@@ -22,16 +22,8 @@ if TYPE_CHECKING:
     from .comparison import Comparison, WrongWord
     from .engines.base import Job
 
-__all__ = [
-    "JobChoice",
-    "JobReport",
-    "SimulationReport",
-    "SimulationSummary",
-    "job_choices",
-    "program_facts",
-    "mean_throughput",
-    "throughput_bound",
-]
+__all__ = ["JobChoice", "JobReport", "SimulationReport", "SimulationSummary", "job_choices",
+           "program_facts", "mean_throughput", "throughput_bound"]  # fmt: skip
 
 
 def job_choices(program: Program, job: Job) -> dict[str, Any]:

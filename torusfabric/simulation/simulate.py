@@ -26,13 +26,8 @@ from .engines.choice import choose_engine
 from .jobs import checked_jobs, default_jobs, jobs_with_random, parse_jobs, random_job_messages
 from .report import JobReport, SimulationReport, mean_throughput, program_facts, throughput_bound
 
-__all__ = [
-    "SimulationReport",
-    "WrongWord",
-    "predicted_entries",
-    "report_of_runs",
-    "simulate",
-]
+__all__ = ["SimulationReport", "WrongWord", "predicted_entries", "report_of_runs",
+           "simulate"]  # fmt: skip
 
 
 @public

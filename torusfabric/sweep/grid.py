@@ -53,16 +53,8 @@ try:
 except ImportError:  # Python 3.10
     import tomli as tomllib
 
-__all__ = [
-    "AXES",
-    "Axis",
-    "Point",
-    "SimulationChoice",
-    "point_key",
-    "read_sweep",
-    "plan_contents",
-    "grid_points",
-]
+__all__ = ["AXES", "Axis", "Point", "SimulationChoice", "point_key", "read_sweep", "plan_contents",
+           "grid_points"]  # fmt: skip
 
 #: A point of the grid: the step and the value of each axis, by name, as JSON values.
 Point = dict[str, Any]

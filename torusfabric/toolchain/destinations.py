@@ -13,16 +13,9 @@ from typing import BinaryIO, cast
 
 from ..errors import InputError
 
-__all__ = [
-    "COMPRESSED_SUFFIXES",
-    "STANDARD_OUTPUT",
-    "AnyPath",
-    "is_standard_output",
-    "is_written_directly",
-    "open_with_timeout",
-    "require_uncompressed",
-    "writable_status",
-]
+__all__ = ["COMPRESSED_SUFFIXES", "STANDARD_OUTPUT", "AnyPath", "is_standard_output",
+           "is_written_directly", "open_with_timeout", "require_uncompressed",
+           "writable_status"]  # fmt: skip
 
 #: The name of standard output in place of a path.
 STANDARD_OUTPUT = "-"

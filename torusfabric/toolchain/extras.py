@@ -10,14 +10,8 @@ from contextlib import contextmanager
 
 from ..errors import MissingTool
 
-__all__ = [
-    "EXTRAS",
-    "MODULES",
-    "name_missing_extra",
-    "install_command",
-    "is_installed",
-    "missing_package_message",
-]
+__all__ = ["EXTRAS", "MODULES", "name_missing_extra", "install_command", "is_installed",
+           "missing_package_message"]  # fmt: skip
 
 #: The purpose of each extra. A package of several extras is counted to the first of them.
 EXTRAS = {

@@ -33,16 +33,9 @@ from .destinations import (
 )
 from .values import require_path
 
-__all__ = [
-    "AnyPath",
-    "copy_when_finished",
-    "replace_when_finished",
-    "as_input_error",
-    "require_writable",
-    "write_text_file",
-    "open_for_writing",
-    "open_text_for_writing",
-]
+__all__ = ["AnyPath", "copy_when_finished", "replace_when_finished", "as_input_error",
+           "require_writable", "write_text_file", "open_for_writing",
+           "open_text_for_writing"]  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -25,13 +25,8 @@ from .files import as_input_error, open_for_writing, replace_when_finished
 from .folders import make_folder
 from .values import require_path
 
-__all__ = [
-    "is_replaceable",
-    "require_replaceable",
-    "require_replaceable_files",
-    "require_complete_set",
-    "write_file_set",
-]
+__all__ = ["is_replaceable", "require_replaceable", "require_replaceable_files",
+           "require_complete_set", "write_file_set"]  # fmt: skip
 
 #: File name of the record, with the maker filled in.
 RECORD = ".torusfabric-{}.json"

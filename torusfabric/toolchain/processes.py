@@ -24,14 +24,8 @@ from typing import IO, NoReturn, TypeVar
 
 from .destinations import AnyPath
 
-__all__ = [
-    "Interrupted",
-    "run_in_background",
-    "interrupt_on_signals",
-    "exit_process",
-    "map_in_threads",
-    "run",
-]
+__all__ = ["Interrupted", "run_in_background", "interrupt_on_signals", "exit_process",
+           "map_in_threads", "run"]  # fmt: skip
 
 T = TypeVar("T")
 R = TypeVar("R")

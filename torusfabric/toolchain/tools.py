@@ -40,20 +40,8 @@ from .folders import require_disk_space
 from .notices import send_notice
 from .progress import progress_lines
 
-__all__ = [
-    "TOOLS",
-    "Tool",
-    "run_command",
-    "env_var",
-    "error_line",
-    "find",
-    "origin_text",
-    "package_folder",
-    "require",
-    "run",
-    "set_environment",
-    "version",
-]
+__all__ = ["TOOLS", "Tool", "run_command", "env_var", "error_line", "find", "origin_text",
+           "package_folder", "require", "run", "set_environment", "version"]  # fmt: skip
 
 
 @dataclass(frozen=True)

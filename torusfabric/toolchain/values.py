@@ -15,21 +15,9 @@ from typing import Any, NoReturn, TypeGuard
 
 from ..errors import InputError
 
-__all__ = [
-    "Choice",
-    "entries_of",
-    "require_bool",
-    "suggest_name",
-    "is_iterable",
-    "parse_non_negative_int",
-    "unknown_name_error",
-    "require_type",
-    "require_path",
-    "plain_json",
-    "parse_positive_int",
-    "parse_number",
-    "message_text",
-]
+__all__ = ["Choice", "entries_of", "require_bool", "suggest_name", "is_iterable",
+           "parse_non_negative_int", "unknown_name_error", "require_type", "require_path",
+           "plain_json", "parse_positive_int", "parse_number", "message_text"]  # fmt: skip
 
 #: The longest value in a message, in characters.
 LONGEST_TEXT = 80

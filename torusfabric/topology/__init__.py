@@ -24,38 +24,12 @@ from .topology import BoolArray, IntArray, IntLike, Topology, hops_from
 from .torus import Torus
 from .twisted import TwistedTorus
 
-__all__ = [
-    "Arrowhead",
-    "BoolArray",
-    "CayleyGraph",
-    "Circulant",
-    "Complete",
-    "Cube",
-    "Faulty",
-    "Graph",
-    "Groups",
-    "IntArray",
-    "IntLike",
-    "Latency",
-    "Mesh",
-    "Subgraph",
-    "Topology",
-    "Torus",
-    "TwistedTorus",
-    "equalize_axis_links",
-    "equal_links_as_text",
-    "require_cayley_graph",
-    "extra_faults",
-    "hops_from",
-    "parse_axes",
-    "parse_topology",
-    "register_topology",
-    "check_supports_any_root",
-    "shared_network",
-    "topology_from_json",
-    "with_latency",
-    "without_faults",
-]
+__all__ = ["Arrowhead", "BoolArray", "CayleyGraph", "Circulant", "Complete", "Cube", "Faulty",
+           "Graph", "Groups", "IntArray", "IntLike", "Latency", "Mesh", "Subgraph", "Topology",
+           "Torus", "TwistedTorus", "equalize_axis_links", "equal_links_as_text",
+           "require_cayley_graph", "extra_faults", "hops_from", "parse_axes", "parse_topology",
+           "register_topology", "check_supports_any_root", "shared_network", "topology_from_json",
+           "with_latency", "without_faults"]  # fmt: skip
 
 for family in (Torus, Arrowhead, TwistedTorus, Circulant, Complete, Cube, Mesh, Graph, Faulty):
     register_topology(family)

@@ -38,13 +38,8 @@ from .syntax import (
     statement_block,
 )
 
-__all__ = [
-    "Process",
-    "StatementWriter",
-    "assigned_values",
-    "merge_plain_processes",
-    "group_into_processes",
-]
+__all__ = ["Process", "StatementWriter", "assigned_values", "merge_plain_processes",
+           "group_into_processes"]  # fmt: skip
 
 
 #: ``id`` of a signal, its first bit, and the bit after its last.

@@ -8,33 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, groupby
 
-__all__ = [
-    "CONSTANT",
-    "parenthesize",
-    "bits_of",
-    "join_operands",
-    "concatenate_names",
-    "match_condition",
-    "constant",
-    "constant_lines",
-    "choice_lines",
-    "declare_ports",
-    "conditional",
-    "statement_block",
-    "indent_lines",
-    "select_bits",
-    "is_one_bit_test",
-    "has_wildcards",
-    "concatenate",
-    "case_labels",
-    "comma_list",
-    "matches_case",
-    "parse_constant",
-    "as_operand",
-    "range_of",
-    "declare_wires",
-    "wrap_lines",
-]
+__all__ = ["CONSTANT", "parenthesize", "bits_of", "join_operands", "concatenate_names",
+           "match_condition", "constant", "constant_lines", "choice_lines", "declare_ports",
+           "conditional", "statement_block", "indent_lines", "select_bits", "is_one_bit_test",
+           "has_wildcards", "concatenate", "case_labels", "comma_list", "matches_case",
+           "parse_constant", "as_operand", "range_of", "declare_wires", "wrap_lines"]  # fmt: skip
 
 #: A constant with its width, as `constant` writes it.
 CONSTANT = re.compile(r"(\d+)'([dh])([0-9a-f]+)")

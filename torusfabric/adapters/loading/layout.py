@@ -32,15 +32,8 @@ from ...rtl.memories import address_width
 from ...rtl.operator_unit import OperatorUnit
 from .room import Room
 
-__all__ = [
-    "HEADER_WORDS",
-    "PIECE_BITS",
-    "MOST_RUN_ROWS",
-    "TablePiece",
-    "TableLayout",
-    "TableSize",
-    "split_into_pieces",
-]
+__all__ = ["HEADER_WORDS", "PIECE_BITS", "MOST_RUN_ROWS", "TablePiece", "TableLayout", "TableSize",
+           "split_into_pieces"]  # fmt: skip
 
 #: Bits of a word of an image, and most bits of a piece of a table.
 PIECE_BITS = 32

@@ -31,16 +31,8 @@ from ...rtl.netlist import Leaf
 from ...topology import IntArray
 from .layout import PIECE_BITS
 
-__all__ = [
-    "END_MARK",
-    "ALL_NODES",
-    "MAGIC",
-    "PIECE_AT",
-    "ROWS_AT",
-    "LOADED_CYCLES",
-    "LOAD_INPUTS",
-    "ImageLoader",
-]
+__all__ = ["END_MARK", "ALL_NODES", "MAGIC", "PIECE_AT", "ROWS_AT", "LOADED_CYCLES", "LOAD_INPUTS",
+           "ImageLoader"]  # fmt: skip
 
 #: The first word of an image: its format, and the version.
 MAGIC = 0x02494654

@@ -26,14 +26,8 @@ import numpy as np
 from ...rtl.core import Core
 from ...topology import BoolArray, IntArray
 
-__all__ = [
-    "NO_BLOCK",
-    "OWN_BLOCK",
-    "Packets",
-    "barrier_packets",
-    "packets_received",
-    "packets_sent",
-]
+__all__ = ["NO_BLOCK", "OWN_BLOCK", "Packets", "barrier_packets", "packets_received",
+           "packets_sent"]  # fmt: skip
 
 #: Bank numbers that stand for blocks that a node sends to itself, and for blocks that a node does
 #: not have.

@@ -19,18 +19,9 @@ from .sections import stream_id_bits
 if TYPE_CHECKING:
     from ...program import Program
 
-__all__ = [
-    "COMMAND_WORDS",
-    "COMMAND_BITS",
-    "COMMAND_NETS",
-    "LOAD_MODE",
-    "STATUS_WORDS",
-    "command_members",
-    "is_fabric_input",
-    "needs_commands",
-    "stream_ports",
-    "stream_signals",
-]
+__all__ = ["COMMAND_WORDS", "COMMAND_BITS", "COMMAND_NETS", "LOAD_MODE", "STATUS_WORDS",
+           "command_members", "is_fabric_input", "needs_commands", "stream_ports",
+           "stream_signals"]  # fmt: skip
 
 #: Bits of a beat of the command stream and of the status stream.
 COMMAND_BITS = 32

@@ -41,18 +41,9 @@ from ...rtl.memories import address_width
 if TYPE_CHECKING:
     from ...program import Program
 
-__all__ = [
-    "LEAST_SHARE",
-    "Sections",
-    "address_in_section",
-    "least_beat",
-    "tree_levels",
-    "stream_id_bits",
-    "packet_counts",
-    "section_bits",
-    "choose_sections",
-    "rate_share_with_two",
-]
+__all__ = ["LEAST_SHARE", "Sections", "address_in_section", "least_beat", "tree_levels",
+           "stream_id_bits", "packet_counts", "section_bits", "choose_sections",
+           "rate_share_with_two"]  # fmt: skip
 
 #: Least rate of runs, as a share of the rate that ports and links allow, with which two buffers
 #: are enough.

@@ -21,15 +21,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from ...rtl.memories import address_width, constant_at, resize
 from ...rtl.modules import Leaf
 
-__all__ = [
-    "WordPosition",
-    "WordShape",
-    "add_clear",
-    "add_word_counter",
-    "register_outputs",
-    "make_register",
-    "add_counter",
-]
+__all__ = ["WordPosition", "WordShape", "add_clear", "add_word_counter", "register_outputs",
+           "make_register", "add_counter"]  # fmt: skip
 
 
 def make_register(bits: int = 1, *, name: str, init: int = 0) -> Signal:

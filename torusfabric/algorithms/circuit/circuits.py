@@ -37,18 +37,9 @@ import numpy as np
 from ...schedule import Transfers
 from ...topology import CayleyGraph, Torus
 
-__all__ = [
-    "CircuitRounds",
-    "LevelGrid",
-    "anchor_position",
-    "inform_axis_by_axis",
-    "ceil_log",
-    "inform_diagonals",
-    "piece_sizes",
-    "segment_rounds",
-    "inform_square_grid",
-    "translate_rounds",
-]
+__all__ = ["CircuitRounds", "LevelGrid", "anchor_position", "inform_axis_by_axis", "ceil_log",
+           "inform_diagonals", "piece_sizes", "segment_rounds", "inform_square_grid",
+           "translate_rounds"]  # fmt: skip
 
 #: A straight part of a path: its axis, and the signed number of hops of each message.
 Run: TypeAlias = tuple[int, np.ndarray | int]

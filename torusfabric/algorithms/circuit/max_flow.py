@@ -31,14 +31,8 @@ from .circuits import CircuitRounds, LevelGrid, ceil_log, inform_axis_by_axis, t
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "MAX_FLOW",
-    "FlowNetwork",
-    "Repulsion",
-    "max_flow_to_targets",
-    "follow_unit",
-    "search_rounds",
-]
+__all__ = ["MAX_FLOW", "FlowNetwork", "Repulsion", "max_flow_to_targets", "follow_unit",
+           "search_rounds"]  # fmt: skip
 
 
 class FlowNetwork:

@@ -20,16 +20,8 @@ from ...analysis.congestion import WeightedArcs
 from ...schedule import Listed, Transfers
 from ...topology import IntArray
 
-__all__ = [
-    "ArcLists",
-    "Arcs",
-    "ArcLoads",
-    "subtree_heights",
-    "route_messages",
-    "spread_messages",
-    "schedule_trees",
-    "schedule_hops",
-]
+__all__ = ["ArcLists", "Arcs", "ArcLoads", "subtree_heights", "route_messages", "spread_messages",
+           "schedule_trees", "schedule_hops"]  # fmt: skip
 
 #: The number of passes in which every message gets arcs; the number of parts of a pass; and the
 #: nodes times parts, which limits the parts on large networks.

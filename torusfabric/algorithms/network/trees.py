@@ -24,12 +24,8 @@ from ...topology import BoolArray, IntArray, Topology, hops_from
 from ..oblivious.shallow_trees import Trees, make_shallower
 from .spread import ArcLists
 
-__all__ = [
-    "disjoint_trees_from",
-    "link_disjoint_trees_of",
-    "max_link_disjoint_trees",
-    "nearest_root_tree",
-]
+__all__ = ["disjoint_trees_from", "link_disjoint_trees_of", "max_link_disjoint_trees",
+           "nearest_root_tree"]  # fmt: skip
 
 #: The most arcs that are divided among trees: each arc takes a flow.
 MOST_ARCS = 8192

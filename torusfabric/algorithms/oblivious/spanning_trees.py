@@ -36,15 +36,8 @@ from ..algorithm import Options
 from ..network.trees import MOST_NODES, link_disjoint_trees_of
 from .shallow_trees import Trees, make_shallower, tree_pattern, up_down_allreduce
 
-__all__ = [
-    "disjoint_trees",
-    "link_disjoint_trees",
-    "unsupported_reason",
-    "bounded_disjoint_trees",
-    "plan",
-    "shallow_disjoint_trees",
-    "shortest_path_tree",
-]
+__all__ = ["disjoint_trees", "link_disjoint_trees", "unsupported_reason", "bounded_disjoint_trees",
+           "plan", "shallow_disjoint_trees", "shortest_path_tree"]  # fmt: skip
 
 #: If trees are higher than the diameter by more hops than this, the search for any network is
 #: tried.

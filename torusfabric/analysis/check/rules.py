@@ -9,14 +9,8 @@ from ...errors import ScheduleError
 from ...schedule import Duplex, Grouped, KeptSums, Listed, Schedule, Switching, Transfers
 from ...topology import BoolArray, IntArray
 
-__all__ = [
-    "check_arcs",
-    "make_fault",
-    "inspect_round",
-    "inspect_schedule",
-    "occurrence_ranks",
-    "make_end_fault",
-]
+__all__ = ["check_arcs", "make_fault", "inspect_round", "inspect_schedule", "occurrence_ranks",
+           "make_end_fault"]  # fmt: skip
 
 
 def make_fault(

@@ -26,26 +26,7 @@ from .flash import LIST_PORTS, Step, flash, flash_command, led_meanings, next_st
 from .limits import Attempt, find_limit, make_attempt
 from .needs import build_minutes, check_selection
 
-__all__ = [
-    "COMPACT",
-    "ECP5_PLACERS",
-    "ECP5_ROUTERS",
-    "LIST_PORTS",
-    "Attempt",
-    "Board",
-    "BuildResult",
-    "Limit",
-    "Misfit",
-    "Step",
-    "build",
-    "check_selection",
-    "build_minutes",
-    "find_board",
-    "find_limit",
-    "flash",
-    "flash_command",
-    "led_meanings",
-    "load_boards",
-    "next_steps",
-    "make_attempt",
-]
+__all__ = ["COMPACT", "ECP5_PLACERS", "ECP5_ROUTERS", "LIST_PORTS", "Attempt", "Board",
+           "BuildResult", "Limit", "Misfit", "Step", "build", "check_selection", "build_minutes",
+           "find_board", "find_limit", "flash", "flash_command", "led_meanings", "load_boards",
+           "next_steps", "make_attempt"]  # fmt: skip

@@ -24,17 +24,9 @@ from .catalogue import Board, Misfit
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = [
-    "ResourceNeeds",
-    "smaller_fabric_hint",
-    "check_fabric",
-    "check_selection",
-    "build_minutes",
-    "largest_sides",
-    "least_needs",
-    "fabric_needs",
-    "target_of",
-]
+__all__ = ["ResourceNeeds", "smaller_fabric_hint", "check_fabric", "check_selection",
+           "build_minutes", "largest_sides", "least_needs", "fabric_needs",
+           "target_of"]  # fmt: skip
 
 #: Bits, most of them in flip-flops, that the tools process in a minute on a slow machine.
 BITS_PER_MINUTE = 1500

@@ -19,16 +19,8 @@ from .uart_bone import UartBone
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = [
-    "MIN_DIVISOR",
-    "TIMEOUT_SECONDS",
-    "Bridge",
-    "Gateware",
-    "UartReceiver",
-    "UartTransmitter",
-    "with_wishbone",
-    "clock_divisor",
-]
+__all__ = ["MIN_DIVISOR", "TIMEOUT_SECONDS", "Bridge", "Gateware", "UartReceiver",
+           "UartTransmitter", "with_wishbone", "clock_divisor"]  # fmt: skip
 
 #: Seconds without a byte after which a command is dropped, as in LiteX.
 TIMEOUT_SECONDS = 0.1

@@ -18,17 +18,8 @@ from typing import Any
 from ...errors import WorkFailed
 from ...verilog.design import translate_path
 
-__all__ = [
-    "ECP5_PLACERS",
-    "PLACEMENT_FAILURE",
-    "PlacerWatch",
-    "StuckPlacer",
-    "is_placed",
-    "logic_mhz",
-    "describe_path",
-    "slowest_path",
-    "utilisation",
-]
+__all__ = ["ECP5_PLACERS", "PLACEMENT_FAILURE", "PlacerWatch", "StuckPlacer", "is_placed",
+           "logic_mhz", "describe_path", "slowest_path", "utilisation"]  # fmt: skip
 
 #: Placers for an ECP5, in order of preference. The static placer gives wires that are a fifth
 #: shorter. A 4x4 engine of two collectives, 32 bits, was routed on an 85F in minutes; behind the

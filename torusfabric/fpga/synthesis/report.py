@@ -16,15 +16,8 @@ from ...verilog import Design
 from ...verilog.design import RouterClass
 from .family import Cost
 
-__all__ = [
-    "SynthesisReport",
-    "class_row",
-    "luts_by_part",
-    "module_rows",
-    "cost_per_bit",
-    "rom_rows",
-    "total_savings",
-]
+__all__ = ["SynthesisReport", "class_row", "luts_by_part", "module_rows", "cost_per_bit",
+           "rom_rows", "total_savings"]  # fmt: skip
 
 #: LUTs or flip-flops of an out-port bit above which the report explains the number.
 _LEAN_COST = 1.1

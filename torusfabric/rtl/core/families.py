@@ -24,14 +24,8 @@ from ...topology import IntArray
 from .node_module import IDENTITY_WORD, LocalWord
 from .rows import NodeKinds
 
-__all__ = [
-    "ModuleFamily",
-    "MultiplexerSources",
-    "find_multiplexer_sources",
-    "group_kinds",
-    "pad_rows",
-    "positions_in_groups",
-]
+__all__ = ["ModuleFamily", "MultiplexerSources", "find_multiplexer_sources", "group_kinds",
+           "pad_rows", "positions_in_groups"]  # fmt: skip
 
 #: Stages that are a register behind another stage, each with the stage in front of the register.
 STAGE_BEFORE_REGISTER = {Stage.DELAYED: Stage.PORT, Stage.DELAYED_RESULT: Stage.RESULT}

@@ -40,14 +40,8 @@ if TYPE_CHECKING:
     from .node_module import NodeModule
     from .store_plan import AddressSource
 
-__all__ = [
-    "STAGE_INPUTS",
-    "MemoryPort",
-    "PortSignals",
-    "SharedPort",
-    "write_enable_numbers",
-    "number_suffix",
-]
+__all__ = ["STAGE_INPUTS", "MemoryPort", "PortSignals", "SharedPort", "write_enable_numbers",
+           "number_suffix"]  # fmt: skip
 
 #: Words that a stage of the multiplexer chooses among in a cycle, with two 4-input LUTs in series.
 STAGE_INPUTS = 4

@@ -43,17 +43,8 @@ from .places import Bit, BitPlace, BitPlacer
 if TYPE_CHECKING:
     from ..operator_unit import OperatorUnit
 
-__all__ = [
-    "IDENTITY_WORD",
-    "NodeMultiplexer",
-    "LocalWord",
-    "NodeInputs",
-    "NodeModule",
-    "NodeSettings",
-    "needs_branches",
-    "operator_code_input",
-    "plan_multiplexer",
-]
+__all__ = ["IDENTITY_WORD", "NodeMultiplexer", "LocalWord", "NodeInputs", "NodeModule",
+           "NodeSettings", "needs_branches", "operator_code_input", "plan_multiplexer"]  # fmt: skip
 
 #: A multiplexer of more words than this, the identity word included, has no input for an identity
 #: word of 0: it passes 0 when all select bits are 0.

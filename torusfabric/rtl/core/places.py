@@ -32,15 +32,8 @@ import numpy as np
 from ...topology import IntArray
 from .rows import Delays, Rows, lengthen_delays
 
-__all__ = [
-    "AddressColumn",
-    "Bit",
-    "BitPlacer",
-    "SequencerSignals",
-    "MemberDelays",
-    "NodeTable",
-    "BitPlace",
-]
+__all__ = ["AddressColumn", "Bit", "BitPlacer", "SequencerSignals", "MemberDelays", "NodeTable",
+           "BitPlace"]  # fmt: skip
 
 
 class MemberDelays(NamedTuple):

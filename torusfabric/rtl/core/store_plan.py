@@ -52,16 +52,8 @@ from .node_module import IDENTITY_WORD, LocalWord, NodeMultiplexer, plan_multipl
 from .places import Bit, BitPlacer, MemberDelays, SequencerSignals
 from .rows import Delays, NodeKinds, RowField, Rows, lengthen_delays
 
-__all__ = [
-    "AddressSource",
-    "BankArrivals",
-    "Bank",
-    "BankCopy",
-    "Reader",
-    "StorePlan",
-    "StoreShape",
-    "plan_stores",
-]
+__all__ = ["AddressSource", "BankArrivals", "Bank", "BankCopy", "Reader", "StorePlan", "StoreShape",
+           "plan_stores"]  # fmt: skip
 
 #: Cycles from a start until a table that is addressed by the choice of the node shows a row: the
 #: register of the group of nodes, the ROM of choices, and the table itself take one each.

@@ -19,14 +19,8 @@ from ..table import SumTable, Table
 from ..transfers import Grouped, KeptSums, Listed, Transfers
 from .steps import Ints, Irregular, Step, has_steps
 
-__all__ = [
-    "group_blocks",
-    "pattern_of_steps",
-    "sum_pattern_of_steps",
-    "sum_table_of",
-    "table_of_steps",
-    "without_unused_feeds",
-]
+__all__ = ["group_blocks", "pattern_of_steps", "sum_pattern_of_steps", "sum_table_of",
+           "table_of_steps", "without_unused_feeds"]  # fmt: skip
 
 
 def pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Pattern:

@@ -14,17 +14,7 @@ if TYPE_CHECKING:
     from .compiled import CompiledEngine
     from .waves import check_wave_file
 
-__all__ = [
-    "ENGINES",
-    "AmaranthEngine",
-    "EngineChoice",
-    "CompiledEngine",
-    "Engine",
-    "EngineRun",
-    "Job",
-    "check_wave_file",
-    "choose_engine",
-    "longest_job",
-]
+__all__ = ["ENGINES", "AmaranthEngine", "EngineChoice", "CompiledEngine", "Engine", "EngineRun",
+           "Job", "check_wave_file", "choose_engine", "longest_job"]  # fmt: skip
 
 __getattr__ = lazy_exports(__name__)

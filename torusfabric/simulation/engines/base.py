@@ -16,15 +16,8 @@ from ...contract.traffic import Traffic
 from ...errors import InputError
 from ...rtl.fabric import Fabric
 
-__all__ = [
-    "TIMEOUT_CYCLES",
-    "Engine",
-    "EngineRun",
-    "Job",
-    "Messages",
-    "Progress",
-    "node_cycles",
-]
+__all__ = ["TIMEOUT_CYCLES", "Engine", "EngineRun", "Job", "Messages", "Progress",
+           "node_cycles"]  # fmt: skip
 
 #: Cycles past the predicted end after which a run is abandoned.
 TIMEOUT_CYCLES = 16

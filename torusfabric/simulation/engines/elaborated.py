@@ -31,16 +31,8 @@ from ...rtl.core.store import CellBits
 from ...rtl.netlist import Leaf
 from .expressions import NATIVE_BITS
 
-__all__ = [
-    "MemoryColumn",
-    "ElaboratedModule",
-    "Nets",
-    "Piece",
-    "BitRun",
-    "ModuleMemory",
-    "cut_range",
-    "adjacent_runs",
-]
+__all__ = ["MemoryColumn", "ElaboratedModule", "Nets", "Piece", "BitRun", "ModuleMemory",
+           "cut_range", "adjacent_runs"]  # fmt: skip
 
 #: Bits of a value by Amaranth's numbers: 0 and 1 are constants, others are cell << 16 | output bit.
 Nets = Sequence[int]

@@ -7,17 +7,8 @@ value known at build time is a Python integer and needs no line.
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-__all__ = [
-    "NATIVE_BITS",
-    "CppLines",
-    "NativeWord",
-    "WordPart",
-    "Word",
-    "literal",
-    "mask",
-    "native_bytes",
-    "cpp_type",
-]
+__all__ = ["NATIVE_BITS", "CppLines", "NativeWord", "WordPart", "Word", "literal", "mask",
+           "native_bytes", "cpp_type"]  # fmt: skip
 
 #: Bits of a native word.
 NATIVE_BITS = 64

@@ -21,14 +21,8 @@ from ...toolchain.files import copy_when_finished, open_for_writing
 from ...toolchain.owned import is_replaceable
 from .gtkwave import WaveLine, gtkwave_text, wave_lines
 
-__all__ = [
-    "FORMATS",
-    "WaveRecorder",
-    "check_wave_file",
-    "convert_to_fst",
-    "is_complete_fst",
-    "open_wave_file",
-]
+__all__ = ["FORMATS", "WaveRecorder", "check_wave_file", "convert_to_fst", "is_complete_fst",
+           "open_wave_file"]  # fmt: skip
 
 #: Endings of file names, one for each format.
 FORMATS = (".vcd", ".fst")

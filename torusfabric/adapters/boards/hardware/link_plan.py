@@ -36,16 +36,8 @@ from ....rtl.crc import CRC_BITS
 from ....rtl.memories import address_width
 from ....topology.boards import Boards
 
-__all__ = [
-    "CROSSING_CYCLES",
-    "LVDS",
-    "LinkPlan",
-    "PARALLEL",
-    "PHYS",
-    "Phy",
-    "SERDES",
-    "START_SKEW_CYCLES",
-]
+__all__ = ["CROSSING_CYCLES", "LVDS", "LinkPlan", "PARALLEL", "PHYS", "Phy", "SERDES",
+           "START_SKEW_CYCLES"]  # fmt: skip
 
 #: Longest delay of a cable, in cycles. The words and their clock travel together.
 CABLE_CYCLES = 0.25

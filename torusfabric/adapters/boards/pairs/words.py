@@ -33,15 +33,8 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = [
-    "COMMA",
-    "BitEncoding",
-    "ByteEncoding",
-    "PairReceiver",
-    "PairSender",
-    "WordEncoding",
-    "WordTimer",
-]
+__all__ = ["COMMA", "BitEncoding", "ByteEncoding", "PairReceiver", "PairSender", "WordEncoding",
+           "WordTimer"]  # fmt: skip
 
 #: Length of the shift register of the sync sequence. Its all-ones state never occurs.
 HISTORY = 7

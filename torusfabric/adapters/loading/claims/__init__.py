@@ -32,18 +32,9 @@ if TYPE_CHECKING:
     from ....rtl.netlist import Netlist
     from ....verilog.design import Design
 
-__all__ = [
-    "assumptions",
-    "check_provable",
-    "claims",
-    "harnesses",
-    "with_constant_tables",
-    "constant_table_netlist",
-    "image_claim",
-    "loading_claim",
-    "equal_texts_claim",
-    "writing_harnesses",
-]
+__all__ = ["assumptions", "check_provable", "claims", "harnesses", "with_constant_tables",
+           "constant_table_netlist", "image_claim", "loading_claim", "equal_texts_claim",
+           "writing_harnesses"]  # fmt: skip
 
 #: Roles of the modules that differ between the two halves.
 LOADED_ROLES = (Role.TABLE, Role.LOADER)

@@ -20,19 +20,9 @@ if TYPE_CHECKING:
     from ..sections import Sections
     from ..table import PacketTable
 
-__all__ = [
-    "add_runs",
-    "add_word_position",
-    "address_expression",
-    "choose_by_form",
-    "section_fact",
-    "field_expression",
-    "full_flit_keeps",
-    "assume_stable_facts",
-    "row_expression",
-    "section_of",
-    "has_packets",
-]
+__all__ = ["add_runs", "add_word_position", "address_expression", "choose_by_form", "section_fact",
+           "field_expression", "full_flit_keeps", "assume_stable_facts", "row_expression",
+           "section_of", "has_packets"]  # fmt: skip
 
 
 def add_runs(model: HarnessBuilder, sections: Sections, *, begins_if: str) -> None:

@@ -33,17 +33,9 @@ from ....topology import Torus
 from ..circuits import CircuitRounds, LevelGrid
 from ..max_flow import FlowNetwork, search_rounds
 
-__all__ = [
-    "gap_capacities",
-    "inform_grid",
-    "inform_around_plane",
-    "inform_parity_classes",
-    "new_level_offsets",
-    "refine_axis",
-    "inform_by_flow",
-    "inform_planes",
-    "cut_into_gaps",
-]
+__all__ = ["gap_capacities", "inform_grid", "inform_around_plane", "inform_parity_classes",
+           "new_level_offsets", "refine_axis", "inform_by_flow", "inform_planes",
+           "cut_into_gaps"]  # fmt: skip
 
 
 @cache

@@ -34,14 +34,8 @@ import numpy as np
 
 from ....topology import Torus
 
-__all__ = [
-    "completion_steps",
-    "feeds_3d",
-    "feeds_4d",
-    "axis_orders_3d",
-    "axis_orders_4d",
-    "permute_axes",
-]
+__all__ = ["completion_steps", "feeds_3d", "feeds_4d", "axis_orders_3d", "axis_orders_4d",
+           "permute_axes"]  # fmt: skip
 
 #: The most bytes used at a time for the table of nodes and the messages they have.
 MOST_CELLS_AT_ONCE = 64_000_000

@@ -27,19 +27,8 @@ from typing import NamedTuple, TypeAlias
 
 from ....topology import CayleyGraph, Topology, Torus
 
-__all__ = [
-    "SearchGoal",
-    "MEMORY_AGE",
-    "Move",
-    "NOISES",
-    "Patience",
-    "Row",
-    "SmallRouterSearch",
-    "all_turns",
-    "limited_turns",
-    "possible_first_axes",
-    "smallest_schedule",
-]
+__all__ = ["SearchGoal", "MEMORY_AGE", "Move", "NOISES", "Patience", "Row", "SmallRouterSearch",
+           "all_turns", "limited_turns", "possible_first_axes", "smallest_schedule"]  # fmt: skip
 
 #: Words of this age, in steps, and older words come from a memory.
 MEMORY_AGE = 3

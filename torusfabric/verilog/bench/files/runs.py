@@ -19,18 +19,8 @@ from collectives import (
     sent_part_count,
 )
 
-__all__ = [
-    "CYCLES",
-    "MANIFEST",
-    "RUNS",
-    "SEED",
-    "Run",
-    "choose_run",
-    "expected_deliveries",
-    "random_sample",
-    "random_send_words",
-    "groups_of_mode",
-]
+__all__ = ["CYCLES", "MANIFEST", "RUNS", "SEED", "Run", "choose_run", "expected_deliveries",
+           "random_sample", "random_send_words", "groups_of_mode"]  # fmt: skip
 
 MANIFEST = json.loads(Path(__file__).parents[1].joinpath("manifest.json").read_text())
 
