@@ -133,7 +133,7 @@ class Groups:
         """Return the node at `position` in the group of each of `nodes`, elementwise."""
         return self.members[self.group_of_node[nodes], position]
 
-    def translate_values(self, values: NDArray[Any], root: int, parts: int = 1) -> NDArray[Any]:
+    def translate_values(self, values: NDArray[Any], root: int) -> NDArray[Any]:
         """Translate per-node values that are given for root 0 to another root.
 
         Node v gets the value of the node whose offset from position 0 is the offset of v from
@@ -145,10 +145,6 @@ class Groups:
             The values of each node for root 0.
         root : int
             The position of the root in its group.
-        parts : int
-            1, or the number of nodes of a group. In the second case the values of a node consist of
-            `parts` equal parts, of which part k concerns position k, for example one address for
-            each destination. The parts of each node are then translated as well.
 
         Returns
         -------
@@ -165,10 +161,7 @@ class Groups:
         )
         node = np.arange(self.topology.nodes)
         node[self.members] = self.members[:, offset]
-        found = values[node]
-        if parts == 1:
-            return found
-        return found.reshape(len(node), parts, -1)[:, offset].reshape(found.shape)
+        return values[node]
 
     @cached_property
     def _unbroken_group(self) -> Topology:

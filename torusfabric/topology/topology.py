@@ -379,9 +379,7 @@ class Topology(metaclass=_ValidatingMeta):
         elif isinstance(link, tuple | list) and len(link) == 2:
             node, port = link
         if not re.fullmatch(r"[0-9]{1,18}", str(node)) or int(node) >= self.nodes or port == "":
-            raise InputError(
-                f"Broken link must be NODE:PORT with a node below {self.nodes}, not {link!r}"
-            )
+            raise InputError(f"Link must be NODE:PORT with a node below {self.nodes}, not {link!r}")
         return int(node), self.port(port)
 
     def arc_name(self, node: int, port: int) -> str:

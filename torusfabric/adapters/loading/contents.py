@@ -174,23 +174,18 @@ def _control_values(layout: TableLayout, forms: Sequence[LoadableForm]) -> dict[
     in the order of the rows.
     """
     room = layout.room
-
-    def concatenate(values: Sequence[IntArray]) -> IntArray:
-        """Return the rows of all forms, concatenated. `values` has an array for each form."""
-        return np.concatenate(values)
-
     every = {
-        action: concatenate([form.action_values(action) for form in forms])
+        action: np.concatenate([form.action_values(action) for form in forms])
         for action in (Action.SELECT, Action.OPERAND, Action.MEMORY)
     }
-    moves = concatenate([form.program.loop.blocks for form in forms])[:, None, None] > 0
+    moves = np.concatenate([form.program.loop.blocks for form in forms])[:, None, None] > 0
     return {
         Action.SELECT: room.numbers_in_room[every[Action.SELECT]],
         Action.OPERAND: room.numbers_in_room[every[Action.OPERAND]],
         Action.MEMORY: every[Action.MEMORY],
-        Action.READ: concatenate([room.read_addresses(form) for form in forms]),
-        Action.LAG: concatenate([room.read_lag(form) for form in forms]),
-        Action.TAP: np.where(moves, concatenate([form.store_delays for form in forms]), IDLE),
+        Action.READ: np.concatenate([room.read_addresses(form) for form in forms]),
+        Action.LAG: np.concatenate([room.read_lag(form) for form in forms]),
+        Action.TAP: np.where(moves, np.concatenate([form.store_delays for form in forms]), IDLE),
     }
 
 

@@ -166,7 +166,7 @@ def packets_received(core: Core, form: int) -> Packets:
         bank, address = bank[0], address[0]
     own = np.array([memory.own for memory in core.rows.memories])[bank]
     bank = np.where(address < 0, NO_BLOCK, np.where(own, OWN_BLOCK, bank))
-    has = np.logical_or.reduce(address[..., 0] >= 0, axis=2)
+    has = (address[..., 0] >= 0).any(axis=2)
     numbers = None
     if collective.local and not has.all():
         numbers = np.argsort(~has, axis=1, kind="stable")
