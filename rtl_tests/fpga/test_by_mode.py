@@ -128,7 +128,7 @@ def test_synth_shows_each_mode(capsys, synthesized):
     assert main(words) == 0
     out = capsys.readouterr().out
     assert "together / largest alone" in out
-    assert "in less than 30 LUTs" in out
+    assert "takes at least 30 LUTs" in out
     assert "in 2 separate layouts" in out
 
 
