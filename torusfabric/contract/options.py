@@ -235,7 +235,8 @@ def parse_lengths(text: str) -> int | tuple[int, ...]:
             high = parse_positive_int(last) if colon else low
         except argparse.ArgumentTypeError:
             raise argparse.ArgumentTypeError(
-                f"must be a number, a list such as 1,10,100 or a range such as 1:1024, not {text!r}"
+                "must be a positive number, a list such as 1,10,100 or a range such as 1:1024, "
+                f"not {text!r}"
             ) from None
         if high < low:
             raise argparse.ArgumentTypeError(f"must be a range such as 1:1024, not {part!r}")
