@@ -172,7 +172,10 @@ def _list_assumptions(fabric: Fabric) -> Iterator[str]:
 def _conclusion_text(fabric: Fabric) -> str:
     """Return the conclusion as a sentence."""
     chosen = " with any mode, length, root and operator" * fabric.program.any_length
-    begins = ", counted from the edge at which all words written before are in the memories"
+    begins = (
+        " from its start or, if later, from the edge at which all words written before are in the "
+        "memories"
+    )
     begins *= fabric.hold > 0
     return (
         f"A run{chosen} that starts in an idle fabric is done after exactly the predicted number "

@@ -249,7 +249,7 @@ def _conclusion_text(system: BoardSystem) -> str:
     chosen *= system.fabric.program.any_length
     return (
         f"If a run{chosen} starts on idle boards, each board is done after exactly the predicted "
-        "number of clock edges from the common start, and then every node holds what the collective "
-        "brings it where the address map says, for all data, or the board has an error, and the "
+        "number of clock edges from the common start. Then every node holds what the collective "
+        "brings it where the address map says, for all data, or the board has an error. The "
         "fabric is idle again."
     )
