@@ -179,6 +179,6 @@ def _conclusion_text(fabric: Fabric) -> str:
     begins *= fabric.hold > 0
     return (
         f"A run{chosen} that starts in an idle fabric is done after exactly the predicted number "
-        f"of clock edges{begins}, every node {fabric.interface.delivers}, for all data, and "
+        f"of clock edges{begins}; every node {fabric.interface.delivers}, for all data, and "
         "the fabric is idle again."
     )
