@@ -29,9 +29,10 @@ def check_fabric_file(arguments: Namespace, *others: str) -> None:
     if arguments.fabric is not None:
         for name in changed_names(arguments, "fabric", "image", *others):
             if name.startswith("--broken-"):
+                other = " or by `repair`" if name == "--broken-link" else ""
                 raise InputError(
                     f"{name} and --fabric exclude each other; plan around the fault by `image "
-                    f"{name}` or by `repair`, and give the image to --image"
+                    f"{name}`{other}, and give the image to --image"
                 )
             raise InputError(
                 f"{name} and --fabric exclude each other, because the manifest and the image "
