@@ -88,7 +88,7 @@ FAULTS = {
     "tables": (lambda s: replace(s, feed=s.feed[:4]), "must have shape"),
     "collective": (
         lambda s: replace(s, collective=tf.Collective("allgather")),
-        "cannot carry out allgather",
+        "cannot execute allgather",
     ),
     "shares": (
         lambda s: replace(s, collective=tf.Collective("allreduce")),

@@ -70,7 +70,7 @@ def test_doctor_lists_what_is_there(capsys):
     assert packages["distributed"]["install"] == "pip install 'torusfabric[dask]'"
     assert main(["doctor"]) == 0
     said = capsys.readouterr().out
-    assert "All that is required is installed" in said
+    assert "All required tools and packages are installed" in said
     assert "does not run: Tool vcd2fst must be" in said
 
 

@@ -97,7 +97,7 @@ def test_end_of_a_build(built, capsys):
     at = f"--board icebreaker --baud 9600 --build {built}"
     assert f"  torusfabric run {at}" in said
     assert f"  torusfabric monitor {at}" in said
-    assert said[-2] == "lamps lit: led_r 0 red during a run; led_g 0 green after a run"
+    assert said[-2] == "LEDs: led_r 0 red during a run; led_g 0 green after a run"
     assert said[-1].startswith("port: /dev/ttyUSB1 on Linux, if nothing else is attached; py")
     assert main(["flash", *what, "-o", str(built), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)

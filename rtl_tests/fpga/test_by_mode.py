@@ -127,9 +127,9 @@ def test_synth_shows_each_mode(capsys, synthesized):
     assert (found["least_router_luts"], found["least_router_ratio"]) == (30, 0.469)
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "to the dearest alone" in out
-    assert "in less than 30 LUTs" in out
-    assert "apart for 2 ways to lay them out" in out
+    assert "together / largest alone" in out
+    assert "takes at least 30 LUTs" in out
+    assert "in 2 separate layouts" in out
 
 
 def test_synth_of_one_collective_says_nothing_of_modes(capsys, synthesized):

@@ -66,7 +66,7 @@ def test_lengths(capsys, tmp_path):
     ("words", "line"),
     [
         (("--flits", "9:3"), "must be a range such as 1:1024, not '9:3'"),
-        (("--flits", "0:3"), "must be"),
+        (("--flits", "0:3"), "must be a positive number, a list such as 1,10,100 or a range"),
         (("--flits", "1:4", "--max-flits", "4"), "--flits and --max-flits exclude each other"),
         (("--flits", "1:4", "--target", "ice40-hx8k"), "--target compares hardware for one length"),
     ],

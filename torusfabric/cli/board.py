@@ -232,7 +232,7 @@ def _print_next_steps(made: _BoardBuild, *, flashed: bool) -> None:
     for command, does in made.next_steps(flashed=flashed):
         print_line(f"  # {does}")
         print_line(f"  {command}")
-    print_line(f"lamps lit: {'; '.join(meanings) or 'none'}")
+    print_line(f"LEDs: {'; '.join(meanings) or 'none'}")
     print_line(
         f"port: {made.board.port} on Linux, if nothing else is attached; {LIST_PORTS} lists all"
     )
@@ -304,7 +304,7 @@ def _print_boards(rows: list[dict[str, Any]]) -> None:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     heads = ("board", "MHz", "largest all-gather", "programmer", "", "serial line", "port on Linux",
-             "lamps lit")  # fmt: skip
+             "LEDs")  # fmt: skip
     for head in heads:
         table.add_column(head, no_wrap=head in ("board", "MHz"))
     for row in rows:

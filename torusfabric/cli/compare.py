@@ -214,8 +214,8 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
     lengths = f"{arguments.width} bits a flit, {flits} flits a message"
     lines = [
         f"{topology} {collective}: {lengths}",
-        f"no schedule takes less than {min(entry['tau_bound'] for entry in entries)} message "
-        f"times, each what a link takes for a whole message; the cycle limit is {least}",
+        f"no schedule takes less than {min(entry['tau_bound'] for entry in entries)} message times "
+        f"(a link carries one message in 1 message time); the cycle limit is {least} cycles",
     ]
     names = [entry["algorithm"] for entry in entries]
     charts = {
@@ -253,7 +253,7 @@ def _fault_table(
     for one in faults:
         counts = (one["tau"], one["cycles"], one["node_luts"])
         rows.append([one["faults"] or "none", one["algorithm"], steps_text(one), *counts])
-    title = f"what faults cost, by what takes the fewest cycles for {flits} flits:"
+    title = f"cost of faults, by the algorithm with the fewest cycles for {flits} flits:"
     return _TitledTable([title], heads, rows)
 
 

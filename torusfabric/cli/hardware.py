@@ -260,15 +260,15 @@ def _print_mode_cost(found: dict[str, Any]) -> None:
     rows.append(["together", *map(together.get, heads), ""])
     shown = [f"{ratio:.2f}" if (ratio := ratios[head]) is not None else "-" for head in HEADS]
     inputs = together["inputs"] / max(mode["inputs"] for mode in found["modes"])
-    rows.append(["to the dearest alone", *shown, f"{inputs:.2f}", ""])
+    rows.append(["together / largest alone", *shown, f"{inputs:.2f}", ""])
     print_line()
     print_line("cost by mode")
     print_table(["", *HEADS.values(), "crossbar inputs", "own"], rows)
     shared, words = together["shared_inputs"], together["words"]
     print_line(f"shared crossbar inputs, selected in two modes or more: {shared}")
     apart = (
-        f", apart for {words['send_maps']} ways to lay them out, since the host writes before it "
-        "names a mode"
+        f", in {words['send_maps']} separate layouts, because the host writes before it chooses a "
+        "mode"
     )
     print_line(
         f"memories of all nodes: {words['received']} words that arrive, as deep as the deepest "
@@ -276,9 +276,9 @@ def _print_mode_cost(found: dict[str, Any]) -> None:
     )
     if found["least_router_luts"] is not None:
         print_line(
-            f"no router can select from what the dearest one selects from in less than "
+            "selecting from all inputs of the largest router takes at least "
             f"{found['least_router_luts']} LUTs, {found['least_router_ratio']:.2f} times the "
-            "dearest alone"
+            "LUTs of the largest router of one mode alone"
         )
 
 

@@ -154,7 +154,8 @@ def run_doctor(arguments: Namespace) -> int:
         print_line(f"missing, though required: {names} (pip install --upgrade torusfabric)")
         return MissingTool.status
     print_line(
-        "All that is required is installed; what else is missing is needed only for what it says."
+        "All required tools and packages are installed; each other one is needed only for the "
+        "purpose in its row."
     )
     return 0
 

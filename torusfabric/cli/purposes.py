@@ -102,7 +102,7 @@ hardware
         torusfabric synth 4x4 allreduce --max-flits 16 --target xilinx-7
         torusfabric synth 2x2 alltoall --bus wishbone --target ice40-hx8k
     image loaded
-        write an image, by which a fabric with loaded tables carries out other collectives
+        write an image, by which a fabric with loaded tables runs other collectives
         torusfabric image --fabric out/manifest.json 4x4 alltoall -o a.bin
         torusfabric image --fabric out/manifest.json --plan plan.json -o a.bin
         torusfabric image --fabric out/manifest.json 4x4 reduce --onto a.bin -o b.bin

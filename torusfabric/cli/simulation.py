@@ -118,7 +118,7 @@ def _add_run_options(group: _ActionsContainer) -> None:
         --jobs N: Number of random runs (length, root, operator) after the usual ones, where
             --max-flits or several operators leave a choice, and always with --top stream. Default:
             20.
-        --engine: Engine that carries out the simulation. Default: auto, by the size of the work.
+        --engine: Engine that runs the simulation. Default: auto, by the size of the work.
         """,
         data_seed=(parse_non_negative_int, 1),
         repeat=(parse_positive_int, 1),

@@ -28,9 +28,15 @@ def check_fabric_file(arguments: Namespace, *others: str) -> None:
     """
     if arguments.fabric is not None:
         for name in changed_names(arguments, "fabric", "image", *others):
+            if name.startswith("--broken-"):
+                other = " or by `repair`" if name == "--broken-link" else ""
+                raise InputError(
+                    f"{name} and --fabric exclude each other; plan around the fault by `image "
+                    f"{name}`{other}, and give the image to --image"
+                )
             raise InputError(
-                f"{name} and --fabric exclude each other, because the manifest says it already; "
-                f"leave {name} out"
+                f"{name} and --fabric exclude each other, because the manifest and the image "
+                f"decide it; leave {name} out"
             )
 
 
@@ -52,7 +58,7 @@ def fabric_with_image(arguments: Namespace) -> tuple[Fabric, System | None, dict
     from ..analysis.facts import merge_facts, schedule_facts
 
     if arguments.image is None:
-        raise InputError("--fabric needs --image FILE, the collectives that the fabric carries out")
+        raise InputError("--fabric needs --image FILE, the collectives that the fabric runs")
     (fabric, system), found = fabric_of_file(arguments, empty=True), []
     for mode in fabric.program.modes:
         with progress_bar("checking") as progress:

@@ -219,8 +219,14 @@ def parse_lengths(text: str) -> int | tuple[int, ...]:
     found: set[int] = set()
     for part in text.split(","):
         first, colon, last = part.partition(":")
-        low = parse_positive_int(first)
-        high = parse_positive_int(last) if colon else low
+        try:
+            low = parse_positive_int(first)
+            high = parse_positive_int(last) if colon else low
+        except argparse.ArgumentTypeError:
+            raise argparse.ArgumentTypeError(
+                "must be a positive number, a list such as 1,10,100 or a range such as 1:1024, "
+                f"not {text!r}"
+            ) from None
         if high < low:
             raise argparse.ArgumentTypeError(f"must be a range such as 1:1024, not {part!r}")
         found |= {low, high, *(n for k in range(high.bit_length()) if (n := 1 << k) > low)}

@@ -399,12 +399,16 @@ def _schedules_by_mode(
     listed = list(schedules) if is_iterable(schedules) else [schedules]
     modes = [tuple(one) if isinstance(one, Sequence) else _SingleSchedule([one]) for one in listed]
     if not modes or not all(modes):
-        raise InputError(f"Schedules must be at least one schedule, not {message_text(schedules)}")
+        raise InputError(
+            "Schedules must be at least one schedule, as tf.plan returns it, not "
+            f"{message_text(schedules)}"
+        )
     for mode in modes:
         for schedule in mode:
             if not isinstance(schedule, Schedule):
                 raise InputError(
-                    f"Schedules must be at least one schedule, not {message_text(schedules)}"
+                    "Schedules must be at least one schedule, as tf.plan returns it, not "
+                    f"{message_text(schedules)}"
                 )
             if schedule.collective != mode[0].collective:
                 raise InputError(

@@ -180,10 +180,14 @@ def _list_assumptions(fabric: Fabric) -> Iterator[str]:
 
 def _conclusion_text(fabric: Fabric) -> str:
     """Return the conclusion as a sentence."""
-    chosen = ", whichever mode, length, root and operator it is with," * fabric.program.any_length
-    begins = " from when words written before are there" * (fabric.hold > 0)
+    chosen = " with any mode, length, root and operator" * fabric.program.any_length
+    begins = (
+        " from its start or, if later, from the edge at which all words written before are in the "
+        "memories"
+    )
+    begins *= fabric.hold > 0
     return (
-        f"After a start at rest{chosen} the text is done after exactly the forecast number of "
-        f"clock edges{begins}, every node {fabric.interface.delivers}, for all "
-        "data, and the fabric is at rest again."
+        f"A run{chosen} that starts in an idle fabric is done after exactly the predicted number "
+        f"of clock edges{begins}; every node {fabric.interface.delivers}, for all data, and "
+        "the fabric is idle again."
     )

@@ -157,7 +157,7 @@ def test_port_that_cannot_be_opened():
         open_port("/dev/absent")
     with pytest.raises(InputError, match=r"opened, not /dev/null \(Inappropriate ioctl for dev"):
         open_port("/dev/null")
-    with pytest.raises(InputError, match=r"can be opened, not '' \(No such file or directory\)$"):
+    with pytest.raises(InputError, match=r"can be opened, not '' \(No such file or directory\); "):
         open_port("")
 
 

@@ -37,7 +37,7 @@ def bridge_harness(design: Design, bus: Bus) -> Harness:
         _claim_wishbone(model)
     else:
         _claim_axi_lite(model)
-    says = "every request is carried out and answered once, and its answer stays until it is taken"
+    says = "every request is executed and answered once, and its answer stays until it is taken"
     return model.make_harness(says, cycles=3)
 
 

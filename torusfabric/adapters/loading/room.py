@@ -375,7 +375,7 @@ class Room:
             if not self.operators:
                 raise InputError(
                     "This fabric has no operators, which a reduction needs; build it with a "
-                    "reduction, or with --inputs all and --op"
+                    "reduction among its collectives, for example allgather,reduce"
                 )
             if names != self.operators:
                 raise InputError(

@@ -285,7 +285,7 @@ def inspect_sum_pattern(schedule: SumPattern) -> None:
     """
     topology, collective = schedule.topology, schedule.collective
     if not collective.reducing or collective.rooted:
-        raise make_fault(schedule, None, f"a pattern of sums cannot carry out {collective.kind}")
+        raise make_fault(schedule, None, f"a pattern of sums cannot execute {collective.kind}")
     if schedule.turns < 1:
         raise make_fault(schedule, None, f"turns must be at least 1, not {schedule.turns}")
     if not schedule.sums_of_owner or (not collective.personal and schedule.chunks % topology.nodes):

@@ -74,7 +74,7 @@ def open_port(path: str, *, baud: int = BAUD) -> Any:
     except (OSError, ValueError, serial.SerialException) as error:
         raise InputError(
             f"Port must be a serial port that can be opened, not {path or repr(path)} "
-            f"({_error_reason(error)})"
+            f"({_error_reason(error)}); python -m serial.tools.list_ports lists all"
         ) from None
 
 

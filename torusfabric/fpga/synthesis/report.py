@@ -172,7 +172,7 @@ class SynthesisReport:
     def _note_lines(self) -> list[str]:
         rows = [*self.classes, {"name": "fabric", **self.fabric}]
         notes = [
-            f"{row['name']}: with the contents of {' and '.join(row['roms'])}, the dearest"
+            f"{row['name']}: with the contents of {' and '.join(row['roms'])}, the largest"
             for row in self.classes
             if row.get("roms")
         ]

@@ -265,11 +265,11 @@ def _list_assumptions(system: BoardSystem) -> Iterator[str]:
 
 def _conclusion_text(system: BoardSystem) -> str:
     """Return the conclusion of the proof, as a sentence. `system` is the fabric on all boards."""
-    chosen = ", whichever mode, length, root and operator it is with,"
+    chosen = " with any mode, length, root and operator"
     chosen *= system.fabric.program.any_length
     return (
-        f"After a start of all boards at rest{chosen} each is done after exactly the forecast "
-        "number of clock edges from the common start, every node then holds what the collective "
-        "brings it where the address map says, for all data, or the board has an error, and the "
-        "fabric is at rest again."
+        f"If a run{chosen} starts on idle boards, each board is done after exactly the predicted "
+        "number of clock edges from the common start. Then every node holds what the collective "
+        "brings it where the address map says, for all data, or the board has an error. The "
+        "fabric is idle again."
     )

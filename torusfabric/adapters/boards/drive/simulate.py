@@ -283,8 +283,8 @@ class SystemReport(SimulationSummary):
         return {
             "topology": self.topology,
             "collective": self.collective,
-            "runs": f"{len(self.jobs)}: {good} with success, {self.failed} that said they failed, "
-            f"{self.retries} attempts more than runs",
+            "runs": f"{len(self.jobs)}: {good} successful, {self.failed} reported as failed, "
+            f"{self.retries} repeated attempts",
             "link words changed": self.link_words_changed,
             "cycles": f"{self.cycles} in all, {self.predicted_cycles} predicted",
             "words checked": self.words_checked,

@@ -22,7 +22,7 @@ BOARD_PORTS = ports_by_name(
             "one was reset; 0 if it succeeded",
             "failed": "a bit for each link port that lost a word, is silent, or with error 11 "
             "leads to boards that were not started",
-            "attempts": "the number of times that the last run was carried out",
+            "attempts": "the number of times that the last run was executed",
         },
     }
 )
@@ -45,7 +45,7 @@ LINK_PORTS = ports_by_name(
 #: Bus registers of a board, or fields of common registers, that other fabrics do not have.
 REGISTERS = (
     Register("status", 0x1C, Access.READ, "the state of the last run",
-             (Field("attempts", 8, 0, "the number of times that the last run was carried out",
+             (Field("attempts", 8, 0, "the number of times that the last run was executed",
                     "attempts"),)),
     Register("abort", 0x38, Access.WRITE, "ends runs early",
              (Field("withdraw", 1, 1, "1 withdraws a start that waits for other boards",
