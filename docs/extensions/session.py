@@ -13,11 +13,10 @@ from typing import Any
 
 from torusfabric.cli import main
 
-__all__ = ["Failed", "carry_out", "carry_out_in"]
+__all__ = ["Failed", "run_blocks", "run_blocks_in"]
 
 #: Characters of a command that only a shell understands.
 SHELL = re.compile(r"[|><;&$`*~(]")
-
 
 #: Folders from which pages can import, besides installed packages.
 ROOT = Path(__file__).parents[2]
@@ -28,7 +27,7 @@ class Failed(Exception):
     """Error: a block does not do what its page says."""
 
 
-def carry_out_in(folder: str, blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
+def run_blocks_in(folder: str, blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
     """Run blocks in a folder, in a process that does nothing else; their files stay there.
 
     Returns
@@ -45,10 +44,10 @@ def carry_out_in(folder: str, blocks: list[dict[str, Any]]) -> list[list[tuple[s
         # A fixed width, so that help and tables do not depend on the terminal.
         "COLUMNS": "100",
     }
-    return carry_out(blocks)
+    return run_blocks(blocks)
 
 
-def carry_out(blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
+def run_blocks(blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
     """Run blocks; return the output of each, as pairs of a command and its output."""
     names: dict[str, Any] = {"__name__": "page"}
     for block in blocks:

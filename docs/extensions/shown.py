@@ -15,7 +15,7 @@ from dark import dark, light
 from pages import Shown
 from sphinx.errors import ExtensionError
 
-__all__ = ["MADE", "alternative", "text_of", "with_pairs"]
+__all__ = ["MADE", "alternative", "render_shown", "with_pairs"]
 
 #: Folder, beside the pages, of pictures and animations that pages have made.
 MADE = "_made"
@@ -24,7 +24,7 @@ MADE = "_made"
 OWN = re.compile(r"^!\[([^\]]*)\]\((?!/|https?:)([^)\s]+\.svg)\)$", re.MULTILINE)
 
 
-def text_of(part: Shown, page: str, folder: Path, docs: Path) -> str:
+def render_shown(part: Shown, page: str, folder: Path, docs: Path) -> str:
     """Return the text that shows a file of `folder` on a page; copy pictures beside the pages."""
     if part.what == "signals":
         return _signals((folder / part.name).read_text(encoding="utf-8"), part.caption.split())

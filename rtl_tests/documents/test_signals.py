@@ -136,7 +136,7 @@ def test_a_list_has_each_signal_once(tmp_path):
             ports[signal] = {"direction": "input", "width": 3, "protocol": "level",
                              "meaning": "a *word*", "node": node}  # fmt: skip
     path.write_text(json.dumps({"ports": ports}))
-    table = lambda patterns: shown.text_of(
+    table = lambda patterns: shown.render_shown(
         Shown("signals", path.name, patterns), "page", tmp_path, tmp_path
     ).splitlines()[2:]
     assert table("") == [

@@ -10,7 +10,7 @@ import pytest
 from commands import command_list, command_section
 from dark import dark, light
 from pages import Block, Shown, blocks_of, parts_of
-from session import Failed, carry_out
+from session import Failed, run_blocks
 
 import torusfabric as tf
 from torusfabric.cli import make_parser
@@ -72,11 +72,11 @@ def test_parts_of_a_page():
     assert parts[-1] == Shown("figure", "net.svg", "A net.")
 
 
-def test_a_page_is_carried_out(tmp_path, monkeypatch):
+def test_blocks_of_a_page_run(tmp_path, monkeypatch):
     """All blocks of a page run, with the expected errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    printed = carry_out([block.as_json() for block in blocks_of(PAGE)])
+    printed = run_blocks([block.as_json() for block in blocks_of(PAGE)])
     ((first, said),) = printed[0]
     assert first.startswith("torusfabric algorithms")
     assert "hamiltonian" in said
@@ -97,7 +97,7 @@ def test_a_page_is_carried_out(tmp_path, monkeypatch):
 def test_what_does_not_run_is_named(language, text, message):
     """A block that fails stops the build, with its text in the message."""
     with pytest.raises(Failed, match=message) as found:
-        carry_out([block.as_json() for block in blocks_of(f"```{language}\n{text}```\n")])
+        run_blocks([block.as_json() for block in blocks_of(f"```{language}\n{text}```\n")])
     assert text.strip() in str(found.value)
 
 
