@@ -201,9 +201,9 @@ def test_a_property_keeps_its_first_sentence():
     """A property keeps a first sentence with a colon, which Napoleon takes for a type."""
     docstrings = pytest.importorskip("docstrings")
     lines = ["A number: it is 3.", "", "More."]
-    docstrings.before(None, "property", "x.y", None, None, lines)
+    docstrings.prepare_lines(None, "property", "x.y", None, None, lines)
     assert not any(":" in line for line in lines)
-    docstrings.after(None, "property", "x.y", None, None, lines)
+    docstrings.complete_lines(None, "property", "x.y", None, None, lines)
     assert lines == ["A number: it is 3.", "", "More."]
 
 
