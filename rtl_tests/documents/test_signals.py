@@ -83,7 +83,7 @@ def first_difference(fabric, diagrams):
 
 
 def lists_of_signals(page):
-    """Return the command of each list of signals on a page."""
+    """Return options and folder of the command before each list of signals on a page."""
     return re.findall(r"torusfabric verilog ([^\n]*) -o (\w+)/\n(?:[^\n]*\n)?```\n\n"
                       r"<!-- signals: \2/manifest.json ", PAGES[page])  # fmt: skip
 

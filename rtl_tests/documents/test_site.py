@@ -51,6 +51,7 @@ python small.py | tr 4 5
 ```
 
 <!-- figure: net.svg A net. -->
+<!-- figure: net.svg A net. | Two rings. -->
 """
 
 
@@ -61,7 +62,10 @@ def test_parts_of_a_page():
     assert [block.runs for block in blocks] == [True, False, False, True, True]
     assert [block.file for block in blocks] == ["", "small.py", "", "", ""]
     assert (blocks[3].status, blocks[3].lines, blocks[4].lines) == (1, 2, None)
-    assert parts[-1] == Shown("figure", "net.svg", "A net.")
+    assert parts[-2:] == [
+        Shown("figure", "net.svg", "A net."),
+        Shown("figure", "net.svg", "A net.", alt="Two rings."),
+    ]
 
 
 def test_blocks_of_a_page_run(tmp_path, monkeypatch):
