@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from pages import Block, Shown, blocks_of, parts_of
-from session import Failed, run_blocks_in
+from pages import Block, ShownFile, blocks_of, parts_of
+from session import BlockError, run_blocks_in
 from shown import MADE, alternative, render_shown, with_pairs
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -65,7 +65,7 @@ def run_page(page: str, text: str, kept: Path, package: str) -> tuple[Path, list
         Output of each block, as `run_blocks_in` returns it.
     """
     blocks = [block.as_json() for block in blocks_of(text)]
-    names = [part.name for _, part in parts_of(text) if isinstance(part, Shown)]
+    names = [part.name for _, part in parts_of(text) if isinstance(part, ShownFile)]
     key = "\n".join([package, json.dumps(blocks), *names])
     folder = kept / hashlib.sha256(key.encode()).hexdigest()[:24]
     if not (folder / "printed.json").exists():
@@ -82,7 +82,7 @@ def _fill_folder(page: str, blocks: list[dict[str, Any]], names: list[str], fold
     ):
         try:
             printed = pool.submit(run_blocks_in, work, blocks).result()
-        except Failed as failed:
+        except BlockError as failed:
             raise ExtensionError(f"{page} does not run as it stands:\n{failed}") from None
         missing = [name for name in names if not (Path(work) / name).exists()]
         if missing:
@@ -97,7 +97,7 @@ def _fill_folder(page: str, blocks: list[dict[str, Any]], names: list[str], fold
 def read(app: Sphinx, page: str, source: list[str]) -> None:
     """Insert the output of blocks, and the pictures that they make, into the text of a page."""
     text = source[0] = with_pairs(source[0], page, Path(app.srcdir))
-    if not any(isinstance(part, Shown) or part.runs for _, part in parts_of(text)):
+    if not any(isinstance(part, ShownFile) or part.runs for _, part in parts_of(text)):
         return
     kept = Path(app.outdir).parent / KEPT
     folder, printed = run_page(page, text, kept, app.config.package_digest)
@@ -105,7 +105,7 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
     pieces, end = [], 0
     for (first, last), part in parts_of(text):
         shown = _block(part, next(outputs)) if isinstance(part, Block) else None
-        if isinstance(part, Shown):
+        if isinstance(part, ShownFile):
             shown = render_shown(part, page, folder, Path(app.srcdir))
         if shown is not None:
             pieces += [text[end:first], shown]

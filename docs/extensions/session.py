@@ -13,7 +13,7 @@ from typing import Any
 
 from torusfabric.cli import main
 
-__all__ = ["Failed", "run_blocks", "run_blocks_in"]
+__all__ = ["BlockError", "run_blocks", "run_blocks_in"]
 
 #: Characters of a command that only a shell understands.
 SHELL = re.compile(r"[|><;&$`*~(]")
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = [str(ROOT / name) for name in ("", "sim", "docs/figures")]
 
 
-class Failed(Exception):
+class BlockError(Exception):
     """Error: a block does not do what its page says."""
 
 
@@ -87,7 +87,7 @@ def _command(line: str, wanted: int) -> str:
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
         status, said, errors = done.returncode, done.stdout, done.stderr
     if status != wanted:
-        raise Failed(f"{line}\nended with status {status}, not {wanted}\n{said}{errors}")
+        raise BlockError(f"{line}\nended with status {status}, not {wanted}\n{said}{errors}")
     return said + (errors if wanted else "")
 
 
@@ -109,5 +109,5 @@ def _python(text: str, names: dict[str, Any]) -> str:
         with contextlib.redirect_stdout(said):
             exec(compile(text, "page", "exec"), names)
     except (Exception, SystemExit):
-        raise Failed(f"{text}\n{traceback.format_exc()}") from None
+        raise BlockError(f"{text}\n{traceback.format_exc()}") from None
     return said.getvalue()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers import few, misrouted, simulated
-from pages import Shown
+from pages import ShownFile
 
 import torusfabric as tf
 from torusfabric.contract.ports import Protocol
@@ -137,7 +137,7 @@ def test_a_list_has_each_signal_once(tmp_path):
                              "meaning": "a *word*", "node": node}  # fmt: skip
     path.write_text(json.dumps({"ports": ports}))
     table = lambda patterns: shown.render_shown(
-        Shown("signals", path.name, patterns), "page", tmp_path, tmp_path
+        ShownFile("signals", path.name, patterns), "page", tmp_path, tmp_path
     ).splitlines()[2:]
     assert table("") == [
         rf"| `{name}` | input | 3 | level | a \*word\* |" for name in ("go", r"data\|_", "word_0")

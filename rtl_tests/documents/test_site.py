@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from commands import command_list, command_section, parsers
 from dark import dark, light
-from pages import Block, Shown, blocks_of, parts_of
-from session import Failed, run_blocks
+from pages import Block, ShownFile, blocks_of, parts_of
+from session import BlockError, run_blocks
 from written_text import DOCS, ROOT, written_pages
 
 import torusfabric as tf
@@ -63,8 +63,8 @@ def test_parts_of_a_page():
     assert [block.file for block in blocks] == ["", "small.py", "", "", ""]
     assert (blocks[3].status, blocks[3].lines, blocks[4].lines) == (1, 2, None)
     assert parts[-2:] == [
-        Shown("figure", "net.svg", "A net."),
-        Shown("figure", "net.svg", "A net.", alt="Two rings."),
+        ShownFile("figure", "net.svg", "A net."),
+        ShownFile("figure", "net.svg", "A net.", alt="Two rings."),
     ]
 
 
@@ -92,7 +92,7 @@ def test_blocks_of_a_page_run(tmp_path, monkeypatch):
 )
 def test_a_failing_block_is_named(language, text, message):
     """A block that fails stops the build, with its text in the message."""
-    with pytest.raises(Failed, match=message) as found:
+    with pytest.raises(BlockError, match=message) as found:
         run_blocks([block.as_json() for block in blocks_of(f"```{language}\n{text}```\n")])
     assert text.strip() in str(found.value)
 
