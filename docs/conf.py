@@ -10,7 +10,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "extensions")]
 import torusfabric  # noqa: E402
 from torusfabric import __version__  # noqa: E402
 
-#: Classes of the reference, and those with a base class there: their pages name it.
+#: Public classes, and the names of those with a public base class. Their pages name the base class.
 CLASSES = {
     each for name in torusfabric.__all__ if isinstance(each := getattr(torusfabric, name), type)
 }

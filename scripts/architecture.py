@@ -16,7 +16,7 @@ from torusfabric.draw.svg import Svg
 #: The packages from the top; each imports only from packages below it. Packages of one colour work
 #: together.
 BLUE, GREEN, AMBER, GREY = "#eaf2fb", "#edf6ea", "#fdf3df", "#f1f3f4"
-ROOMS = (
+PACKAGES = (
     ("cli", "commands", GREY),
     ("sweep", "grids of work, comparisons, results, Dask", GREY),
     ("fabric", "fabrics with their adapters", AMBER),
@@ -50,14 +50,14 @@ VALUES = (
 
 #: Pixels: the height of a package, the gap to the next, and the columns' left edges and widths.
 HEIGHT, GAP, TOP = 30, 6, 64
-ROOM_LEFT, ROOM_WIDTH = 24, 430
+PACKAGE_LEFT, PACKAGE_WIDTH = 24, 430
 VALUE_LEFT, VALUE_WIDTH = 520, 300
 INK, PALE = "#202124", "#5f6368"
 
 
-def middle(room: str) -> float:
+def middle(package: str) -> float:
     """Return the vertical middle of the box of a package, in pixels from the top of the page."""
-    row = [name for name, _, _ in ROOMS].index(room)
+    row = [name for name, _, _ in PACKAGES].index(package)
     return TOP + row * (HEIGHT + GAP) + HEIGHT / 2
 
 
@@ -70,29 +70,29 @@ def arrow(svg: Svg, x: float, start: float, end: float) -> None:
 def architecture() -> str:
     """Return the whole picture as SVG."""
     svg = Svg()
-    svg.add_text(ROOM_LEFT, 28, "The packages", 15, fill=INK, font_weight="bold")
-    svg.add_text(ROOM_LEFT, 47, "each imports only from packages below it", 11, fill=PALE)
+    svg.add_text(PACKAGE_LEFT, 28, "The packages", 15, fill=INK, font_weight="bold")
+    svg.add_text(PACKAGE_LEFT, 47, "each imports only from packages below it", 11, fill=PALE)
     svg.add_text(VALUE_LEFT, 28, "The path of a value", 15, fill=INK, font_weight="bold")
     svg.add_text(VALUE_LEFT, 47, "each is made from the one below it", 11, fill=PALE)
-    for name, text, fill in ROOMS:
+    for name, text, fill in PACKAGES:
         y = middle(name)
         svg.add_element(
             "rect",
-            x=ROOM_LEFT,
+            x=PACKAGE_LEFT,
             y=y - HEIGHT / 2,
-            width=ROOM_WIDTH,
+            width=PACKAGE_WIDTH,
             height=HEIGHT,
             rx=4,
             fill=fill,
             stroke="#c9ccd1",
             stroke_width=1,
         )
-        svg.add_text(ROOM_LEFT + 12, y + 4.5, name, 13, fill=INK, font_weight="bold")
-        svg.add_text(ROOM_LEFT + 118, y + 4, text, 11.5, fill=PALE)
+        svg.add_text(PACKAGE_LEFT + 12, y + 4.5, name, 13, fill=INK, font_weight="bold")
+        svg.add_text(PACKAGE_LEFT + 118, y + 4, text, 11.5, fill=PALE)
     heights = np.linspace(middle("fpga"), middle("topology"), len(VALUES)).tolist()
     centre = VALUE_LEFT + VALUE_WIDTH / 2
-    for (name, room, text), y in zip(VALUES, heights, strict=True):
-        ends = [(ROOM_LEFT + ROOM_WIDTH, middle(room)), (VALUE_LEFT, y)]
+    for (name, package, text), y in zip(VALUES, heights, strict=True):
+        ends = [(PACKAGE_LEFT + PACKAGE_WIDTH, middle(package)), (VALUE_LEFT, y)]
         svg.add_lines([ends], stroke=PALE, stroke_width=1, stroke_dasharray="3 3")
         svg.add_element("rect", x=VALUE_LEFT, y=y - 21, width=VALUE_WIDTH, height=42, rx=21,
                 fill="#ffffff", stroke=INK, stroke_width=1.4)  # fmt: skip
@@ -101,7 +101,7 @@ def architecture() -> str:
         svg.add_text(centre, y + 12.5, text, 10.5, fill=PALE, text_anchor="middle")
     for upper, lower in pairwise(heights):
         arrow(svg, centre, lower - 21, upper + 21)
-    height = TOP + len(ROOMS) * (HEIGHT + GAP) + 18
+    height = TOP + len(PACKAGES) * (HEIGHT + GAP) + 18
     return svg.render(VALUE_LEFT + VALUE_WIDTH + 24, height, "The architecture of torusfabric")
 
 

@@ -50,7 +50,7 @@ HOME = Path.cwd()
 BOARDS = ("icebreaker", "ulx3s-25f")
 
 
-def written() -> Iterator[tuple[str, bytes]]:
+def written_files() -> Iterator[tuple[str, bytes]]:
     """Yield the name of each command and file, and the content of the file."""
     for command in COMMANDS.splitlines():
         with tempfile.TemporaryDirectory() as folder:
@@ -72,5 +72,5 @@ def written() -> Iterator[tuple[str, bytes]]:
 
 
 if __name__ == "__main__":
-    for name, content in written():
+    for name, content in written_files():
         print(hashlib.sha256(content).hexdigest(), name)

@@ -27,8 +27,8 @@ from fuzzing import FUZZERS, Fault, run_cases  # noqa: E402
 from torusfabric.toolchain.progress import progress_bar  # noqa: E402
 
 
-def parsed() -> argparse.Namespace:
-    """Parse the command line."""
+def parse_arguments() -> argparse.Namespace:
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--cases", type=int, default=10_000, help="how many (default 10000)")
     parser.add_argument("--seed", type=int, default=0, help="which ones (default 0)")
@@ -37,14 +37,14 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def shares(cases: int, only: str | None) -> dict[str, int]:
+def cases_by_sort(cases: int, only: str | None) -> dict[str, int]:
     """Return the number of cases of each sort of input."""
     chosen = {name: fuzzer for name, fuzzer in FUZZERS.items() if only in (None, name)}
     whole = sum(fuzzer.weight for fuzzer in chosen.values())
     return {name: -(-cases * fuzzer.weight // whole) for name, fuzzer in chosen.items()}
 
 
-def faults(name: str, seed: int, numbers: range) -> Iterator[tuple[int, Fault | None]]:
+def run_sort(name: str, seed: int, numbers: range) -> Iterator[tuple[int, Fault | None]]:
     """Run the cases of one sort; yield the number of cases run, and a fault or None."""
     with tempfile.TemporaryDirectory(prefix="torusfabric-fuzz-") as folder:
         os.environ["TORUSFABRIC_CACHE"] = str(Path(folder, "cache"))
@@ -60,20 +60,20 @@ def faults(name: str, seed: int, numbers: range) -> Iterator[tuple[int, Fault | 
 
 def main() -> int:
     """Print all faults; return 2 if there are any."""
-    arguments = parsed()
+    arguments = parse_arguments()
     warnings.simplefilter("ignore")
     if arguments.case:
         name, seed, number = arguments.case.split(":")
         work = {name: range(int(number), int(number) + 1)}
     else:
         seed = arguments.seed
-        counts = shares(arguments.cases, arguments.only)
+        counts = cases_by_sort(arguments.cases, arguments.only)
         work = {name: range(-(-n // FUZZERS[name].batch)) for name, n in counts.items()}
     wrong = done = 0
     whole = sum(len(numbers) * FUZZERS[name].batch for name, numbers in work.items())
     with progress_bar("cases") as progress:
         for name, numbers in work.items():
-            for count, fault in faults(name, int(seed), numbers):
+            for count, fault in run_sort(name, int(seed), numbers):
                 done += count
                 progress(done, whole)
                 if fault:

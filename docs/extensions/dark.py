@@ -29,10 +29,10 @@ def dark(svg: str) -> str:
     ('fill="#141414"', 'fill="#ffffff"', 'href="#000"')
     """
     inked = light(svg).replace("<svg ", '<svg fill="#000000" ', 1)
-    return COLOUR.sub(lambda match: _turned(match[0]), inked)
+    return COLOUR.sub(lambda match: _invert_lightness(match[0]), inked)
 
 
-def _turned(colour: str) -> str:
+def _invert_lightness(colour: str) -> str:
     """Return a colour with inverted lightness."""
     if len(colour) == 4:
         colour = "#" + "".join(2 * digit for digit in colour[1:])

@@ -17,7 +17,7 @@ from sphinx.util.inspect import getdoc
 
 import torusfabric
 
-__all__ = ["first_sentence", "members_of", "setup", "with_tables"]
+__all__ = ["first_sentence", "format_sections", "members_of", "setup"]
 
 #: Sections whose entries become a table.
 SECTIONS = ("Attributes", "Members")
@@ -26,14 +26,17 @@ SECTIONS = ("Attributes", "Members")
 #: takes the words before a colon for the type of the property.
 PARAGRAPH = "first-paragraph-of-a-property"
 
+#: Beginning of the docstring that Python gives the fields of a named tuple, without information.
+ALIAS = "Alias for field number"
 
-def with_tables(lines: Sequence[str]) -> list[str]:
+
+def format_sections(lines: Sequence[str]) -> list[str]:
     r"""Return the lines of a docstring with tables in place of some sections.
 
     Examples
     --------
     >>> section = ["Members", "-------", "go : In(1)", "    A pulse", "    of one cycle."]
-    >>> print("\n".join(with_tables(section)))
+    >>> print("\n".join(format_sections(section)))
     Members
     -------
     <BLANKLINE>
@@ -76,10 +79,6 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     for row in rows:
         lines += [f"   {'*' if k == 0 else ' '} - {cell}" for k, cell in enumerate(row)]
     return [*lines, ""]
-
-
-#: Beginning of the docstring that Python gives the fields of a named tuple, without information.
-ALIAS = "Alias for field number"
 
 
 def members_of(cls: type, until: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
@@ -134,22 +133,26 @@ def first_sentence(text: str) -> str:
 
 
 #: First paragraphs of properties that napoleon reads at this moment, by the name of the property.
-_kept: dict[str, list[str]] = {}
+_first_paragraphs: dict[str, list[str]] = {}
 
 
-def before(_app: Sphinx, what: str, name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
+def prepare_lines(
+    _app: Sphinx, what: str, name: str, _obj: Any, _options: Any, lines: list[str]
+) -> None:
     """Change the lines of a docstring before napoleon reads them."""
-    lines[:] = with_tables(lines)
+    lines[:] = format_sections(lines)
     if what in ("property", "attribute") and lines:
         end = lines.index("") if "" in lines else len(lines)
-        _kept[name], lines[:end] = lines[:end], [PARAGRAPH]
+        _first_paragraphs[name], lines[:end] = lines[:end], [PARAGRAPH]
 
 
-def after(_app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def complete_lines(
+    _app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
     """Change the lines of a docstring after napoleon has read them."""
-    if PARAGRAPH in lines and name in _kept:
+    if PARAGRAPH in lines and name in _first_paragraphs:
         start = lines.index(PARAGRAPH)
-        lines[start : start + 1] = _kept.pop(name)
+        lines[start : start + 1] = _first_paragraphs.pop(name)
     if what in ("class", "exception") and inspect.isclass(obj):
         inherited = frozenset(options.inherited_members or ())
         rows = [
@@ -184,8 +187,8 @@ def set_dashes(_app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the extension; Sphinx calls this."""
     # Napoleon has the priority 500.
-    app.connect("autodoc-process-docstring", before, priority=400)
-    app.connect("autodoc-process-docstring", after, priority=600)
+    app.connect("autodoc-process-docstring", prepare_lines, priority=400)
+    app.connect("autodoc-process-docstring", complete_lines, priority=600)
     app.connect("autodoc-process-bases", name_bases)
     app.connect("autodoc-skip-member", skip_alias)
     app.connect("doctree-read", set_dashes)

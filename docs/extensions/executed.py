@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from pages import Block, Shown, blocks_of, parts_of
-from session import Failed, carry_out_in
-from shown import MADE, alternative, text_of, with_pairs
+from pages import Block, ShownFile, blocks_of, parts_of
+from session import BlockError, run_blocks_in
+from shown import MADE, alternative, render_shown, with_pairs
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -45,30 +45,45 @@ def digest_of_package() -> str:
     return digest.hexdigest()
 
 
-def carried_out(page: str, text: str, kept: Path, package: str) -> tuple[Path, list[Any]]:
-    """Return the folder of the files that a page shows, and the output of its blocks."""
+def run_page(page: str, text: str, kept: Path, package: str) -> tuple[Path, list[Any]]:
+    """Run the blocks of a page, unless their output is kept.
+
+    Parameters
+    ----------
+    page, text : str
+        Name and text of the page.
+    kept : Path
+        Folder of the kept output of all pages.
+    package : str
+        Digest of the package.
+
+    Returns
+    -------
+    folder : Path
+        Folder of the files that the page shows.
+    printed : list
+        Output of each block, as `run_blocks_in` returns it.
+    """
     blocks = [block.as_json() for block in blocks_of(text)]
-    shown = [part for _, part in parts_of(text) if isinstance(part, Shown)]
-    names = [part.name for part in shown]
+    names = [part.name for _, part in parts_of(text) if isinstance(part, ShownFile)]
     key = "\n".join([package, json.dumps(blocks), *names])
     folder = kept / hashlib.sha256(key.encode()).hexdigest()[:24]
     if not (folder / "printed.json").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        _carry_out(page, blocks, shown, folder)
+        _fill_folder(page, blocks, names, folder)
     return folder, json.loads((folder / "printed.json").read_text())
 
 
-def _carry_out(page: str, blocks: list[dict[str, Any]], shown: list[Shown], folder: Path) -> None:
-    """Run the blocks in a temporary folder; keep their output and the files that the page shows."""
+def _fill_folder(page: str, blocks: list[dict[str, Any]], names: list[str], folder: Path) -> None:
+    """Run blocks in a temporary folder; copy the files `names` and the output into `folder`."""
     with (
         tempfile.TemporaryDirectory() as work,
         ProcessPoolExecutor(1, mp_context=get_context(START)) as pool,
     ):
         try:
-            printed = pool.submit(carry_out_in, work, blocks).result()
-        except Failed as failed:
+            printed = pool.submit(run_blocks_in, work, blocks).result()
+        except BlockError as failed:
             raise ExtensionError(f"{page} does not run as it stands:\n{failed}") from None
-        names = [part.name for part in shown]
         missing = [name for name in names if not (Path(work) / name).exists()]
         if missing:
             raise ExtensionError(f"{page} shows what no block has written: {', '.join(missing)}")
@@ -82,16 +97,16 @@ def _carry_out(page: str, blocks: list[dict[str, Any]], shown: list[Shown], fold
 def read(app: Sphinx, page: str, source: list[str]) -> None:
     """Insert the output of blocks, and the pictures that they make, into the text of a page."""
     text = source[0] = with_pairs(source[0], page, Path(app.srcdir))
-    if not any(isinstance(part, Shown) or part.runs for _, part in parts_of(text)):
+    if not any(isinstance(part, ShownFile) or part.runs for _, part in parts_of(text)):
         return
     kept = Path(app.outdir).parent / KEPT
-    folder, printed = carried_out(page, text, kept, app.config.package_digest)
+    folder, printed = run_page(page, text, kept, app.config.package_digest)
     outputs = iter(printed)
     pieces, end = [], 0
     for (first, last), part in parts_of(text):
         shown = _block(part, next(outputs)) if isinstance(part, Block) else None
-        if isinstance(part, Shown):
-            shown = text_of(part, page, folder, Path(app.srcdir))
+        if isinstance(part, ShownFile):
+            shown = render_shown(part, page, folder, Path(app.srcdir))
         if shown is not None:
             pieces += [text[end:first], shown]
             end = last

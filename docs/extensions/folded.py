@@ -9,10 +9,10 @@ from typing import Any
 from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
 
-__all__ = ["folded", "setup"]
+__all__ = ["fold_sections", "setup"]
 
 
-def folded(tree: str) -> str:
+def fold_sections(tree: str) -> str:
     """Return the navigation tree of a page with a folding section for each caption.
 
     The section of the present page is open; on a page outside of all sections, such as the front
@@ -21,7 +21,7 @@ def folded(tree: str) -> str:
     Examples
     --------
     >>> page = '<li class="current"><a href="#">A</a></li>'
-    >>> folded(f'<p class="caption"><span>Start</span></p><ul class="current">{page}</ul>')
+    >>> fold_sections(f'<p class="caption"><span>Start</span></p><ul class="current">{page}</ul>')
     '<details open=""><summary class="caption"><span>Start</span></summary>\
 <ul class="current"><li class="current"><a href="#">A</a></li></ul></details>'
     """
@@ -45,7 +45,7 @@ def folded(tree: str) -> str:
 def fold(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: Any) -> None:
     """Fold the navigation tree that the theme has made for a page."""
     if context.get("furo_navigation_tree"):
-        context["furo_navigation_tree"] = folded(context["furo_navigation_tree"])
+        context["furo_navigation_tree"] = fold_sections(context["furo_navigation_tree"])
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Block", "Shown", "blocks_of", "parts_of"]
+__all__ = ["Block", "ShownFile", "blocks_of", "parts_of"]
 
 #: A fenced block of a language, with the comments right before it; or a comment that shows a file.
 PART = re.compile(
@@ -67,7 +67,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownFile:
     """A file that a block has written, and that the page shows.
 
     Parameters
@@ -88,12 +88,15 @@ class Shown:
     alt: str = ""
 
 
-def parts_of(text: str) -> Iterator[tuple[tuple[int, int], Block | Shown]]:
+def parts_of(text: str) -> Iterator[tuple[tuple[int, int], Block | ShownFile]]:
     """Yield the blocks and shown files of a page, each with its span in the text."""
     for match in PART.finditer(text):
         if match["what"]:
             caption, _, alt = match["caption"].partition(" | ")
-            yield match.span(), Shown(match["what"], match["name"], caption.rstrip(), alt.strip())
+            yield (
+                match.span(),
+                ShownFile(match["what"], match["name"], caption.rstrip(), alt.strip()),
+            )
             continue
         remarks = dict(REMARK.findall(match["comments"]))
         output = remarks.get("output", "")

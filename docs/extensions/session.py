@@ -13,22 +13,21 @@ from typing import Any
 
 from torusfabric.cli import main
 
-__all__ = ["Failed", "carry_out", "carry_out_in"]
+__all__ = ["BlockError", "run_blocks", "run_blocks_in"]
 
 #: Characters of a command that only a shell understands.
 SHELL = re.compile(r"[|><;&$`*~(]")
-
 
 #: Folders from which pages can import, besides installed packages.
 ROOT = Path(__file__).parents[2]
 PACKAGES = [str(ROOT / name) for name in ("", "sim", "docs/figures")]
 
 
-class Failed(Exception):
+class BlockError(Exception):
     """Error: a block does not do what its page says."""
 
 
-def carry_out_in(folder: str, blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
+def run_blocks_in(folder: str, blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
     """Run blocks in a folder, in a process that does nothing else; their files stay there.
 
     Returns
@@ -45,10 +44,10 @@ def carry_out_in(folder: str, blocks: list[dict[str, Any]]) -> list[list[tuple[s
         # A fixed width, so that help and tables do not depend on the terminal.
         "COLUMNS": "100",
     }
-    return carry_out(blocks)
+    return run_blocks(blocks)
 
 
-def carry_out(blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
+def run_blocks(blocks: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
     """Run blocks; return the output of each, as pairs of a command and its output."""
     names: dict[str, Any] = {"__name__": "page"}
     for block in blocks:
@@ -88,7 +87,7 @@ def _command(line: str, wanted: int) -> str:
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
         status, said, errors = done.returncode, done.stdout, done.stderr
     if status != wanted:
-        raise Failed(f"{line}\nended with status {status}, not {wanted}\n{said}{errors}")
+        raise BlockError(f"{line}\nended with status {status}, not {wanted}\n{said}{errors}")
     return said + (errors if wanted else "")
 
 
@@ -110,5 +109,5 @@ def _python(text: str, names: dict[str, Any]) -> str:
         with contextlib.redirect_stdout(said):
             exec(compile(text, "page", "exec"), names)
     except (Exception, SystemExit):
-        raise Failed(f"{text}\n{traceback.format_exc()}") from None
+        raise BlockError(f"{text}\n{traceback.format_exc()}") from None
     return said.getvalue()

@@ -12,10 +12,10 @@ from html import escape, unescape
 from pathlib import Path
 
 from dark import dark, light
-from pages import Shown
+from pages import ShownFile
 from sphinx.errors import ExtensionError
 
-__all__ = ["MADE", "alternative", "text_of", "with_pairs"]
+__all__ = ["MADE", "alternative", "render_shown", "with_pairs"]
 
 #: Folder, beside the pages, of pictures and animations that pages have made.
 MADE = "_made"
@@ -24,7 +24,7 @@ MADE = "_made"
 OWN = re.compile(r"^!\[([^\]]*)\]\((?!/|https?:)([^)\s]+\.svg)\)$", re.MULTILINE)
 
 
-def text_of(part: Shown, page: str, folder: Path, docs: Path) -> str:
+def render_shown(part: ShownFile, page: str, folder: Path, docs: Path) -> str:
     """Return the text that shows a file of `folder` on a page; copy pictures beside the pages."""
     if part.what == "signals":
         return _signals((folder / part.name).read_text(encoding="utf-8"), part.caption.split())
@@ -82,7 +82,7 @@ def _signals(manifest: str, patterns: list[str]) -> str:
     return head + "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
-def _animation(part: Shown, page: str, folder: Path, target: Path) -> str:
+def _animation(part: ShownFile, page: str, folder: Path, target: Path) -> str:
     """Return an animation in a frame."""
     shutil.copy(folder / part.name, target)
     address = f"{'../' * page.count('/')}{MADE}/{page}/{part.name}"

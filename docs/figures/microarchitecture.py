@@ -1,38 +1,10 @@
-"""Block diagrams of a fabric, drawn with the shapes of the pictures of schedules."""
+"""Block diagrams of a fabric: its parts, a router, an endpoint and the pipeline."""
 
-from collections.abc import Sequence
+from diagram_shapes import AMBER, BLUE, GREEN, INK, LINK, PALE, arrow, box
 
 from torusfabric.draw.svg import Svg
 
 __all__ = ["endpoint", "fabric", "pipeline", "router"]
-
-INK, PALE, LINE = "#202124", "#5f6368", "#9aa0a6"
-BLUE, GREEN, AMBER, PLAIN = "#eaf2fb", "#edf6ea", "#fdf3df", "#ffffff"
-
-
-def box(svg: Svg, place: Sequence[float], name: str, text: str = "", *, fill: str = PLAIN) -> None:
-    """Draw a part at (x, y, width, height), with its name and a word below it."""
-    x, y, width, height = place
-    svg.add_element("rect", x=x, y=y, width=width, height=height, rx=5, fill=fill, stroke=LINE,
-            stroke_width=1.2)  # fmt: skip
-    middle = y + height / 2 + (0 if text else 4.5)
-    style = {"fill": INK, "text_anchor": "middle"}
-    svg.add_text(x + width / 2, middle - (2 if text else 0), name, 13, font_weight="bold", **style)
-    if text:
-        svg.add_text(x + width / 2, middle + 13, text, 10.5, fill=PALE, text_anchor="middle")
-
-
-def arrow(svg: Svg, *points: tuple[float, float], dashed: bool = False) -> None:
-    """Draw a line through points, with a tip at its end; the last piece is parallel to an axis."""
-    (x0, y0), (x, y) = points[-2:]
-    length = max(abs(x - x0), abs(y - y0))
-    dx, dy = (x - x0) / length, (y - y0) / length
-    end = (x - 7 * dx, y - 7 * dy)
-    svg.add_lines([[*points[:-1], end]], stroke=PALE, stroke_width=1.4,
-              stroke_dasharray="4 3" if dashed else None)  # fmt: skip
-    left = (end[0] - 4 * dy, end[1] + 4 * dx)
-    right = (end[0] + 4 * dy, end[1] - 4 * dx)
-    svg.add_areas([[(x, y), left, right]], fill=PALE)
 
 
 def fabric() -> str:
@@ -46,8 +18,8 @@ def fabric() -> str:
         for column, x in enumerate((370, 490, 610)):
             box(svg, (x, y, 84, 56), f"node {3 * row + column}", "router, endpoint", fill=BLUE)
             arrow(svg, (320 if not column else x - 36, y + 44), (x, y + 44), dashed=True)
-            svg.add_lines([[(x + 84, y + 16), (x + 120, y + 16)]], stroke="#1f6fb4", stroke_width=2)
-            svg.add_lines([[(x + 22, y + 56), (x + 22, y + 100)]], stroke="#1f6fb4", stroke_width=2)
+            svg.add_lines([[(x + 84, y + 16), (x + 120, y + 16)]], stroke=LINK, stroke_width=2)
+            svg.add_lines([[(x + 22, y + 56), (x + 22, y + 100)]], stroke=LINK, stroke_width=2)
     arrow(svg, (99, 86), (99, 230))
     svg.add_text(110, 160, "idle or busy", 10.5, fill=PALE)
     svg.add_text(

@@ -1,18 +1,23 @@
 """Pictures of terms: torus, message, program and fabric, and the chain from plan to bitstream."""
 
-from microarchitecture import AMBER, BLUE, GREEN, INK, PALE, PLAIN, arrow, box
+from diagram_shapes import (
+    AMBER,
+    BLUE,
+    GREEN,
+    GRID,
+    INK,
+    LINK,
+    PALE,
+    PLAIN,
+    arrow,
+    box,
+    label,
+    rectangle,
+)
 
 from torusfabric.draw.svg import Svg
 
 __all__ = ["adapters", "chain", "message", "program_rows", "torus"]
-
-LINK = "#1f6fb4"
-ROSE = "#fbe9e7"
-
-
-def label(svg: Svg, x: float, y: float, text: str, size: float = 12, **style: str) -> None:
-    """Draw a line of text, pale unless its style says otherwise."""
-    svg.add_text(x, y, text, size, **{"fill": PALE, **style})
 
 
 def torus() -> str:
@@ -42,14 +47,17 @@ def torus() -> str:
     arrow(svg, (14, 92), (14, 170))
     label(svg, 4, 80, "axis 0: 3 rows", 11)
     label(svg, 24, 362, "wrap-around: the link that leaves the picture ends at the numbered node")
-    # Nodes 5 and 6, enlarged.
+    _draw_neighbours(svg)
+    return svg.render(884, 378, "A torus 3x4: nodes, ports, links, arcs and wrap-around")
+
+
+def _draw_neighbours(svg: Svg) -> None:
+    """Draw nodes 5 and 6 enlarged, with their ports and the arcs of the link between them."""
     label(svg, 480, 46, "nodes 5 and 6, enlarged", 12, fill=INK, font_weight="bold")
     box(svg, (480, 84, 110, 200), "node 5", fill=AMBER)
     box(svg, (750, 84, 110, 200), "node 6", fill=AMBER)
     for x in (580, 740):
-        svg.add_element(
-            "rect", x=x, y=146, width=20, height=76, rx=3, fill=PLAIN, stroke=LINK, stroke_width=1.6
-        )
+        rectangle(svg, (x, 146, 20, 76), PLAIN, rx=3, stroke=LINK, stroke_width=1.6)
     label(svg, 596, 138, "port +1 of node 5", fill=INK)
     label(svg, 744, 240, "port -1 of node 6", fill=INK, text_anchor="end")
     arrow(svg, (600, 166), (740, 166))
@@ -62,7 +70,6 @@ def torus() -> str:
     label(svg, 543, 68, "port -0")
     arrow(svg, (535, 284), (535, 312))
     label(svg, 543, 308, "port +0, to node 9")
-    return svg.render(884, 378, "A torus 3x4: nodes, ports, links, arcs and wrap-around")
 
 
 def message() -> str:
@@ -79,25 +86,10 @@ def message() -> str:
         label(svg, 24, y + 23, name, 13, fill=INK, font_weight="bold")
         width = 8 * cell / parts
         for k in range(parts):
-            svg.add_element(
-                "rect",
-                x=left + k * width,
-                y=y,
-                width=width - gap,
-                height=36,
-                rx=5,
-                fill=fill,
-                stroke="#9aa0a6",
-                stroke_width=1.2,
-            )
-            svg.add_text(
-                left + k * width + (width - gap) / 2,
-                y + 23,
-                text(k),
-                12,
-                fill=INK,
-                text_anchor="middle",
-            )
+            x = left + k * width
+            rectangle(svg, (x, y, width - gap, 36), fill, rx=5)
+            middle = x + (width - gap) / 2
+            label(svg, middle, y + 23, text(k), fill=INK, text_anchor="middle")
     svg.add_lines(
         [[(left, 230), (left, 236), (left + cell - gap, 236), (left + cell - gap, 230)]],
         stroke=PALE,
@@ -108,63 +100,35 @@ def message() -> str:
     return svg.render(780, 272, "A message is cut into chunks; a block is sent flit by flit")
 
 
+#: Columns of the picture of the rows of a program: left edge, width and title.
+COLUMNS = (
+    (24, 90, "row"),
+    (114, 130, "mode"),
+    (244, 196, "form"),
+    (440, 130, "step"),
+    (570, 266, "settings of all nodes"),
+)
+
+#: Forms of the program in this picture: colour, mode, form, and the rows with their steps. The mode
+#: is empty if it is that of the form above.
+FORMS = (
+    (BLUE, "0: all-gather", "0: bufferless", (("0", "1"), ("..", ".."), ("3", "4"))),
+    (GREEN, "", "1: matching", (("4", "1"), ("..", ".."), ("18", "15"))),
+    (AMBER, "1: all-to-all", "0: matching", (("19", "1"), ("..", ".."), ("26", "8"))),
+)
+
+
 def program_rows() -> str:
     """Return a picture of the rows of a program with two modes, one of which has two forms."""
     svg = Svg()
-    columns = (
-        (24, 90, "row"),
-        (114, 130, "mode"),
-        (244, 196, "form"),
-        (440, 130, "step"),
-        (570, 266, "settings of all nodes"),
-    )
-    for x, width, name in columns:
-        svg.add_element(
-            "rect",
-            x=x,
-            y=24,
-            width=width,
-            height=30,
-            fill="#eceff1",
-            stroke="#9aa0a6",
-            stroke_width=1.2,
-        )
-        svg.add_text(x + 10, 44, name, 12.5, fill=INK, font_weight="bold")
-    groups = (
-        (BLUE, "0: all-gather", "0: bufferless", (("0", "1"), ("..", ".."), ("3", "4"))),
-        (GREEN, "", "1: matching", (("4", "1"), ("..", ".."), ("18", "15"))),
-        (AMBER, "1: all-to-all", "0: matching", (("19", "1"), ("..", ".."), ("26", "8"))),
-    )
-    y = 54.0
-    for fill, mode, form, rows in groups:
+    for x, width, title in COLUMNS:
+        rectangle(svg, (x, 24, width, 30), "#eceff1")
+        label(svg, x + 10, 44, title, 12.5, fill=INK, font_weight="bold")
+    y = 54
+    for fill, mode, form, rows in FORMS:
         for number, (row, step) in enumerate(rows):
-            texts = (row, mode if not number else "", form if not number else "", step, "")
-            for (x, width, _), text in zip(columns, texts, strict=True):
-                svg.add_element(
-                    "rect",
-                    x=x,
-                    y=y,
-                    width=width,
-                    height=26,
-                    fill=fill,
-                    stroke="#c4c9ce",
-                    stroke_width=0.8,
-                )
-                svg.add_text(x + 10, y + 18, text, 12, fill=INK)
-            if row != "..":
-                for k, part in enumerate(("selects", "reads", "writes")):
-                    svg.add_element(
-                        "rect",
-                        x=580 + 84 * k,
-                        y=y + 4,
-                        width=78,
-                        height=18,
-                        rx=3,
-                        fill=PLAIN,
-                        stroke="#c4c9ce",
-                        stroke_width=0.8,
-                    )
-                    svg.add_text(619 + 84 * k, y + 17, part, 10.5, fill=PALE, text_anchor="middle")
+            names = ("", "") if number else (mode, form)
+            _draw_row(svg, y, fill, (row, *names, step, ""))
             y += 26
     label(
         svg,
@@ -176,21 +140,24 @@ def program_rows() -> str:
     return svg.render(860, y + 38, "A program: rows, grouped by mode and form")
 
 
+def _draw_row(svg: Svg, y: int, fill: str, texts: tuple[str, ...]) -> None:
+    """Draw a row of a program at height y: a text for each column, and three settings."""
+    for (x, width, _), text in zip(COLUMNS, texts, strict=True):
+        rectangle(svg, (x, y, width, 26), fill, stroke=GRID, stroke_width=0.8)
+        label(svg, x + 10, y + 18, text, fill=INK)
+    if texts[0] == "..":
+        return
+    for k, setting in enumerate(("selects", "reads", "writes")):
+        x = 580 + 84 * k
+        rectangle(svg, (x, y + 4, 78, 18), PLAIN, rx=3, stroke=GRID, stroke_width=0.8)
+        label(svg, x + 39, y + 17, setting, 10.5, text_anchor="middle")
+
+
 def adapters() -> str:
     """Return a picture of the core of a fabric and the adapters around it."""
     svg = Svg()
-    svg.add_element(
-        "rect",
-        x=270,
-        y=104,
-        width=320,
-        height=170,
-        rx=8,
-        fill=BLUE,
-        stroke="#9aa0a6",
-        stroke_width=1.6,
-    )
-    svg.add_text(430, 128, "core", 15, fill=INK, font_weight="bold", text_anchor="middle")
+    rectangle(svg, (270, 104, 320, 170), BLUE, rx=8, stroke_width=1.6)
+    label(svg, 430, 128, "core", 15, fill=INK, font_weight="bold", text_anchor="middle")
     box(svg, (290, 142, 130, 50), "sequencer", "rows of the program", fill=AMBER)
     box(svg, (440, 142, 130, 50), "routers", "crossbars")
     box(svg, (290, 206, 130, 50), "endpoints", "memories, addresses")
@@ -224,7 +191,7 @@ def chain() -> str:
     svg = Svg()
     svg.add_lines(
         [[(566, 128), (396, 196)], [(686, 128), (840, 196)]],
-        stroke="#c4c9ce",
+        stroke=GRID,
         stroke_width=1,
         stroke_dasharray="4 3",
     )
@@ -256,7 +223,12 @@ def chain() -> str:
         arrow(svg, (686, 93), (711, 93), (711, y + 19.5), (736, y + 19.5))
     for x, name in ((256, "tf.plan"), (446, "tf.compile"), (626, "tf.Fabric")):
         label(svg, x, 148, name, 10.5, text_anchor="middle")
-    # A node.
+    _draw_node(svg)
+    return svg.render(880, 412, "From topology and collective to hardware")
+
+
+def _draw_node(svg: Svg) -> None:
+    """Draw a node of a fabric: sequencer, endpoint, router and their signals, with a legend."""
     label(svg, 20, 222, "One node of the fabric", 14, fill=INK, font_weight="bold")
     for number, text in enumerate(
         (
@@ -269,17 +241,7 @@ def chain() -> str:
         )
     ):
         label(svg, 20, 250 + 20 * number + 6 * (number // 2), text, 11.5)
-    svg.add_element(
-        "rect",
-        x=396,
-        y=196,
-        width=444,
-        height=200,
-        rx=8,
-        fill="#fafbfc",
-        stroke="#9aa0a6",
-        stroke_width=1.4,
-    )
+    rectangle(svg, (396, 196, 444, 200), "#fafbfc", rx=8, stroke_width=1.4)
     box(svg, (420, 214, 130, 46), "sequencer", "row by row", fill=AMBER)
     box(svg, (420, 312, 130, 60), "endpoint", "memories", fill=GREEN)
     box(svg, (640, 270, 130, 70), "router", "crossbar, registers", fill=BLUE)
@@ -295,4 +257,3 @@ def chain() -> str:
     arrow(svg, (770, 288), (862, 288))
     label(svg, 778, 280, "4 arcs out", 11)
     label(svg, 778, 316, "4 arcs in", 11)
-    return svg.render(880, 412, "From topology and collective to hardware")

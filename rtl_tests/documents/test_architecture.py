@@ -18,7 +18,7 @@ from torusfabric.contract.options import option_names
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "torusfabric"
 PICTURE = runpy.run_path(str(ROOT / "scripts" / "architecture.py"))
-ROOMS = [name for name, _, _ in PICTURE["ROOMS"]]
+ROOMS = [name for name, _, _ in PICTURE["PACKAGES"]]
 
 
 #: Circular imports that are accepted: a new topology is validated by modules that know topologies.

@@ -4,10 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "torusfabric"
-PACKAGES = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+from written_text import PACKAGES, modules_of
 
 #: Names of one word that are allowed.
 LISTED = Path(__file__).with_name("one_word_names.txt").read_text("utf-8").splitlines()
@@ -28,7 +25,7 @@ PUBLIC = {"delivered", "given", "listed", "moved", "passed", "put", "renumbered"
 def function_names(package: str) -> list[str]:
     """Return the names of all functions and methods of a package, without leading underscores."""
     found = []
-    for path in sorted((PACKAGE / package).rglob("*.py")):
+    for path in modules_of(package):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 found.append(node.name)

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
+from written_text import DOCS, ROOT, written_pages
 
 #: Pages that only include other files, or only lead to other pages.
 LEADING = {"index.md", "project/changelog.md", "project/contributing.md", "reference/boards.md",
@@ -16,15 +14,7 @@ LEADING = {"index.md", "project/changelog.md", "project/contributing.md", "refer
 #: Largest number of words in a paragraph, and of words *what* among 1,000.
 MOST_WORDS, MOST_WHATS = 80, 2
 
-
-def page_paths() -> list[Path]:
-    """Return the pages that are written by hand."""
-    hidden = {"_build", "_made", "_templates", "api"}
-    pages = [page for page in sorted(DOCS.rglob("*.md")) if not hidden & {*page.parts}]
-    return [page for page in pages if str(page.relative_to(DOCS)) not in LEADING]
-
-
-PAGES = page_paths()
+PAGES = [page for page in written_pages() if str(page.relative_to(DOCS)) not in LEADING]
 ALL = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "boards/README.md"]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from pages import blocks_of
-from session import carry_out
+from session import run_blocks
 
 import torusfabric as tf
 from torusfabric.adapters.streams.ports import stream_ports
@@ -98,7 +98,7 @@ def test_all_of_it_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     printed = "".join(
-        said for block in carry_out([block.as_json() for block in blocks_of(STREAMS)])
+        said for block in run_blocks([block.as_json() for block in blocks_of(STREAMS)])
         for _, said in block
     )  # fmt: skip
     lines = re.findall(r"node 0 has a packet from node (\d) that ends with (\w+)", printed)

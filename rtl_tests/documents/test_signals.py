@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers import few, misrouted, simulated
-from pages import Shown
+from pages import ShownFile
 
 import torusfabric as tf
 from torusfabric.contract.ports import Protocol
@@ -83,7 +83,7 @@ def first_difference(fabric, diagrams):
 
 
 def lists_of_signals(page):
-    """Return the command of each list of signals on a page."""
+    """Return options and folder of the command before each list of signals on a page."""
     return re.findall(r"torusfabric verilog ([^\n]*) -o (\w+)/\n(?:[^\n]*\n)?```\n\n"
                       r"<!-- signals: \2/manifest.json ", PAGES[page])  # fmt: skip
 
@@ -136,8 +136,8 @@ def test_a_list_has_each_signal_once(tmp_path):
             ports[signal] = {"direction": "input", "width": 3, "protocol": "level",
                              "meaning": "a *word*", "node": node}  # fmt: skip
     path.write_text(json.dumps({"ports": ports}))
-    table = lambda patterns: shown.text_of(
-        Shown("signals", path.name, patterns), "page", tmp_path, tmp_path
+    table = lambda patterns: shown.render_shown(
+        ShownFile("signals", path.name, patterns), "page", tmp_path, tmp_path
     ).splitlines()[2:]
     assert table("") == [
         rf"| `{name}` | input | 3 | level | a \*word\* |" for name in ("go", r"data\|_", "word_0")

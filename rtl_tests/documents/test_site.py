@@ -7,19 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import command_list, command_section
+from commands import command_list, command_section, parsers
 from dark import dark, light
-from pages import Block, Shown, blocks_of, parts_of
-from session import Failed, carry_out
+from pages import Block, ShownFile, blocks_of, parts_of
+from session import BlockError, run_blocks
+from written_text import DOCS, ROOT, written_pages
 
 import torusfabric as tf
 from torusfabric.cli import make_parser
 from torusfabric.cli.purposes import PURPOSES
 
-ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
-HIDDEN = {"_build", "_made", "_templates", "api"}
-PAGES = [page for page in sorted(DOCS.rglob("*.md")) if not HIDDEN & {*page.parts}]
+PAGES = written_pages()
 OUTSIDE = [*ROOT.glob("*.md"), *ROOT.glob("boards/*.md"), *ROOT.glob("examples/*/*.md")]
 
 PAGE = """\
@@ -53,13 +51,8 @@ python small.py | tr 4 5
 ```
 
 <!-- figure: net.svg A net. -->
+<!-- figure: net.svg A net. | Two rings. -->
 """
-
-
-def commands():
-    """Return the parsers of all commands, by name."""
-    (found,) = (a for a in make_parser()._actions if a.dest == "command")
-    return found.choices
 
 
 def test_parts_of_a_page():
@@ -69,14 +62,17 @@ def test_parts_of_a_page():
     assert [block.runs for block in blocks] == [True, False, False, True, True]
     assert [block.file for block in blocks] == ["", "small.py", "", "", ""]
     assert (blocks[3].status, blocks[3].lines, blocks[4].lines) == (1, 2, None)
-    assert parts[-1] == Shown("figure", "net.svg", "A net.")
+    assert parts[-2:] == [
+        ShownFile("figure", "net.svg", "A net."),
+        ShownFile("figure", "net.svg", "A net.", alt="Two rings."),
+    ]
 
 
-def test_a_page_is_carried_out(tmp_path, monkeypatch):
+def test_blocks_of_a_page_run(tmp_path, monkeypatch):
     """All blocks of a page run, with the expected errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    printed = carry_out([block.as_json() for block in blocks_of(PAGE)])
+    printed = run_blocks([block.as_json() for block in blocks_of(PAGE)])
     ((first, said),) = printed[0]
     assert first.startswith("torusfabric algorithms")
     assert "hamiltonian" in said
@@ -94,10 +90,10 @@ def test_a_page_is_carried_out(tmp_path, monkeypatch):
         ("python", "assert 1 > 2\n", "AssertionError"),
     ],
 )
-def test_what_does_not_run_is_named(language, text, message):
+def test_a_failing_block_is_named(language, text, message):
     """A block that fails stops the build, with its text in the message."""
-    with pytest.raises(Failed, match=message) as found:
-        carry_out([block.as_json() for block in blocks_of(f"```{language}\n{text}```\n")])
+    with pytest.raises(BlockError, match=message) as found:
+        run_blocks([block.as_json() for block in blocks_of(f"```{language}\n{text}```\n")])
     assert text.strip() in str(found.value)
 
 
@@ -111,7 +107,7 @@ def test_links_lead_somewhere(page):
 
 
 #: The extra that each command needs, from the table of the page on installation.
-BROUGHT_BY = {
+EXTRA_OF_COMMAND = {
     command: extra
     for extra, brings in re.findall(
         r"^\| `(\w+)` \| (.*) \|$", (DOCS / "start/install.md").read_text(encoding="utf-8"), re.M
@@ -129,13 +125,13 @@ GUIDES = [
 ]
 
 
-def with_those_it_brings(extras):
+def with_included(extras):
     """Return extras and all extras that they include."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     brings = dict(re.findall(r'^(\w+) = \[\s*"?(?:torusfabric\[([\w,]+)\])?', text, re.M))
     found = {*extras}
     for extra in extras:
-        found |= with_those_it_brings([name for name in brings[extra].split(",") if name])
+        found |= with_included([name for name in brings[extra].split(",") if name])
     return found
 
 
@@ -146,8 +142,8 @@ def test_guides_name_the_extras_that_they_need(page):
     named = re.search(r"^You need: (.*?)\n\n", text, re.S | re.M)
     extras = re.findall(r"`(\w+)`", named[1]) if named else []
     used = re.findall(r"\btorusfabric (\w+)|\btf\.(Fabric|synthesize|connect)\b", text)
-    needed = {BROUGHT_BY[a or b] for a, b in used if (a or b) in BROUGHT_BY}
-    assert needed <= with_those_it_brings(extras)
+    needed = {EXTRA_OF_COMMAND[a or b] for a, b in used if (a or b) in EXTRA_OF_COMMAND}
+    assert needed <= with_included(extras)
 
 
 @pytest.mark.parametrize(
@@ -186,16 +182,16 @@ def test_commands_have_a_purpose():
     """The help lists each command once, under its purpose."""
     named = [name for names in PURPOSES.values() for name in names]
     assert len({*named}) == len(named)
-    assert commands().keys() <= {*named}
+    assert parsers().keys() <= {*named}
     text = make_parser().format_help()
-    for name in commands():
+    for name in parsers():
         assert len(re.findall(rf"^  {name} ", text, re.M)) == 1
 
 
 COMMON_OPTIONS = {"-h", "--help", "--json", "--quiet", "--verbose"}
 
 
-def test_reference_lists_all_commands():
+def test_reference_lists_all_parsers():
     """The page of commands lists each command once, with an anchor and a link to its page."""
     text, page = command_list(), (DOCS / "reference/commands.md").read_text(encoding="utf-8")
     assert re.findall(r"\]\(commands/(\w+)\.md\)\{#(\w+)-command\}", text) == [
@@ -208,7 +204,7 @@ def test_reference_lists_all_commands():
         assert f"`{option}`" in page
 
 
-@pytest.mark.parametrize("name", commands())
+@pytest.mark.parametrize("name", parsers())
 def test_page_of_a_command_has_all_its_options(name):
     """The page of a command has each option once, with an anchor of its own."""
     text = command_section(name)
@@ -216,7 +212,7 @@ def test_page_of_a_command_has_all_its_options(name):
     assert page.startswith(f"# torusfabric {name}\n")
     assert page.count(f"<!-- command: {name} -->\n") == 1
     named = re.findall(r"^\| `(.*?)`\{#", text, re.M)
-    for action in commands()[name]._actions:
+    for action in parsers()[name]._actions:
         rows = [row for row in named if {*action.option_strings} & {*re.split(r"[ ,]+", row)}]
         assert len(rows) == (
             bool(action.option_strings) and action.option_strings[-1] not in COMMON_OPTIONS

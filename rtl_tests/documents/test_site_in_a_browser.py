@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from browser import checked_pages, launch_chromium
 
 import torusfabric as tf
 
@@ -98,14 +99,8 @@ def site(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser():
     """A Chromium without a window."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright: extra test")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("no Chromium: apt-get install chromium")
-    with sync_api.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield found
-        found.close()
+    with launch_chromium() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="module")
@@ -123,19 +118,8 @@ def address(site):
 @pytest.fixture
 def opened(browser, address):
     """A function that opens a page of the site; any error of the page fails the test."""
-    errors, pages = [], []
-
-    def open_page(name, **settings):
-        page = browser.new_page(**settings)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(f"{address}/{name}")
-        pages.append(page)
-        return page
-
-    yield open_page
-    for page in pages:
-        page.close()
-    assert errors == []
+    with checked_pages(browser) as open_address:
+        yield lambda name, **options: open_address(f"{address}/{name}", **options)
 
 
 def signature_on(text):
@@ -217,9 +201,9 @@ def test_a_property_keeps_its_first_sentence():
     """A property keeps a first sentence with a colon, which Napoleon takes for a type."""
     docstrings = pytest.importorskip("docstrings")
     lines = ["A number: it is 3.", "", "More."]
-    docstrings.before(None, "property", "x.y", None, None, lines)
+    docstrings.prepare_lines(None, "property", "x.y", None, None, lines)
     assert not any(":" in line for line in lines)
-    docstrings.after(None, "property", "x.y", None, None, lines)
+    docstrings.complete_lines(None, "property", "x.y", None, None, lines)
     assert lines == ["A number: it is 3.", "", "More."]
 
 

@@ -1,20 +1,17 @@
 """Pages, help texts and docstrings use the words of the glossary, not their variants."""
 
-import ast
 import re
 from pathlib import Path
 
 import pytest
 from commands import command_section, parsers
+from written_text import PACKAGE, ROOT, docstrings_of, written_pages
 
 from torusfabric.cli import make_parser
 
-ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs/reference/glossary.md"
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "boards/README.md")]
-PAGES += sorted(
-    page for page in (ROOT / "docs").rglob("*.md") if not {"_build", "_made"} & {*page.parts}
-)
+PAGES += written_pages()
 
 
 def replaced_words() -> list[str]:
@@ -36,10 +33,7 @@ def prose(text: str) -> str:
 
 def docstrings(path: Path) -> str:
     """Return all docstrings of a module, without the names of parameters."""
-    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
-    kinds = ast.Module | ast.ClassDef | ast.FunctionDef
-    text = "\n".join(ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds))
-    return re.sub(r"^ *\w+ : ", "", text, flags=re.MULTILINE)
+    return re.sub(r"^ *\w+ : ", "", "\n".join(docstrings_of(path)), flags=re.MULTILINE)
 
 
 def test_variants_are_known() -> None:
@@ -65,7 +59,7 @@ def test_docstrings() -> None:
     """No docstring uses a variant."""
     found = {
         str(path.relative_to(ROOT)): VARIANTS.findall(prose(docstrings(path)))
-        for path in sorted((ROOT / "torusfabric").rglob("*.py"))
+        for path in sorted(PACKAGE.rglob("*.py"))
     }
     assert {path: words for path, words in found.items() if words} == {}
 

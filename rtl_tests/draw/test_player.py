@@ -2,11 +2,11 @@
 
 import json
 import re
-import shutil
 from dataclasses import replace
 
 import networkx as nx
 import pytest
+from browser import CHROMIUM, checked_pages, launch_chromium
 from helpers import few, program_of
 
 import torusfabric as tf
@@ -19,38 +19,30 @@ from torusfabric.rtl.word_path import stage_code, word_path
 sync_api = pytest.importorskip(
     "playwright.sync_api", reason="no Playwright: pip install playwright (extra test)"
 )
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
 
 
 @pytest.fixture(scope="module")
 def browser():
     """A Chromium without a window."""
-    with sync_api.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
+    with launch_chromium() as chromium:
+        yield chromium
 
 
 @pytest.fixture
 def opened(browser, tmp_path):
-    """A function that opens a page from a file; any error of the page fails the test."""
-    errors, pages = [], []
+    """A function that opens the player of a program; any error of the page fails the test."""
+    with checked_pages(browser) as open_address:
 
-    def open_page(program, *, address="", width=1100, height=800, stages=()):
-        path = tmp_path / "play.html"
-        text = animation_page(program, stages, stage_code(stages))
-        path.write_text(text, encoding="utf-8")
-        page = browser.new_page(viewport={"width": width, "height": height})
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(f"{path.as_uri()}{address}")
-        pages.append(page)
-        return page
+        def open_player(program, *, address="", width=1100, height=800, stages=()):
+            path = tmp_path / "play.html"
+            text = animation_page(program, stages, stage_code(stages))
+            path.write_text(text, encoding="utf-8")
+            return open_address(
+                f"{path.as_uri()}{address}", viewport={"width": width, "height": height}
+            )
 
-    yield open_page
-    for page in pages:
-        page.close()
-    assert errors == []
+        yield open_player
 
 
 def test_keys(opened):

@@ -49,8 +49,8 @@ OPEN = ("survived", "unreached")
 ELSEWHERE = "/bench/files/"
 
 
-def parsed() -> argparse.Namespace:
-    """Parse the command line."""
+def parse_arguments() -> argparse.Namespace:
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=60, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0, help="which ones")
@@ -63,7 +63,7 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measured(work: Path) -> Reached:
+def measure_reach(work: Path) -> Reached:
     """Return the tests that reach each line, measured now unless a measurement is kept."""
     folder = work / "reach"
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,13 +80,13 @@ def measured(work: Path) -> Reached:
     return Reached(file for file in files if file.exists())
 
 
-def equivalents() -> set[tuple[str, tuple[str, str]]]:
+def known_equivalents() -> set[tuple[str, tuple[str, str]]]:
     """Return the known equivalent mutants: the path of each, and its lines before and after."""
     listed = tomllib.loads((ROOT / "rtl_tests/equivalent_mutants.toml").read_text("utf-8"))
     return {(item["path"], (item["before"], item["after"])) for item in listed["mutant"]}
 
 
-def drawn(arguments: argparse.Namespace) -> list[Mutant]:
+def choose_mutants(arguments: argparse.Namespace) -> list[Mutant]:
     """Return the random sample of mutants."""
     found = [
         mutant
@@ -98,14 +98,16 @@ def drawn(arguments: argparse.Namespace) -> list[Mutant]:
     return sample(found, arguments.count, arguments.seed)
 
 
-def tried(arguments: argparse.Namespace, mutants: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
+def try_mutants(
+    arguments: argparse.Namespace, mutants: list[Mutant]
+) -> Iterator[tuple[Mutant, str]]:
     """Yield each mutant with its outcome; a mutant that is known to be killed does not run again.
 
     A test that fails without any change kills nothing. The mutants that it seemed to kill are tried
     a second time, without it.
     """
-    reached, results = measured(arguments.work), Results(arguments.work / "results.jsonl")
-    without_effect = equivalents()
+    reached, results = measure_reach(arguments.work), Results(arguments.work / "results.jsonl")
+    without_effect = known_equivalents()
     with (
         tempfile.TemporaryDirectory() as folder,
         ExitStack() as stack,
@@ -137,11 +139,11 @@ def tried(arguments: argparse.Namespace, mutants: list[Mutant]) -> Iterator[tupl
 
 def main() -> int:
     """Print every survivor, and the score; return 2 if a mutant is not killed."""
-    arguments = parsed()
+    arguments = parse_arguments()
     arguments.work = arguments.work.resolve()
     outcomes: dict[Mutant, str] = {}
-    mutants = drawn(arguments)
-    for mutant, outcome in tried(arguments, mutants):
+    mutants = choose_mutants(arguments)
+    for mutant, outcome in try_mutants(arguments, mutants):
         outcomes[mutant] = outcome
         counts = Counter(outcomes.values())
         if outcome in OPEN:
