@@ -127,12 +127,12 @@ WRONG = [
     (lambda: plan(chunk=4), None, r"Option must be one of .*, not 'chunk' \(did you mean chunks"),
     *[
         (lambda value=value: plan(broken_links=value), f"plan 4x4 broadcast --broken-link={value}",
-         "Link must be NODE:PORT with a node below 16, not")
+         "Broken link must be NODE:PORT with a node below 16, not")
         for value in ("x", "16:+0", ":+0", "0:", "-1:+0")
     ],
     *[
         (lambda value=value: plan(broken_links=value), None,
-         "Link must be NODE:PORT with a node below 16, not")
+         "Broken link must be NODE:PORT with a node below 16, not")
         for value in (4, None, [4], [(1, 2, 3)], [(True, "+0")], [(1.0, 0)], [None], 4.5)
     ],
     (lambda: plan(broken_links="0:9"), "plan 4x4 broadcast --broken-link 0:9",

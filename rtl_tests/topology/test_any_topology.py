@@ -122,7 +122,7 @@ def test_files(tmp_path):
          "Wraps of a mesh must be true or false for each of its axes, not 6"),
         (lambda: Mesh([4, 1]), "Sides of a torus must be integers of at least 2"),
         (lambda: Faulty(Torus(4), ["0:+1"]), "Port must be "),
-        (lambda: Faulty(Torus(4), ["4:+0"]), "Link must be NODE:PORT with a node below 4"),
+        (lambda: Faulty(Torus(4), ["4:+0"]), "Broken link must be NODE:PORT with a node below 4"),
         (lambda: Faulty(Torus(4), [], [4]), "Broken node must be a node from 0 to 3, not 4"),
         (lambda: Faulty(Torus(4)), "No fault of 4 is given; name a broken link or node"),
         (lambda: Faulty(Torus(4), [], range(4)), "Broken nodes must leave at least one node"),

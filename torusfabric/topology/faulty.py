@@ -97,7 +97,7 @@ class Faulty(Subgraph):
             raise InputError("Broken nodes must leave at least one node; break fewer")
         arcs = np.ones((whole.nodes, whole.ports), bool)
         for link in broken_links:
-            for arc in _arcs_of_link(whole, link):
+            for arc in _arcs_of_link(whole, link, "Broken link"):
                 arcs[arc] = False
         slow = np.where(arcs, _slow_arc_cycles(whole, slow_links), 0)
         self.broken_nodes = tuple(int(node) for node in np.flatnonzero(~kept))
@@ -386,16 +386,16 @@ def _node_range_text(nodes: IntArray) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-def _arcs_of_link(whole: Topology, link: object) -> list[tuple[int, int]]:
-    """Return the arcs (node, port) that break with a link, as users name it.
+def _arcs_of_link(whole: Topology, link: object, noun: str) -> list[tuple[int, int]]:
+    """Return the arcs (node, port) of a link that is broken or slow, as users name it.
 
     `whole` is the network without faults. The arcs are both directions of the link, or one if its
-    name ends in ``:out``.
+    name ends in ``:out``. Messages of errors begin with `noun`, such as "Slow link".
     """
     alone = isinstance(link, str) and link.endswith(":out")
-    node, port = whole.arc(link.removesuffix(":out") if isinstance(link, str) else link)
+    node, port = whole.arc(link.removesuffix(":out") if isinstance(link, str) else link, noun=noun)
     if not whole.linked[node, port]:
-        raise InputError(f"Broken link must be one of {whole}, not {node}:{whole.port_names[port]}")
+        raise InputError(f"{noun} must be one of {whole}, not {node}:{whole.port_names[port]}")
     back = None if alone else _reverse_arc(whole, node, port)
     return [(node, port)] if back is None else [(node, port), back]
 
@@ -415,7 +415,7 @@ def _slow_arc_cycles(whole: Topology, slow_links: Sequence[str]) -> IntArray:
             )
         if link.endswith(":out"):
             raise InputError(f"Slow link must be slow both ways, not {word}")
-        for arc in _arcs_of_link(whole, link):
+        for arc in _arcs_of_link(whole, link, "Slow link"):
             if slow[arc] not in (0, int(cycles)):
                 raise InputError(
                     f"Slow link {word} is also given {slow[arc]} cycles; give each link one latency"

@@ -360,13 +360,15 @@ class Topology(metaclass=_ValidatingMeta):
             return int(name)
         raise unknown_name_error("Port", name, self.port_names)
 
-    def arc(self, link: object) -> tuple[int, int]:
+    def arc(self, link: object, *, noun: str = "Broken link") -> tuple[int, int]:
         """Return the arc (node, port) that a user names: ``9:+0``, or a pair of a node and a port.
 
         Parameters
         ----------
         link : str or pair
             Node number and port name as text, ``9:+0``, or the pair of both.
+        noun : str
+            The thing that the user names, for the message of the error.
 
         Raises
         ------
@@ -379,7 +381,9 @@ class Topology(metaclass=_ValidatingMeta):
         elif isinstance(link, tuple | list) and len(link) == 2:
             node, port = link
         if not re.fullmatch(r"[0-9]{1,18}", str(node)) or int(node) >= self.nodes or port == "":
-            raise InputError(f"Link must be NODE:PORT with a node below {self.nodes}, not {link!r}")
+            raise InputError(
+                f"{noun} must be NODE:PORT with a node below {self.nodes}, not {link!r}"
+            )
         return int(node), self.port(port)
 
     def arc_name(self, node: int, port: int) -> str:
