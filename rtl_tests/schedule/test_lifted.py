@@ -226,3 +226,23 @@ def test_axes_of_a_file(entry, message, tmp_path):
     path.write_text(json.dumps(data))
     with pytest.raises(tf.InputError, match=message):
         tf.load(path)
+
+
+#: Collectives whose messages reach every node, one node, or other nodes; with and without sums.
+KINDS_WITHOUT_A_NODE = ["allgather", "broadcast", "scatter", "alltoall", "reduce", "allreduce"]
+
+
+@pytest.mark.parametrize("kind", KINDS_WITHOUT_A_NODE)
+def test_nodes_outside_of_the_group_need_nothing(kind):
+    """A schedule around a broken node is checked on the whole network, too."""
+    schedule = Lifted.for_network(tf.plan("3x3!4", kind), tf.Torus(3, 3))
+    assert 4 not in schedule.blocks.groups.members
+    assert tf.check(schedule).rounds == schedule.steps
+
+
+def test_a_member_that_lacks_a_block_is_found_beside_a_node_outside():
+    """The last round of an all-gather is left out; the message names a member of the group."""
+    whole = as_rounds(Lifted.for_network(tf.plan("3x3!4", "allgather"), tf.Torus(3, 3)))
+    cut = replace(whole, transfers=whole.transfers[:-1])
+    with pytest.raises(tf.ScheduleError, match=r"node [0-35-8] \(\d,\d\) ends without block"):
+        tf.check(cut)

@@ -328,7 +328,9 @@ class BlockHoldings:
         if self.blocks.collective.to_all:
             full = np.zeros((len(self.words), 1), np.uint64)
             set_bits(full, np.arange(len(self.ids)), 0)
-            nodes = np.flatnonzero(((self.words & full) != full).any(axis=0))[:1]
+            # Nodes outside of all groups need no block.
+            members = np.sort(self.blocks.groups.members, axis=None)
+            nodes = members[((self.words & full) != full).any(axis=0)[members]][:1]
             node, ids = np.repeat(nodes, len(self.ids)), np.tile(self.ids, len(nodes))
         else:
             node, ids = self.blocks.required_copies(self.ids)
