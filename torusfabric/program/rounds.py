@@ -62,9 +62,8 @@ def round_moves(request: CompileRequest) -> Moves:
     """Return the moves (actions of all nodes) of a schedule of circuits round by round.
 
     If every block leaves a node in the cycle after it arrives, rounds are executed flit by flit.
-    Otherwise a round takes the cycles of its longest message and of its longest path, as a pause.
-    Without the pause, arrived words would be sent on too early. If all blocks go one hop in a
-    round, rounds with a least length can take the place of pauses, where this takes fewer cycles.
+    Otherwise a round ends with a pause, in which its last words arrive. Where every message is one
+    block that goes one hop, rounds follow one another without pauses, if this takes no more cycles.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ def round_moves(request: CompileRequest) -> Moves:
     Raises
     ------
     InputError
-        If the schedule has too many pairs of a node and a block to follow.
+        If nodes times blocks, the number of pairs that must be followed, is too large.
 
     Examples
     --------
