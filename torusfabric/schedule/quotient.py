@@ -121,7 +121,10 @@ class Quotient(Schedule):
         return order.reshape(self.modulus, -1)
 
     def port_weight(self, port: int) -> int:
-        """Return the difference between the labels of the neighbour at an out-port and the node."""
+        """Return the number by which the label of the neighbour at a port exceeds that of the node.
+
+        The difference is the same at all nodes, modulo `modulus`.
+        """
         return self.weights[port // 2] * (1 if port % 2 == 0 else -1)
 
     def port_feeds(self) -> IntArray:

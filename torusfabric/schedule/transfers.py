@@ -212,9 +212,9 @@ class Transfers(ArrayFields):
         return type(self)(self.source[chosen], self.hops[chosen], self.payload.of(chosen))
 
     def moved(self, source: IntArray, port: IntArray) -> Self:
-        """Return the same transfers from the senders `source`, by other ports.
+        """Return the same transfers with other senders, and with other ports along their paths.
 
-        ``port[p]`` replaces port p.
+        Transfer k starts at ``source[k]``. Each hop by port p becomes a hop by ``port[p]``.
         """
         port, payload = np.append(port, -1).astype(np.int16), self.payload
         if isinstance(payload, KeptSums):
