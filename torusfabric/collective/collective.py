@@ -209,7 +209,7 @@ class Collective:
         return MemoryLayout(self.blocks(topology, chunks))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the collective as an entry of a schedule file."""
+        """Return the entry of a schedule file, such as ``{"kind": "scatter", "root": 3}``."""
         entry: dict[str, Any] = {"kind": self.kind}
         if self.rooted:
             entry["root"] = self.root
@@ -282,7 +282,7 @@ class Blocks:
 
     @property
     def blocks_per_origin(self) -> int:
-        """Number of blocks of one origin: C times D, all its messages cut into chunks."""
+        """Number of blocks of one origin: the chunks of all its messages."""
         return self.chunks * self.messages_per_origin
 
     @cached_property
@@ -520,7 +520,7 @@ class MemoryLayout:
 
     @property
     def part_chunks(self) -> int:
-        """Number of chunks of a part: C, or C / N if parts are shares. Each is one block."""
+        """Number of chunks of a part: those of a message or of a share. Each chunk is one block."""
         return self.blocks.chunks // (self.blocks.group_size if self.in_shares else 1)
 
     @property
@@ -544,7 +544,10 @@ class MemoryLayout:
         return self.part_chunks * self.recv_parts
 
     def block_flits(self, flits: int) -> int:
-        """Return the flits of a block, L / C rounded up, for messages of L = `flits` flits."""
+        """Return the flits of a block, for messages of `flits` flits.
+
+        The number of flits is divided by the number of chunks, and rounded up.
+        """
         return -(-flits // self.blocks.chunks)
 
     def part_flits(self, flits: int) -> int:

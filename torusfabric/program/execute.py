@@ -353,9 +353,9 @@ class Machine:
         return self.operator.combine(a, b, self.width)
 
     def _read_words(self, cycle: int) -> Words:
-        """Return the words that all readers have read after the edge of `cycle`.
+        """Return the words that readers, which read memories, hold after the edge of `cycle`.
 
-        The shape is (nodes, readers). A reader that does not act in this cycle keeps its word.
+        The shape is (nodes, readers). A reader that does not read in this cycle keeps its word.
         """
         words: Words = self.read.copy()
         for slot, late, numbers, (base, memory, lag) in self._acting_points(cycle, self.reading):

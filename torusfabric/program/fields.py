@@ -127,12 +127,12 @@ class Sources:
 
     @property
     def first_injection(self) -> int:
-        """The source number of injection port 0."""
+        """The source number of injection port 0, an input of the router for words from memories."""
         return self.first_of_stage(Stage.INJECTION)
 
     @property
     def identity(self) -> int:
-        """The source number of the identity word."""
+        """The source number of the identity word, a constant that changes no sum, such as 0."""
         return self.first_of_stage(Stage.IDENTITY)
 
     @property

@@ -106,7 +106,7 @@ class CycleCost:
 
     @property
     def constant_cycles_text(self) -> str:
-        """The cycles that a run takes once, with their purposes, as text."""
+        """The cycles that a run takes once, as text such as ``3 cycles: sequencer 1, write 2``."""
         parts = ", ".join(
             f"{name} {cycles}" for name, cycles in self.constant_parts.items() if cycles
         )
@@ -188,7 +188,7 @@ class Form:
 
     @property
     def cost(self) -> CycleCost:
-        """The cycles of a run with the largest blocks, by rounds, hops, flits and constants."""
+        """The cycles of a run with the largest blocks, as a formula of rounds, hops and flits."""
         loop, moving = self.loop, self.moving
         parts = {"start": self.timing.run_setup, **self.timing.drain_cycles_by_purpose}
         # A table of sums may have additional rows and cycles, in which sums wait for operators. It
@@ -219,11 +219,11 @@ class Form:
 
     @property
     def timing(self) -> Timing:
-        """The timing of a run with the largest blocks."""
+        """The cycles of all events in a run with the largest blocks."""
         return self.timing_of(self.loop.flits)
 
     def timing_of(self, flits: int) -> Timing:
-        """Return the timing of a run with blocks of `flits` flits."""
+        """Return the cycles of all events in a run with blocks of `flits` flits."""
         setup = RUN_SETUP * self.any_length + MODE_SETUP * self.chosen
         return Timing(self.loop, flits, setup)
 

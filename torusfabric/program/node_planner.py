@@ -129,7 +129,10 @@ class TableTraffic:
 
     @cached_property
     def all_uses(self) -> list[WordUse]:
-        """All uses of words, sorted so that those of one consumer follow one another."""
+        """All uses of words by out-ports and adders.
+
+        Uses by the same out-port or adder follow one another.
+        """
         rank: dict[Consumer, int] = {}
         return sorted(self.taken, key=lambda use: rank.setdefault(use.consumer, len(rank)))
 
@@ -151,7 +154,7 @@ class TableTraffic:
         return self.timing.link_cycle(*arrival) + self.transfers.longer[arrival.port]
 
     def take_cycle(self, use: WordUse) -> int:
-        """Return the cycle in which the consumer of `use` takes its word."""
+        """Return the cycle in which an out-port or adder takes a word; `use` names both."""
         link = self.link_of_consumer(use.consumer)
         if use.consumer.adds:
             return self.arrival_cycle(TableArrival(use.step, link))

@@ -210,7 +210,7 @@ class Program:
 
     @property
     def timing(self) -> Timing:
-        """The timing of the longest runs of the first form."""
+        """The cycles of all events in the longest runs of the first form."""
         return self.form.timing
 
     @property
@@ -288,10 +288,10 @@ class Program:
     def within_blocks(self, number: int, memory: IntArray, flit: IntArray) -> IntArray:
         """Return the addresses of flits, relative to the first flit of their block.
 
-        Flit f of a block has the relative address f times the pitch of the memory (`Loop.pitch`),
-        mostly f. The exception is the memory of the node's own message, in which the blocks of
-        several chunks alternate beat by beat: there, f counts like that only from beat to beat, and
-        the flits of one beat have successive addresses.
+        In most memories, flit f of a block has the relative address ``f * pitch``, with the pitch
+        of the memory (`Loop.pitch`), mostly 1. In a memory of the node's own message, blocks of
+        several chunks can alternate beat by beat. With R flits per beat, flit f then has the
+        relative address ``(f - f % R) * pitch + f % R``.
 
         Parameters
         ----------
@@ -405,6 +405,8 @@ class Program:
 
         Examples
         --------
+        A run of the broadcast (mode 1) with 7 flits takes 11 cycles, whatever its root is.
+
         >>> import torusfabric as tf
         >>> plans = [tf.plan("3x3", kind) for kind in ("allgather", "broadcast")]
         >>> program = tf.compile(plans, max_flits=8, root="any")

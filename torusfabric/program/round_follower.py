@@ -246,7 +246,10 @@ class RoundRecord:
         self._message.append(max(map(len, messages), default=0))
 
     def make_plan(self, *, rests: bool = False) -> RoundPlan:
-        """Return the recorded actions of all nodes as a plan, with `rests` as in `RoundPlan`."""
+        """Return the recorded actions of all nodes as a plan.
+
+        `rests` is True if every message is a single block that goes one hop, as in `RoundPlan`.
+        """
         layout, own = self._schedule.layout, self.filled.shape[1] - 1
         index = np.arange(layout.recv_blocks)
         located = np.empty((self._topology.nodes, len(index), 2), int)

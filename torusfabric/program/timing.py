@@ -117,7 +117,10 @@ class _LastWord(NamedTuple):
 
     @property
     def drain_cycles(self) -> int:
-        """Cycles from the last slot to the write of the word; 0 if the write comes earlier."""
+        """Cycles from the last row that the sequencer presents to the write of the word.
+
+        0 if the write comes earlier.
+        """
         return max(self.delay + self.links - self.left, 0)
 
 

@@ -31,7 +31,8 @@ class Send:
     labels : ndarray of int, shape (senders,)
         The labels of the senders, all different.
     runs : tuple of (int, int)
-        The path as runs of hops in one direction: pairs (out-port, number of hops).
+        The path as runs of hops in one direction: pairs (out-port, number of hops). With ``((0, 3),
+        (2, 1))`` it has three hops by port 0, then one by port 2.
     group : ndarray of int, shape (senders,), or None
         For each entry of `labels`, the number of the set of blocks that these senders send (see
         `QuotientRound`). None if they send all blocks that they hold.
@@ -78,7 +79,8 @@ class Quotient(Schedule):
 
     The label of a node is the sum over all axes of weight times coordinate, modulo `modulus`. On
     each axis, weight times side must be a multiple of `modulus`, so that going once round the axis
-    does not change the label.
+    does not change the label. With weights (1, 2) and modulus 6 on 6x6, the node in row r and
+    column c has the label r + 2 c modulo 6.
 
     Parameters
     ----------

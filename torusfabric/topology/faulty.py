@@ -147,6 +147,8 @@ class Faulty(Subgraph):
 
         Examples
         --------
+        Node 9 and the link at port +0 of node 0 are broken. Links are written before nodes.
+
         >>> Faulty.of(parse_topology("4x4"), "9,0:+0").faults
         '0:+0,9'
         """

@@ -67,6 +67,8 @@ class Graph(Topology):
 
     Examples
     --------
+    A ring of three nodes in one direction, with one more arc, from node 1 back to node 0:
+
     >>> ring = Graph([(0, 1), (1, 2), (2, 0), (1, 0)])
     >>> ring.nodes, ring.ports, ring.diameter
     (3, 2, 2)

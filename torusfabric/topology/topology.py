@@ -215,6 +215,8 @@ class Topology(metaclass=_ValidatingMeta):
 
         Examples
         --------
+        The links along axis 1, those at ports 2 and 3, get a latency of 4 cycles.
+
         >>> from torusfabric.topology import Torus
         >>> Torus(4, 4).on_links("1:4").cycles_of_port.tolist()
         [1, 1, 4, 4]

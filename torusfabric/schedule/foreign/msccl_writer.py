@@ -146,7 +146,7 @@ class _MscclProgram:
         Parameters
         ----------
         node : int
-            The node.
+            Number of the GPU that executes the step.
         way : (bool, int)
             Thread block of the node: True for sending or False for receiving, and the port (-1 for
             copies).
