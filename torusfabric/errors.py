@@ -25,7 +25,7 @@ class TorusfabricError(Exception):
 
 
 class InputError(TorusfabricError, ValueError):
-    """The input of the user is unknown, malformed, or does not fit the rest of the input.
+    """The input of the user names something unknown, or something that does not fit.
 
     Commands end with exit status 1. Code that expects a `ValueError` can catch it, too.
 

@@ -72,8 +72,8 @@ def compile(
         fastest form for its length. Forms that are the fastest for no length are left out.
     flits : int, optional
         Flits of a message; by default one for each chunk. All blocks have the same length. If the
-        number of chunks does not divide `flits`, the last block is padded, and a run takes as many
-        cycles as with the next multiple of this number.
+        number of chunks does not divide `flits`, the last block is padded: with four chunks, a run
+        for 6 flits takes as many cycles as one for 8.
     max_flits : int, optional
         Largest number of flits, in place of `flits`, if each run is to choose the length of its
         messages. With several schedules each run always chooses it.
@@ -134,7 +134,8 @@ class _Demands(NamedTuple):
     Parameters
     ----------
     flits, most : int or None
-        Flits of a message, or the largest number if each run chooses; the other one is None.
+        Flits of a message, or the largest number if each run chooses; at most one of the two is
+        given.
     beat, operators, short, fixed, any_root
         Properties of the program, as in the fields of `CompileRequest` with these names.
     """
@@ -236,7 +237,8 @@ def compile_versions(
 ) -> list[Program]:
     """Return one or two programs of a schedule whose runs choose the length of messages.
 
-    The second program, if there is one, is faster for short messages, and slower for long ones.
+    The second program, if there is one, is faster for short messages, and may be slower for long
+    ones.
 
     Parameters
     ----------
@@ -279,9 +281,10 @@ def compile_versions(
 
 
 def _compile_one(request: CompileRequest) -> Program:
-    """Return the program of one schedule, that of `request`, for one group of all nodes.
+    """Return the program of the schedule in `request`, which runs in one group of all nodes.
 
-    A `Lifted` schedule, for several groups, is refused: its program is made from that of one group.
+    A schedule of several groups (`Lifted`) is not for this function: its program is made from the
+    program of one group.
     """
     schedule, collective = request.schedule, request.schedule.collective
     if request.any_root:

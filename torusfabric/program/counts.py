@@ -116,7 +116,7 @@ def estimate_luts(program: Program, *, width: int = 32) -> int:
 class HardwareParts(NamedTuple):
     """Hardware of a node, by purpose: LUTs for each bit of a flit, and bits of ROMs.
 
-    All numbers are means over all nodes.
+    The numbers are means over all nodes, except for `rom_bits`.
 
     Parameters
     ----------

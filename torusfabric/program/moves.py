@@ -69,7 +69,7 @@ class CompileRequest:
         True to prefer the moves that are faster for short messages, if the planner has a choice.
     fixed : bool
         True if the tables of the hardware are fixed. If they can be loaded, sums leave nodes from a
-        register, and every round ends with a pause, so that other schedules fit the same hardware.
+        register, one cycle later, and every round ends with a pause.
     any_root : bool
         True if each run chooses its root. The schedule is that for node 0.
 

@@ -67,7 +67,7 @@ def _delay_form(form: Form, latency: int, delay: int, operators: tuple[Operator,
     """Return a form, changed so that all words leave a node `delay` cycles later.
 
     `latency` is the number of cycles of the hardware of `operators`. An `InputError` is raised for
-    a form whose words cannot leave later, because later words depend on their cycles.
+    a form that was not planned in rounds, because its rows leave no time for the delay.
     """
     loop = form.loop
     loop = replace(loop, sources=replace(loop.sources, latency=latency, injection_delay=delay))

@@ -102,8 +102,8 @@ class TableTransfers:
     longer : list of int
         Cycles of the link behind each port beyond the register of the out-port.
     reach : int
-        A number of steps. If two words move more than `reach` steps apart, then neither can a sum
-        leave too early nor do they arrive together, whatever the delays of ports are.
+        A number of steps. If two words move more than `reach` steps apart, no sum of them leaves
+        too early, and they do not arrive together, whatever the delays of ports are.
     joins : dict of Key to (list of TableArrival)
         Arrivals that a node adds to its own contribution to a sum.
     passes : dict of Key to (list of TableArrival)

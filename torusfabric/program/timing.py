@@ -86,8 +86,8 @@ class CyclePiece(NamedTuple):
     """A piece of the function that gives the cycles of a run for blocks of n flits.
 
     From n = `first` up to the `first` of the next piece, a run takes ``constant + per_flit * n``
-    cycles. With the pieces (1, 15, 0) and (3, 9, 2), it takes 15 cycles for n = 1 and 2, then 9 + 2
-    n.
+    cycles. With the pieces (1, 15, 0) and (3, 9, 2), it takes 15 cycles for n = 1 and n = 2, and
+    ``9 + 2 * n`` cycles for larger blocks.
     """
 
     first: int
@@ -174,13 +174,13 @@ class Timing:
     def outlasts(self, delay: int) -> bool:
         """Return True if a signal can come after the run has stored its last word.
 
-        The signal comes for every word, a fixed number of cycles after its slot, the cycle in which
-        the sequencer presents its row and flit.
+        The signal comes for every word, a fixed number of cycles after the *slot* of the word, the
+        cycle in which the sequencer presents its row and flit.
 
         Parameters
         ----------
         delay : int
-            This number of cycles.
+            Cycles from the slot of a word to the signal for it.
 
         Examples
         --------

@@ -154,7 +154,9 @@ def tree_moves(request: CompileRequest, trees: SumTrees) -> Moves:
 
 
 class _TreeTimes(NamedTuple):
-    """The cycles in which nodes read and send their words in the trees; arrays (chunks, nodes).
+    """The cycles in which nodes read and send their words in the trees.
+
+    All arrays have the shape (chunks, nodes), because there is a tree for each chunk.
 
     At a node with several children, the operators behind its in-ports form a chain: each adds the
     word of one child to the result for the child before.
@@ -222,8 +224,8 @@ def _plan_times(topology: Topology, trees: SumTrees, latency: int, leaving: int)
     latency : int
         Cycles of the operator's own hardware.
     leaving : int
-        Cycles from the register of a node's sum to the register of its out-port; 0 if they are one
-        register.
+        Cycles from the register behind the last operator of a node to the register of its out-port;
+        0 if sums enter both registers at once.
     """
     ports, step = trees.up, COMBINE + latency
     nodes = np.arange(topology.nodes)

@@ -211,8 +211,8 @@ class HeldBlocks:
         """Note the contributions to each word that arrives; a node may forward it later.
 
         In this schedule nodes keep their sums. `transfers` are those of the round, with the payload
-        `payload`, and `listed` has the contributions to the word of each transfer. They are stored
-        by node, in-port and chunk.
+        `payload`, and `listed` has the contributions to the word of each transfer. The
+        contributions are stored by node, in-port and chunk.
         """
         target = transfers.walk(self.topology)[:, -1]
         last = transfers.hops[np.arange(len(transfers)), transfers.lengths - 1]

@@ -123,7 +123,7 @@ def _lift_transfers(transfers: Transfers, groups: Groups) -> Transfers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Masked(Schedule):
-    """The use of a schedule for all roots by a collective with a single root.
+    """A schedule for one root, taken from a schedule that serves all nodes as roots at once.
 
     An all-to-all contains a scatter from every node, an all-gather contains a gather to every
     node, and an all-reduce contains a reduction to every node. If all nodes do the same in it, its

@@ -117,9 +117,8 @@ class SumPattern(Schedule):
     feed : ndarray of int16, shape (nodes, ports)
         The in-port whose sums each out-port forwards, -1 for none.
     inject : ndarray of int, shape (nodes, ports)
-        The first of the `turns` chunks whose sums each out-port carries, -1 for none. In an
-        all-reduce, chunks are counted within the share of the message that the owner of the sum
-        completes.
+        The first of the `turns` chunks that each out-port carries, -1 for none. In an all-reduce,
+        chunks are counted within the share of the message that the owner of the sum completes.
     turns : int
         Number of chunks that share each cycle.
 

@@ -135,7 +135,8 @@ class Quotient(Schedule):
         Returns
         -------
         ndarray of int8, shape (rounds, modulus, ports)
-            An in-port, ``ports`` for the node's own message, or -1 for an idle port.
+            The number of an in-port. The number of ports stands for the node's own message, and -1
+            for an idle out-port.
         """
         topology = self.topology
         feeds = np.full((len(self.quotient_rounds), self.modulus, topology.ports), -1, np.int8)

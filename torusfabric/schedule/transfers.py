@@ -156,7 +156,7 @@ class Transfers(ArrayFields):
 
     Examples
     --------
-    In a broadcast on a ring, the root sends all that it holds in both directions:
+    In a broadcast on a ring, the root sends all that it holds in both directions, to nodes 1 and 4:
 
     >>> import torusfabric as tf
     >>> both = tf.Transfers(np.array([0, 0]), np.array([[0], [1]]))

@@ -237,7 +237,7 @@ class Boards:
         Parameters
         ----------
         text : str
-            Coordinates of the block, one for each axis, separated by commas.
+            Coordinates of the part (a board block), one for each axis, separated by commas.
 
         Raises
         ------

@@ -114,7 +114,10 @@ class Groups:
 
     @cached_array
     def port_in_topology(self) -> IntArray:
-        """The number of each port of `group_topology` in the whole topology, (group ports,)."""
+        """The number of each port of `group_topology` in the whole topology.
+
+        The shape is (ports of `group_topology`,).
+        """
         if self.axes is None:
             return np.arange(self.topology.ports)
         return np.array([2 * axis + sign for axis in self.axes for sign in (0, 1)])

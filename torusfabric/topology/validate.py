@@ -65,7 +65,7 @@ def validate_cayley_graph(
     Raises
     ------
     InputError
-        If a claim is false. The message names the first wrong member, its right value and its
+        If a member is wrong. The message names the first such member, its right value and its
         value.
 
     Examples

@@ -157,7 +157,7 @@ def _list_contributions(schedule: Rounds) -> Rounds:
 
 
 def lifted_from_group(schedule: Rounds) -> Lifted | None:
-    """Return the schedule of the first group, lifted to all groups; None if other groups differ.
+    """Return the schedule as one that all groups share (`Lifted`); None if the groups differ.
 
     Parameters
     ----------

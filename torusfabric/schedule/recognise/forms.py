@@ -205,7 +205,9 @@ def _is_spread_from_owners(table: Table) -> bool:
 
 
 def sum_table_of(schedule: Rounds) -> SumTable:
-    """Return rounds of kept sums as a table, if all nodes do the same as node 0.
+    """Return a schedule in which nodes keep their sums as a `SumTable`.
+
+    This is possible if all nodes do the same as node 0.
 
     Raises
     ------
