@@ -43,16 +43,17 @@ def quickest_steps(
     blocks : ndarray of int
         The number of each block.
     steps : range
-        The numbers of steps to try, ascending.
+        The numbers of steps to try, ascending; the first one that is enough is taken.
 
     Returns
     -------
     tuple of Transfers, or None
-        None if no number in `steps` suffices, or the flow would be too large.
+        The transfers of each step; None if no number in `steps` is enough, or if the search would
+        take too long.
 
     Examples
     --------
-    A ring of four nodes: the block for the opposite node goes first.
+    In a ring of four nodes, two steps are enough if block 2, for the opposite node, goes first:
 
     >>> from torusfabric.analysis.congestion import WeightedArcs
     >>> from torusfabric.topology import parse_topology
@@ -120,11 +121,11 @@ Path: TypeAlias = list[tuple[int, int]]
 
 
 def _paths_of_flow(arcs: WeightedArcs, root: int, count: int, flow: IntArray) -> list[list[Path]]:
-    """Return the paths of a flow of `count` blocks out of the root, as a list for each node.
+    """Return, for each node, the paths of the blocks that end there, given the load of each arc.
 
-    The list has the paths that end at the node; a path is a list of pairs (step, arc). Where the
-    flow leads a block round a cycle, the block waits instead. ``flow[step, arc]`` is the number of
-    blocks on each of `arcs` in each step.
+    ``flow[step, arc]`` is the number of blocks on each arc in each step; `count` blocks start at
+    `root`. A path is a list of pairs (step, arc). If the flow leads a block round a cycle, the path
+    leaves the cycle out and the block waits.
     """
     apart, tail, head = arcs.forwarding_steps, arcs.tail.tolist(), arcs.head.tolist()
     there: list[list[Path]] = [[] for _ in range(arcs.nodes)]
