@@ -153,7 +153,7 @@ class Catalogue:
     def by_preference(self, collective: Collective) -> Iterator[Algorithm]:
         """Yield the algorithms that plan a collective, in order of preference for that collective.
 
-        Algorithms that name the collective in `last_for` come last.
+        An algorithm comes last if the collective is in its field `last_for`.
         """
         last = []
         for entry in self:

@@ -38,7 +38,9 @@ DEPTH_PENALTY = 0.05
 def allgather_steps(
     topology: Topology, chunks: int, least: Fraction, seed: int = 0
 ) -> tuple[Transfers, ...]:
-    """Return the steps of an all-gather in which each block takes one arc into every node.
+    """Return the transfers of each step of an all-gather; each block goes down a spanning tree.
+
+    The trees are chosen so that all arcs carry about equally many blocks.
 
     Parameters
     ----------

@@ -138,7 +138,7 @@ def _max_trees_from_root(topology: Topology, collective: Collective) -> int:
 
 
 def plan(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective on any network.
+    """Plan a collective on any network: a mesh, a torus with faults, or a graph of the user.
 
     Parameters
     ----------
@@ -278,7 +278,10 @@ def _allreduce_trees(topology: Topology, options: Options) -> SharedTrees:
 
 
 def _has_enough_link_trees(topology: Topology) -> bool:
-    """Return True if an all-reduce over trees that share no link comes near the least time."""
+    """Return True if trees that share no link are good enough for an all-reduce.
+
+    They are if the all-reduce comes near the least message times with these trees.
+    """
     trees, least = max_link_disjoint_trees(topology), least_time(topology, Collective("allreduce"))
     return trees > 0 and Fraction(1, trees) <= NEAR_FACTOR_LINKS * least
 
@@ -286,9 +289,9 @@ def _has_enough_link_trees(topology: Topology) -> bool:
 def _copy_count(topology: Topology, trees: SharedTrees) -> int:
     """Return the number of parts of a message with which an all-reduce comes near the least time.
 
-    Each part has one chunk for each of the trees. The parts go along the same trees, one after
-    another. More parts make the first and the last steps, in which arcs are idle, a smaller share
-    of all steps.
+    A part has one chunk for each of the trees. The parts go along the same trees, one after
+    another. Why several: in the first and the last steps arcs are idle, and with more parts these
+    steps are a smaller share of all steps.
     """
     count, least = len(trees.up), least_time(topology, Collective("allreduce"))
     enough = max(1, -(-LOOK_AHEAD_STEPS // trees.most))
@@ -379,7 +382,7 @@ def _plan_in_chunks(
 def _near_factor(collective: Collective) -> Fraction:
     """Return the largest message times that count as near the least, relative to these.
 
-    This is 1.10 for collectives with a path for each block (all-to-all, exchange, halo), else 1.03.
+    This is 1.10 for an all-to-all, an exchange and a halo, else 1.03.
     """
     exchange = collective.from_each and collective.personal
     return NEAR_FACTOR_EXCHANGE if exchange or collective.local else NEAR_FACTOR

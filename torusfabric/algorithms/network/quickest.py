@@ -28,9 +28,10 @@ WORK_LIMIT = 60_000
 def quickest_steps(
     arcs: WeightedArcs, root: int, target: IntArray, blocks: IntArray, steps: range
 ) -> tuple[Transfers, ...] | None:
-    """Return the steps in which blocks go from the root to their targets, in the fewest steps.
+    """Send blocks from a root in the fewest steps, and return the transfers of each step.
 
-    Routes in which each hop leads away from the root are preferred.
+    An arc carries one block in a step, and nodes keep waiting blocks. Routes in which each hop
+    leads away from the root are preferred.
 
     Parameters
     ----------
@@ -85,11 +86,12 @@ def quickest_steps(
 def _flow_over_time(
     arcs: WeightedArcs, usable: BoolArray, root: int, demand: IntArray, steps: int
 ) -> IntArray | None:
-    """Return the blocks that each arc carries in each of `steps` steps.
+    """Return the number of blocks on each arc in each step, if all blocks can arrive in time.
 
-    The result is None if not all blocks arrive. All blocks start at node `root`. Node v is the
-    target of ``demand[v]`` blocks. Only arcs with True in `usable` carry any. The result has the
-    shape (steps, arcs). Node v before step t has number t * nodes + v.
+    The result has the shape (steps, arcs) and values 0 and 1; it is None if some block cannot
+    arrive within `steps` steps. All blocks start at node `root`, and ``demand[v]`` of them go to
+    node v. Only arcs with True in `usable` carry blocks. The result is a maximum flow in a network
+    with a copy of each node for each step; node v before step t has number t * nodes + v.
     """
     from scipy.sparse import coo_array, csr_array
     from scipy.sparse.csgraph import maximum_flow

@@ -177,10 +177,10 @@ def _search_trees(
 def _pack_trees(
     topology: Topology, arcs: WeightedArcs, count: int, most: int, seed: int
 ) -> SharedTrees | None:
-    """Return `count` trees that a search finds, with no arc in more than `most`, or None.
+    """Search once for `count` trees in each direction, with no arc in more than `most` of them.
 
-    `seed` selects the roots and the random choices of the search. `arcs` are the arcs of the
-    topology.
+    Return None if the search fails. `seed` selects the roots and the random choices. `arcs` are the
+    arcs of the topology.
     """
     random, nodes, links = np.random.default_rng(seed), topology.nodes, len(arcs.tail)
     away = topology.all_distances

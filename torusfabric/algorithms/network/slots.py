@@ -115,9 +115,10 @@ def _insert_in_orders(
 def _insert_paths(
     arcs: WeightedArcs, paths: Sequence[Sequence[int]], order: Sequence[int]
 ) -> list[list[int]]:
-    """Return the steps of each path, where paths take the first free steps in the given order.
+    """Choose the steps of paths one after another; each takes the first steps with free arcs.
 
-    The busy steps of an arc are the bits of an integer. A path is a list of indices of `arcs`.
+    The result has, for each path, the step in which its block goes over each arc. `order` has the
+    indices of the paths. A path is a list of indices of `arcs`.
     """
     apart, busy = arcs.forwarding_steps, [0] * len(arcs.tail)
     steps: list[list[int]] = [[]] * len(paths)

@@ -110,9 +110,10 @@ class _RemainingArcs(ArcLists):
         return all(self._augment_paths(root, node, used) for _ in range(wanted))
 
     def _augment_paths(self, root: int, node: int, used: set[int]) -> bool:
-        """Find one more arc-disjoint path from root to node, and write its arcs into `used`.
+        """Find one more path from `root` to `node` that shares no arc with earlier paths.
 
-        `used` has the arcs of the earlier paths, which may change. Return True if there is a path.
+        `used` has the arcs of the paths so far, and is updated. As in a maximum flow, the earlier
+        paths may be led over other arcs to make room. Return True if a path was found.
         """
         came: dict[int, tuple[int, int]] = {root: (-1, -1)}
         queue = [root]
@@ -254,10 +255,10 @@ class _LinkForests:
                         queue.append(other)
 
     def _move_links(self, link: int, forest: int, came: dict[int, tuple[int, int]]) -> None:
-        """Move a link into a forest, and other links into the places that become free.
+        """Move a link into a forest, and then, one after another, the links that waited for that.
 
-        ``came[link]`` is the link that waits for the place of `link`, with the forest of that
-        place; -1 if no link waits.
+        ``came[link]`` is a pair: the link that can take the place that `link` leaves, and the
+        forest in which this place is; -1 if no link waits.
         """
         while True:
             left = self._in.get(link)
@@ -271,9 +272,7 @@ class _LinkForests:
                 return
 
     def _path_in_forest(self, forest: int, start: int, end: int) -> list[int] | None:
-        """Return the links from `start` to `end` in a forest, None if these nodes are not
-        connected.
-        """
+        """Return the links from node `start` to node `end` in a forest, or None without a path."""
         came, queue = {start: (-1, -1)}, [start]
         for here in queue:
             if here == end:
