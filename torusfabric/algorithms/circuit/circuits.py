@@ -78,14 +78,15 @@ class LevelGrid:
         return [len(axis) for axis in self.levels]
 
     def with_levels(self, axis: int, levels: Sequence[int] | np.ndarray) -> "LevelGrid":
-        """Return a grid with the levels `levels` on `axis`, and the same levels on other axes."""
+        """Return a grid with the coordinates `levels` on `axis`, and no other change."""
         changed = [levels if a == axis else own for a, own in enumerate(self.levels)]
         return LevelGrid(self.sides, changed, self.without)
 
     def gap_lengths(self, axis: int) -> np.ndarray:
-        """Return the number of hops from each level of an axis to the next one.
+        """Return the number of hops from each level of an axis to the next one, around the torus.
 
-        Nodes that are left out are not counted.
+        A level is a numbered coordinate. The last entry leads from the last level to the first.
+        Nodes of a plane that is left out are not counted.
         """
         return np.diff(self.levels[axis], append=self.levels[axis][0] + self.spans[axis])
 
@@ -103,7 +104,7 @@ class LevelGrid:
     def node_coordinates(self, index: np.ndarray) -> np.ndarray:
         """Return the coordinates of nodes that are given by their level numbers `index`.
 
-        Both arrays have the shape (axes, nodes).
+        A level is a numbered coordinate of the grid. Both arrays have the shape (axes, nodes).
         """
         found = [self.coordinates_of_levels(axis, numbers) for axis, numbers in enumerate(index)]
         return np.asarray(np.stack(found) % np.array(self.sides)[:, None])
@@ -126,7 +127,7 @@ class CircuitRounds:
         self.pending: list[tuple[np.ndarray, list[tuple[int, np.ndarray]]]] = []
 
     def send_from_nodes(self, start: np.ndarray, runs: Sequence[Run]) -> None:
-        """Add a message from each of some nodes to the present round.
+        """Add a message from each of some nodes to the present round, on paths of the same shape.
 
         Parameters
         ----------
@@ -198,9 +199,10 @@ def translate_rounds(
 
 
 def _hop_table(runs: Sequence[tuple[int, np.ndarray]], count: int) -> np.ndarray:
-    """Return the out-ports along `count` paths, an int8 array of shape (paths, longest path).
+    """Return the out-port at each hop of `count` paths, an array of shape (paths, longest path).
 
-    Entries past the end of a path are -1. `runs` are pairs (axis, signed numbers of hops).
+    `runs` are the straight parts of the paths: pairs of an axis and the signed number of hops of
+    each path. Entries past the end of a path are -1.
     """
     total = sum((np.abs(hops) for _, hops in runs), np.zeros(count, int))
     column = np.arange(max(int(total.max()), 1))

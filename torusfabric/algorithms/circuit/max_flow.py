@@ -270,13 +270,13 @@ class Repulsion:
             self.bias += NOISE * random.random(topology.nodes)
 
     def node_repulsion(self, node: int) -> np.ndarray:
-        """Return the penalty that an informed node adds to every node."""
+        """Return the penalty that an informed node adds to each node, depending on the distance."""
         if isinstance(self.topology, CayleyGraph):
             return np.asarray(self.kernel[self.topology.subtract(self.nodes, node)])
         return np.asarray(self.kernel[node])
 
     def add_node(self, node: int) -> None:
-        """Add the penalties of one more informed node."""
+        """Add the penalties of one more node that has the message."""
         self.total += self.node_repulsion(node)
 
     def choose_targets(self, informed: np.ndarray, count: int) -> np.ndarray:

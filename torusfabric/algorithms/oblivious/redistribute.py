@@ -145,9 +145,10 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 
 
 def evening_round(rectangle: Rectangle, blocks: Blocks) -> Transfers:
-    """Return the first step, which makes all packets equal in size.
+    """Return the transfers of the first step, which makes all packets equal in size.
 
-    Column j = 1 .. C - 2 sends j blocks to the left, and column C - 2 sends one block to the right.
+    Nodes of column j = 1 .. C - 2 send j blocks to the left, and those of column C - 2 also one
+    block to the right.
 
     Parameters
     ----------
@@ -170,9 +171,10 @@ def evening_round(rectangle: Rectangle, blocks: Blocks) -> Transfers:
 
 
 def packet_blocks(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> np.ndarray:
-    """Return the packets after the first step, C blocks each; those of node v are 2 v and 2 v + 1.
+    """Return the blocks in each packet after the first step, an array of shape (packets, C).
 
-    In the special column both are the same packet.
+    A node has two packets of C blocks each; those of node v have the numbers 2 v and 2 v + 1. In
+    the special column C - 2 both are the same packet.
 
     Parameters
     ----------
@@ -196,10 +198,10 @@ def packet_blocks(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> n
 
 
 def forwarding_tables(topology: Topology, rectangle: Rectangle) -> tuple[np.ndarray, np.ndarray]:
-    """Return two arrays of shape (nodes, ports).
+    """Return the forwarding after the first step, as two arrays of shape (nodes, ports).
 
-    They are the in-port that feeds each out-port, and the number of the packet that each out-port
-    sends first.
+    They are the in-port whose words each out-port forwards, and the number of the packet (2 v or 2
+    v + 1 at node v) that the out-port sends first.
 
     Parameters
     ----------

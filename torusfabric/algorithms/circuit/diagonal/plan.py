@@ -251,12 +251,12 @@ def _build_levels(
 def _refine_axes(
     circuits: CircuitRounds, grid: LevelGrid, alpha: int, rounds: dict[int, int]
 ) -> LevelGrid:
-    """Add to `circuits` the rounds that refine a grid, and return the grid that they lead to.
+    """Add rounds that inform nodes between the levels of each axis, until no node lies between.
 
-    All gaps of the resulting grid have one link. Axes with even spans come first, because an odd
-    span ends with two levels at one coordinate, and no detour may use such an axis.
-    ``rounds[axis]`` is the number of rounds for an axis, and `alpha` the number of messages that a
-    node may send in a round.
+    Levels are the coordinates whose nodes have the message. Return the grid with all levels. Axes
+    with an even number of coordinates come first, because an odd number ends with two levels at one
+    coordinate, and no detour may use such an axis. ``rounds[axis]`` is the number of rounds for an
+    axis, and `alpha` the number of messages that a node may send in a round.
     """
     spans, doubled = grid.spans, set()
     for axis in sorted(rounds, key=lambda axis: spans[axis] % 2):

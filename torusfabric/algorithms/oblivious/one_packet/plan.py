@@ -53,7 +53,9 @@ LEFT_FEED = "RLTB"
 
 
 def feeds_2d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield feeds by which every node of a torus of two axes gets every message.
+    """Yield ways to forward by which every node of a torus of two axes gets every message.
+
+    Each is an array of shape (nodes, ports): the in-port whose words each out-port forwards.
 
     Parameters
     ----------
@@ -70,18 +72,20 @@ def feeds_2d(sides: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 def ports_of_letters(text: str) -> np.ndarray:
-    """Return the in-ports that letters B, T, R, L stand for, see `PORT_LETTERS`.
+    """Return the in-ports for the letters B, T, R and L (bottom, top, right, left).
 
     Parameters
     ----------
     text : str
-        The letters, one for each port.
+        For each out-port, the letter of the in-port whose words it forwards.
     """
     return np.array([PORT_LETTERS.index(letter) for letter in text], np.int8)
 
 
 def rod_feed(rows: int, columns: int) -> np.ndarray:
-    """Return the feed of a torus whose rods are its columns, shape (nodes, ports).
+    """Return the in-port whose words each out-port forwards, shape (nodes, ports).
+
+    Messages travel both ways along one of two cycles, which run down every other column.
 
     Parameters
     ----------
@@ -139,6 +143,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
 
     Examples
     --------
+    The number of steps, and the lower bound:
+
     >>> import torusfabric as tf
     >>> schedule = ONE_PACKET(tf.parse_topology("6x6"), tf.parse_collective("allgather"))
     >>> schedule.round_count, (36 - 1) / 4

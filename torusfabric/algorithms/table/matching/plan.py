@@ -76,7 +76,9 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Table | Rounds:
-    """Plan a collective: rounds for a scatter, a table for the others.
+    """Plan a collective in as few steps as its lower bound allows, or nearly so.
+
+    The result is `Rounds` for a scatter, else a `Table`.
 
     Parameters
     ----------
@@ -85,6 +87,8 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
     Examples
     --------
+    The numbers of steps:
+
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import parse_topology
     >>> torus = parse_topology("4x5")
@@ -103,9 +107,9 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
 
 def port_trees(topology: CayleyGraph) -> Trees:
-    """Grow a tree of shortest routes from each port of node 0; no arc is in two trees.
+    """Return a tree of shortest routes from each port of node 0, so that no arc is in two trees.
 
-    A node that is not in a tree has in-port -1 there.
+    A tree need not reach all nodes: a node that is not in it has the in-port -1 in `entry`.
 
     Notes
     -----
@@ -151,7 +155,9 @@ def _plan_scatter(topology: CayleyGraph, collective: Collective, options: Option
 
 
 def option_variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
-    """Return options with which hardware takes fewer cycles at some lengths.
+    """Return options with which hardware takes fewer cycles at some message lengths.
+
+    An entry is a set of options, such as ``{"latency": 2, "chunks": 32}``:
 
     - Exchange and halo: blocks to nodes farther away, or over parallel links, share ports better in
       several chunks.
@@ -220,7 +226,7 @@ def flit_chunks(topology: Topology, collective: Collective) -> int:
 
 
 def _chunk_variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
-    """Return the option for the fewest chunks with which a plan comes near `least_time`.
+    """Return the option ``chunks`` with the fewest chunks that come near the least message times.
 
     The plan is for `collective`. The list is empty if a single chunk comes near.
     """
