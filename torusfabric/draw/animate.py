@@ -147,9 +147,10 @@ def _page_data(program: Program, boards: Boards | None) -> dict[str, Any]:
 
 
 def _block_rows(program: Program) -> list[list[int]]:
-    """Return a list [origin, destination, chunk] for each block, group by group.
+    """Return [origin, destination, chunk] for each block of a program.
 
-    The destination is -1 in collectives in which an origin has one message for all nodes.
+    If the collective runs in groups of nodes, the blocks of a group follow each other. The
+    destination is -1 in collectives in which an origin has one message for all nodes.
     """
     blocks = program.blocks
     ids, members = np.arange(blocks.n_blocks), blocks.groups.members

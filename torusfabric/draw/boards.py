@@ -92,7 +92,9 @@ def _split_at_gaps(values: np.ndarray) -> list[np.ndarray]:
 
 
 def _link_bars(layout: NodeLayout, boards: Boards) -> Iterator[Region]:
-    """Yield the bars across links between boards: one on each line, and one on each stub.
+    """Yield a bar across each link between boards, as a small rectangle.
+
+    A link that is drawn as two stubs (short lines) has a bar on each.
 
     `layout` has the positions of the nodes, and `boards` the board of each node.
     """

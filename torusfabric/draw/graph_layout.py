@@ -72,7 +72,10 @@ def layout_of(
 def graph_layout(
     topology: Topology, *, centre: int | None = None, in_one_row: bool = False
 ) -> NodeLayout:
-    """Return the layout of a topology: a circle, a grid or springs, see the module docstring.
+    """Return the layout of a topology that is neither a torus nor an arrowhead torus.
+
+    Nodes are on a circle, on a grid, or where springs in place of the links are in balance; the
+    mathematical group of the topology decides.
 
     Parameters
     ----------
