@@ -65,7 +65,7 @@ _OPTIONAL_OPTIONS = ("ports", "chunks", "trees", "packets", "times")
 @public_class
 @dataclass(frozen=True)
 class Options:
-    """The requests of a user to an algorithm. None, or the default, leaves the choice to it.
+    """The requests of a user to an algorithm. None, or the default, leaves it the choice.
 
     Parameters
     ----------
@@ -85,10 +85,12 @@ class Options:
     trees : int or None
         Number of spanning trees over which a broadcast sends at the same time.
     packets : int or None
-        Number of packets that the share of each tree is cut into. They are sent one after another.
+        Number of packets into which the part of a message for each tree is cut. They are sent one
+        after another.
     times : tuple of (float, float, float) or None
-        The start-up time of a step, the time to send a unit of data, and the units of a message.
-        The planner then chooses the number of packets with which the broadcast takes least time.
+        The start-up time of a step, the time to send a unit of data, and the length of a message in
+        units. The planner then chooses the number of packets with which the broadcast takes least
+        time.
 
     Raises
     ------
@@ -178,7 +180,7 @@ OTHERS = "; torusfabric compare lists the algorithms that fit"
 class AlgorithmFailed(InputError):
     """The error of an algorithm of another package, one of whose functions fails unexpectedly.
 
-    Such an algorithm neither returns a plan nor names a misfit.
+    Such an algorithm neither returns a plan nor says which of its needs is not met.
     """
 
     def warn_once(self) -> None:

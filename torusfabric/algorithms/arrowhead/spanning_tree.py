@@ -156,7 +156,8 @@ def _packet_count(order: int, options: Options) -> int:
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if isinstance(topology, Torus):
         return spanning_trees.unsupported_reason(topology, collective, options)
@@ -180,7 +181,10 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: Torus | Arrowhead, collective: Collective, options: Options) -> Schedule:
-    """Plan `collective` with `options` on an arrowhead or on a torus."""
+    """Plan a broadcast over spanning trees on an arrowhead torus or a torus; or an all-reduce.
+
+    The all-reduce is for a torus. See `plan_arrowhead`, and `plan` in `oblivious.spanning_trees`.
+    """
     if isinstance(topology, Arrowhead):
         return plan_arrowhead(topology, collective, options)
     return spanning_trees.plan(topology, collective, options)

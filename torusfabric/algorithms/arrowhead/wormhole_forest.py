@@ -23,7 +23,8 @@ __all__ = ["WORMHOLE_FOREST"]
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Arrowhead):
         return "an arrowhead torus"

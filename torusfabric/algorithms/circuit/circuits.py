@@ -296,9 +296,10 @@ def segment_rounds(length: int, alpha: int) -> list[dict[int, tuple[np.ndarray, 
 
 
 def inform_square_grid(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
-    """Add the rounds of a broadcast to all levels of a grid with k axes of n levels each.
+    """Add the rounds of a broadcast that informs all levels of a square grid.
 
-    A level is a numbered coordinate of the grid. The number of rounds is k ceil(log_(alpha + 1) n).
+    A level is a numbered coordinate of the grid. With k axes of n levels each, there are k
+    ceil(log_(alpha + 1) n) rounds.
 
     Parameters
     ----------
@@ -399,7 +400,7 @@ def _path_runs(dimensions: int, stage: int, rank: int, steps: np.ndarray) -> lis
 
 
 def inform_axis_by_axis(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
-    """Add the rounds of a broadcast to all levels of a grid, one axis after another.
+    """Add the rounds of a broadcast that informs all levels of a grid, one axis after another.
 
     A level is a numbered coordinate of the grid. A node sends one or two messages in a round. With
     n_i levels on axis i there are ceil(log_(alpha + 1) n_i) rounds for this axis (Wang, Tseng, Ni

@@ -300,7 +300,7 @@ def lee_code_broadcast(topology: Torus, collective: Collective, options: Options
 
     Notes
     -----
-    The number of rounds is ceil(log_(2k + 1) N), which is a lower bound.
+    With N nodes and k axes, the number of rounds is ceil(log_(2k + 1) N), which is a lower bound.
 
     References
     ----------
@@ -370,7 +370,8 @@ def send_round(
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if collective.from_each and collective.to_all:
         if cube_exponent(topology) is None:

@@ -301,14 +301,15 @@ MOST_NODES = 20_000
 
 
 def max_flow_broadcast(topology: Topology, collective: Collective, options: Options) -> Rounds:
-    """Plan a broadcast by maximum flows.
+    """Plan a circuit-switched broadcast on any topology, by maximum flows.
 
     Parameters
     ----------
     collective : Collective
         The broadcast.
     options : Options
-        ``ports`` is alpha, ``seed`` the seed of the search.
+        ``ports`` is alpha, the messages that a node may send in a round; ``seed`` is the seed of
+        the search.
 
     Returns
     -------
@@ -356,7 +357,8 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if topology.nodes > MOST_NODES:
         return f"at most {MOST_NODES} nodes"

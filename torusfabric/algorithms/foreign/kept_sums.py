@@ -164,7 +164,7 @@ class KeptSumsScheduler:
         self._check_sums_complete()
 
     def _message_of_word(self, word: _Word) -> Message:
-        """Return the message of the dataflow to which a word belongs."""
+        """Return the message of the foreign schedule to which a word belongs."""
         message = self._dataflow.messages[word.step]
         assert message is not None
         return message

@@ -319,12 +319,13 @@ class _RoundWriter:
 
 
 def _chunk_numbers(dataflow: Dataflow, nodes: IntArray) -> IntArray:
-    """Return a new number for each chunk, so that node n completes chunks n M to n M + M - 1.
+    """Return a new number for each chunk, by which chunks are sorted by the node of their sums.
 
-    The numbering of the chunks of an all-reduce is free. With these numbers a schedule that looks
-    the same from every node is also written in the same way at every node, as a `Table` requires.
-    The numbers stay as they are if the collective is no all-reduce, or if nodes complete different
-    numbers of chunks. ``nodes[rank]`` is the node of each rank of `dataflow`.
+    The sum of each chunk is completed at one node. If this is M chunks for every node, those of
+    node n get the numbers n M to n M + M - 1. Why: in an all-reduce, chunks may have any numbers;
+    with these, a schedule that looks the same from every node is written in the same way at every
+    node, as a `Table` requires. In other collectives, or if nodes complete different numbers of
+    chunks, the numbers stay as they are. ``nodes[rank]`` is the node of each rank of `dataflow`.
     """
     buffers = dataflow.buffers
     same = np.arange(buffers.chunks)

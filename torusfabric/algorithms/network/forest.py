@@ -133,7 +133,10 @@ class Forest(ArcLoads):
             self._grow_tree(tree, most)
 
     def relieve_arcs(self, most: int) -> bool:
-        """Change trees until no resource is in more than `most` trees; return True on success."""
+        """Change trees until no resource is in more than `most` trees; return True on success.
+
+        A resource is an arc, or a set of arcs, such as a link, whose trees count together.
+        """
         left = MOST_CHANGES * (len(self.tail) + len(self._by))
         while left > 0 and (full := self.lengthen_full_links(most)):
             for link in self._random.permutation(full).tolist():
@@ -152,8 +155,9 @@ class Forest(ArcLoads):
     def _replace_arc(self, tree: int, link: int, most: int) -> bool:
         """Replace, in one tree, the arc of the resource `link` by another arc into the same node.
 
-        The new arc must belong to a resource that fewer than `most` trees use. Return True if there
-        is such an arc.
+        A resource is an arc, or a set of arcs, such as a link, whose trees count together. The new
+        arc must belong to a resource that fewer than `most` trees use. Return True if there is such
+        an arc.
         """
         (arc,) = (a for a in self._arcs_of_link[link] if self._by[tree].get(self.head[a]) == a)
         node = self.head[arc]
@@ -168,7 +172,10 @@ class Forest(ArcLoads):
 
     @cached_property
     def _arcs_of_link(self) -> list[list[int]]:
-        """For each resource, the arcs that belong to it."""
+        """The arcs of each resource.
+
+        A resource is an arc, or a set of arcs, such as a link, whose trees count together.
+        """
         found: list[list[int]] = [[] for _ in self.over]
         for arc, link in enumerate(self.link):
             found[link].append(arc)

@@ -90,7 +90,8 @@ MOST_NODES = 1024
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if isinstance(topology, CayleyGraph):
         trees = collective.kind in ("broadcast", "reduce")
@@ -109,7 +110,10 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 def _unsupported_trees_reason(
     topology: Topology, collective: Collective, options: Options
 ) -> str | None:
-    """Return the reason why the options `trees` and `chunks` do not fit `collective`, or None."""
+    """Return the reason why the options `trees` and `chunks` do not fit `collective`, or None.
+
+    The reason is a need, such as "--trees 1 to 3, by the least cut".
+    """
     trees, chunks = options.trees, options.chunks
     if collective.kind in ("broadcast", "reduce"):
         most = _max_trees_from_root(topology, collective)
@@ -380,9 +384,9 @@ def _plan_in_chunks(
 
 
 def _near_factor(collective: Collective) -> Fraction:
-    """Return the largest message times that count as near the least, relative to these.
+    """Return the factor by which a plan may exceed the least message times and still be near them.
 
-    This is 1.10 for an all-to-all, an exchange and a halo, else 1.03.
+    It is 1.10 for an all-to-all, an exchange and a halo, else 1.03.
     """
     exchange = collective.from_each and collective.personal
     return NEAR_FACTOR_EXCHANGE if exchange or collective.local else NEAR_FACTOR

@@ -234,7 +234,7 @@ class _LinkForests:
         assert len(self._in) == count * (self._nodes - 1)
 
     def _add_link(self, link: int) -> None:
-        """Add a link to one of the forests, where it must not close a cycle.
+        """Add a link to one of the forests (sets of links), where it must not close a cycle.
 
         Other links may move to another forest to make this possible. If that is not enough, the
         link stays out.
@@ -255,7 +255,7 @@ class _LinkForests:
                         queue.append(other)
 
     def _move_links(self, link: int, forest: int, came: dict[int, tuple[int, int]]) -> None:
-        """Move a link into a forest, and then, one after another, the links that waited for that.
+        """Move a link into a forest (a set of links), and then the links that waited for its place.
 
         ``came[link]`` is a pair: the link that can take the place that `link` leaves, and the
         forest in which this place is; -1 if no link waits.

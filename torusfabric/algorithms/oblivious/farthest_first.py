@@ -31,7 +31,8 @@ __all__ = ["FARTHEST_FIRST", "unsupported_reason", "plan"]
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Torus):
         return "a torus"

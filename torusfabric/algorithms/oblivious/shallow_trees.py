@@ -71,6 +71,9 @@ def tree_pattern(topology: Topology, collective: Collective, trees: Trees) -> Pa
 
     Examples
     --------
+    On a ring of three nodes, the root sends chunk 0 by both ports, and the others start nothing
+    (-1):
+
     >>> import torusfabric as tf
     >>> ring = tf.Torus(3)
     >>> trees = Trees(np.array([[0, 1, 0]]), np.array([[0, 1, 1]]))

@@ -248,7 +248,8 @@ def shortest_path_tree(topology: CayleyGraph) -> Trees:
 def unsupported_reason(topology: Torus, collective: Collective, options: Options) -> str | None:
     """Return the reason why trees of a torus cannot serve a selection, or None if they can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if options.ports not in (None, topology.ports):
         return f"--ports {topology.ports}"
@@ -265,10 +266,10 @@ def unsupported_reason(topology: Torus, collective: Collective, options: Options
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
-    """Plan a broadcast over a tree for each port, or over one; or an all-reduce.
+    """Plan a broadcast, or an all-reduce, over spanning trees of a torus.
 
-    Chunk c goes down tree c. The number of steps is the height of the highest tree. For all-reduces
-    see `plan_allreduce`.
+    A broadcast has a tree for each port of the root, or a single one. Chunk c goes down tree c. The
+    number of steps is the height of the highest tree. For all-reduces see `plan_allreduce`.
 
     Parameters
     ----------

@@ -22,6 +22,11 @@ def maximum_matching(
     -------
     dict
         The candidate of each matched port.
+
+    Examples
+    --------
+    >>> sorted(maximum_matching([[5, 6], [5]]).items())
+    [(0, 6), (1, 5)]
     """
     owner: dict[int, int] = {}
 

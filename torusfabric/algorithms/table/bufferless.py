@@ -241,7 +241,7 @@ class _OffsetSearch:
 
 
 def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Table:
-    """Plan an all-gather; chunks are gathered one after another.
+    """Plan an all-gather in which blocks never wait; chunks are gathered one after another.
 
     Parameters
     ----------
@@ -252,11 +252,14 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
     Notes
     -----
-    With M chunks, M (N - 1) / 4 steps on an odd square: the lower bound. Elsewhere at least M times
-    `bufferless_steps`, and exactly as many on the small tori tried.
+    With M chunks, the plan takes M (N - 1) / 4 steps on an odd square, the lower bound. On other
+    networks it takes at least M times `bufferless_steps`, and exactly as many on the small tori
+    tried.
 
     Examples
     --------
+    The number of steps, and the lower bound:
+
     >>> import torusfabric as tf
     >>> schedule = BUFFERLESS(tf.parse_topology("7x7"), tf.parse_collective("allgather"))
     >>> schedule.round_count, (49 - 1) / 4

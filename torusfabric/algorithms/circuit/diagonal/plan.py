@@ -291,7 +291,8 @@ def _inform_rest(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Torus):
         return "a torus"

@@ -328,7 +328,8 @@ DEFAULT_TURNS = 2
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Torus):
         return "a torus"
@@ -369,8 +370,9 @@ def _share_count(topology: Torus, collective: Collective) -> int:
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     """Plan an all-gather in ceil((N - 1) / 2) steps, or a reduce-scatter or an all-reduce.
 
-    A reduce-scatter in which t chunks share each direction of each cycle takes t (N - 1) steps, an
-    all-reduce twice as many. No schedule with this many chunks takes fewer.
+    Chunks travel both ways along d Hamiltonian cycles that share no link, on a torus of N nodes and
+    d axes. A reduce-scatter in which t chunks share each direction of each cycle takes t (N - 1)
+    steps, an all-reduce twice as many. No schedule with this many chunks takes fewer.
 
     Parameters
     ----------

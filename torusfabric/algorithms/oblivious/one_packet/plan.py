@@ -107,7 +107,8 @@ FEEDS = {2: feeds_2d, 3: feeds_3d, 4: feeds_4d}
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Torus) or len(topology.sides) not in FEEDS:
         return "a torus of two, three or four axes"
@@ -123,6 +124,9 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
     """Plan an all-gather in somewhat more than N / (2 d) steps, in the best order of axes.
+
+    On a torus of N nodes and d axes, whole messages travel both ways along one of d cycles, each of
+    which passes by all nodes.
 
     Parameters
     ----------

@@ -54,8 +54,6 @@ def permute_axes(feed: np.ndarray, sides: Sequence[int], axes: Sequence[int]) ->
         The sides of the torus of the result.
     axes : sequence of int
         For each axis of the torus of `feed`, the axis of the result.
-    axes : sequence of int
-        For each axis of the torus of `feed`, the axis of the result.
     """
     ports = np.array([2 * axis + sign for axis in axes for sign in (0, 1)])
     named = np.empty_like(feed)
@@ -367,10 +365,10 @@ def cycles_from_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> RodCy
 
 
 def axis_orders_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the orders of the axes, with a parameter q, for which the laps form one cycle a phase.
+    """Yield the orders of the axes, each with a number q, for which `rod_cycles_3d` finds cycles.
 
-    Laps are the parts of cycles that run along lines of the last axis, see the module docstring. Of
-    equally long axes one order is yielded.
+    An order is a tuple such as (0, 2, 1); the cycles run along the last axis in this order. Among
+    orders that differ only in equally long axes, one is yielded.
 
     Parameters
     ----------
@@ -406,7 +404,10 @@ def feeds_3d(sides: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 def rod_cycles_3d(sides: Sequence[int], q: int) -> RodCycles | None:
-    """Return the cycles along lines of the last axis, or None if they do not close as wanted.
+    """Return three cycles along which messages can travel on a torus of three axes.
+
+    They run up and down the lines (rods) of the last axis, and each visits a part of the nodes. The
+    result is None if the laps, one for each rod, form more than three cycles.
 
     Parameters
     ----------
@@ -427,10 +428,10 @@ def rod_cycles_3d(sides: Sequence[int], q: int) -> RodCycles | None:
 
 
 def axis_orders_4d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], RodCycles]]:
-    """Yield the orders of the axes for which the laps form one cycle a phase, with the cycles.
+    """Yield the orders of the axes for which `rod_cycles_4d` finds cycles, with these cycles.
 
-    Laps are the parts of cycles that run along lines of the last axis, see the module docstring. Of
-    equally long axes one order is yielded.
+    An order is a tuple such as (0, 2, 1, 3); the cycles run along the last axis in this order.
+    Among orders that differ only in equally long axes, one is yielded.
 
     Parameters
     ----------
@@ -463,7 +464,10 @@ def feeds_4d(sides: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 def rod_cycles_4d(sides: Sequence[int]) -> RodCycles | None:
-    """Return the cycles along lines of the last axis, or None if they do not close as wanted.
+    """Return four cycles along which messages can travel on a torus of four axes.
+
+    They run along the lines (rods) of the last axis, and each visits a part of the nodes. The
+    result is None if the laps, one for each rod, form more than four cycles.
 
     Parameters
     ----------

@@ -104,7 +104,10 @@ def _load_increase(hops: Sequence[int], load: Sequence[int]) -> int:
 
 
 def _shortest_routes(topology: CayleyGraph) -> list[list[tuple[int, ...]]]:
-    """Return all shortest routes from node 0 to each node, as tuples of hops on each port."""
+    """Return, for each node, all shortest routes from node 0, such as ``[(1, 0, 1, 0)]``.
+
+    A route is given by the number of hops on each port.
+    """
     distance, neighbours = topology.distances.tolist(), topology.neighbours.tolist()
     found: list[set[tuple[int, ...]]] = [set() for _ in distance]
     found[0].add((0,) * topology.ports)

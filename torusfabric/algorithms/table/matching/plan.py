@@ -66,7 +66,8 @@ FLIT_CHUNKS, SUM_CHUNKS = 8, 4
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why a table planner for all ports cannot serve a selection, or None.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if collective.local and (collective.targets(topology)[0] <= 0).any():
         return "offsets to other nodes"
@@ -137,7 +138,7 @@ def port_trees(topology: CayleyGraph) -> Trees:
 
 
 def _plan_scatter(topology: CayleyGraph, collective: Collective, options: Options) -> Rounds:
-    """Plan a scatter in the fewest steps that the trees of ports allow.
+    """Plan a scatter down trees that start at the ports of the root, in the fewest steps possible.
 
     `collective` has the root; `options` has the latency and may have the number of chunks.
     """
@@ -197,9 +198,10 @@ def option_variants(topology: Topology, collective: Collective) -> list[dict[str
 
 
 def _parallel_link_variants(topology: CayleyGraph, collective: Collective) -> list[dict[str, int]]:
-    """Return options for numbers of chunks with which parallel links share messages evenly.
+    """Return options with numbers of chunks by which parallel links share messages evenly.
 
-    If `collective` is an all-reduce, the chunks are those of the part that each node owns.
+    An entry is a set of options, such as ``{"chunks": 8}``. In an all-reduce the numbers are
+    multiples of the number of nodes, because each node completes an equal share.
     """
     shares = topology.nodes if collective.reducing and collective.to_all else 1
     few = [part["chunks"] for part in _chunk_variants(topology, collective)] if shares == 1 else [8]

@@ -271,8 +271,7 @@ def limited_turns(topology: Topology) -> list[list[int]] | None:
     Returns
     -------
     list of list of int, or None
-        The out-ports of each in-port; The out-ports of each in-port; None if the topology is no
-        torus of at least two axes.
+        The out-ports of each in-port; None if the topology is no torus of at least two axes.
     """
     if not isinstance(topology, Torus) or len(topology.sides) < 2:
         return None
@@ -290,7 +289,8 @@ def limited_turns(topology: Topology) -> list[list[int]] | None:
 def _is_turn_allowed(first: int, then: int, axes: int) -> bool:
     """Return True if words may turn from axis `first` to axis `then`, of `axes` axes.
 
-    They may turn to the next half of the axes, in a cycle.
+    They may turn to the next half of the axes, in a cycle: on three axes, from 0 to 1, from 1 to 2,
+    and from 2 to 0.
     """
     ahead = (then - first) % axes
     return 0 < 2 * ahead < axes or (2 * ahead == axes and first < then)
@@ -309,7 +309,8 @@ def possible_first_axes(axes: int) -> dict[frozenset[int], set[int]]:
     Returns
     -------
     dict
-        From each set of axes, a frozenset, to the set of possible first axes.
+        From each set of axes, a frozenset, to the set of possible first axes. For two axes it is
+        {0} -> {0}, {1} -> {1}, {0, 1} -> {0}.
     """
     starts = {frozenset({axis}): {axis} for axis in range(axes)}
     for size in range(2, axes + 1):

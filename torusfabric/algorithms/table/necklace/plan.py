@@ -283,7 +283,8 @@ REVERSED_COLLECTIVES = {"gather": "scatter", "reduce": "broadcast"}
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Torus) or len(set(topology.sides)) > 1:
         return "a torus with equal sides"

@@ -45,7 +45,10 @@ class Necklaces:
 
     @cached_property
     def rotated_port(self) -> np.ndarray:
-        """The port to which a rotation takes each port, an array of shape (ports,)."""
+        """The port to which a rotation takes each port, an array of shape (ports,).
+
+        A rotation takes node (c_0, .., c_(n-1)) to (-c_(n-1), c_0, .., c_(n-2)).
+        """
         axes = len(self.topology.sides)
         if self.side == 2:
             plus = 2 * ((np.arange(axes) + 1) % axes)
@@ -56,7 +59,10 @@ class Necklaces:
 
     @cached_property
     def rotated_node(self) -> np.ndarray:
-        """The node to which a rotation takes each node, an array of shape (nodes,)."""
+        """The node to which a rotation takes each node, an array of shape (nodes,).
+
+        A rotation takes node (c_0, .., c_(n-1)) to (-c_(n-1), c_0, .., c_(n-2)).
+        """
         coordinates = self.topology.coordinates(np.arange(self.topology.nodes))
         return self.topology.node(np.concatenate([-coordinates[-1:], coordinates[:-1]]))
 
@@ -121,8 +127,8 @@ class Necklaces:
     def even_chunks(self) -> int:
         """The smallest number of chunks that the trees with a node can always share evenly.
 
-        A node with P nodes in its necklace is in G / P trees, for G ports. The result is the odd
-        part of n for odd k, 2 n for even k from 4 on, and n for k = 2.
+        If rotations take a node to P different nodes, it is in G / P trees, for G ports. The result
+        is the odd part of n for odd k, 2 n for even k from 4 on, and n for k = 2.
         """
         return math.lcm(
             *(
