@@ -81,7 +81,8 @@ class Options:
         Steps from arrival to departure: a block that arrives in step t leaves in step t + latency
         at the earliest. The papers have 1.
     duplex : Duplex
-        Full: a link carries a message each way in a round. Half: it carries one message in all.
+        With full duplex, a link carries a message each way in a round; with half duplex, one
+        message in all.
     trees : int or None
         Number of spanning trees over which a broadcast sends at the same time.
     packets : int or None
@@ -309,9 +310,9 @@ class Algorithm:
         return self._call_or_default(0, "flit_chunks", topology, collective)  # type: ignore[no-any-return]
 
     def _call_or_default(self, otherwise: Any, what: str, *given: Any) -> Any:
-        """Return the result of the function in field `what`, or `otherwise` if it fails.
+        """Return the result of the function in field `what`, such as "variants".
 
-        `given` are the arguments of the function.
+        If the function fails, `otherwise` is returned. `given` are the arguments of the function.
         """
         try:
             return self._call_function(what, *given)

@@ -241,7 +241,7 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
 def _fault_table(
     faults: Sequence[Mapping[str, Any]], flits: int, target: str | None
 ) -> _TitledTable:
-    """Return a table with the cycles and LUTs without faults, with each fault, and with all.
+    """Return a table of cycles and LUTs: a row without faults, one for each fault, one for all.
 
     `faults` has the entries of `fault_costs`, one for each row, and `flits` is the length of a
     message. `target` is the device for which the LUTs were synthesized; if it is None, they are
@@ -384,7 +384,7 @@ def _read_schedule(arguments: Namespace, path: str) -> Schedule:
 
 
 def _is_foreign(path: str) -> bool:
-    """Return True if the file name `path` ends like MSCCL XML, compressed or not."""
+    """Return True if `path` is named like an MSCCL XML file: plan.xml or plan.xml.gz."""
     return path.removesuffix(".gz").endswith(".xml")
 
 

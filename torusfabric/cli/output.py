@@ -233,7 +233,7 @@ def print_rendered(renderable: "RenderableType") -> None:
 
 
 def _least_width(console: "Console", table: "Table") -> int:
-    """Return the characters in a line of `table` if no word is cut.
+    """Return the number of characters in a line of `table` if no word is cut.
 
     `console` has the options of the output.
     """
@@ -242,7 +242,7 @@ def _least_width(console: "Console", table: "Table") -> int:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a table of facts for people.
+    """Print a table of results for people.
 
     Parameters
     ----------

@@ -78,8 +78,9 @@ def fabric_of_file(arguments: Namespace, *, empty: bool = False) -> tuple[Fabric
     arguments : Namespace
         Arguments of the command.
     empty : bool
-        True if tables are empty and the image is loaded over the load port, without a bus. False if
-        tables contain the image from the start.
+        True if the tables are empty at first and the image is loaded over the load port (the
+        signals by which a fabric receives images), without a bus. False if tables contain the image
+        from the start.
     """
     from ..fabric.adapter_access import read_system
     from ..fabric.fabric import Fabric

@@ -45,6 +45,8 @@ def with_boards(layout: NodeLayout, boards: Boards) -> NodeLayout:
 
     Examples
     --------
+    Two frames; a bar on each of four links, and two on each of the four that wrap around:
+
     >>> from torusfabric.draw.layout import torus_layout
     >>> from torusfabric.topology import Torus
     >>> torus = Torus(4, 4)

@@ -243,7 +243,10 @@ class PanelPainter:
         return self._to_pixels([end, base + 0.48 * size * aside, base - 0.48 * size * aside])
 
     def _paint_nodes(self) -> None:
-        """Paint the nodes and their numbers; ghosts are smaller and pale."""
+        """Paint the nodes and their numbers.
+
+        Ghosts, second pictures of a neighbour at the end of a path, are smaller and pale.
+        """
         ring: Style = {"stroke": "#5f6368", "stroke_width": 0.8}
         film = self._panel.film
         for node, place in enumerate(self._positions):
@@ -267,7 +270,7 @@ class PanelPainter:
     def _paint_disc(
         self, node: int, place: np.ndarray, radius: float, ink: str, style: Style, turns: str = ""
     ) -> None:
-        """Paint the disc of a node or a ghost, with the number of the node.
+        """Paint the disc of a node, or of a second picture of it (ghost), with its number.
 
         `place` is the centre and `radius` the radius of the disc, both in hops. `ink` is the colour
         of the number, `style` has the SVG attributes of the disc, and `turns` is an SVG element

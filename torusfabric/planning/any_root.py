@@ -1,8 +1,8 @@
 """Schedules for a root that each run chooses, and the choice between two ways to make one.
 
-*By offset*: plan for node 0. The topology looks the same from each node, so for another root a node
-takes the part of the node that has the same offset from node 0. Each node then needs memories and
-ROMs for all parts.
+*By offset*: plan for node 0. The topology looks the same from each node. So for another root, a
+node at some offset from the root does the actions of the node at this offset from node 0. Each node
+then needs memories and ROMs for the actions of all nodes.
 
 *Masked*: plan the collective that serves all roots at once, such as an alltoall for a scatter, and
 ignore all blocks but those of the actual root. If all nodes do the same in this schedule, no part
@@ -40,11 +40,11 @@ def plan_any_root(
     """Plan a collective for a root that each run chooses; the schedule is not checked.
 
     There are two ways, and both are planned. A schedule *by offset* is planned for root 0; for
-    another root, each node takes the part of the node at the same offset from node 0. A *masked*
-    schedule is that of a collective that serves every root at once, such as an all-to-all for a
-    scatter; blocks of other roots are ignored. The result is the schedule with fewer cycles; among
-    equals, the one with fewer LUTs by estimate. An algorithm in the selection plans both, or the
-    one that it supports.
+    another root, a node at some offset from the root does the actions of the node at this offset
+    from node 0. A *masked* schedule is that of a collective that serves every root at once, such as
+    an all-to-all for a scatter; blocks of other roots are ignored. The result is the schedule with
+    fewer cycles; among equals, the one with fewer LUTs by estimate. An algorithm in the selection
+    plans both, or the one that it supports.
 
     Parameters
     ----------

@@ -636,7 +636,7 @@ def rank_candidates(selection: Selection, flits: int) -> list[Candidate]:
 
 
 def _comparison_row(tried: _CompiledCandidate, flits: int) -> Candidate:
-    """Return the `Candidate` that `compare` lists for `tried`, with messages of `flits` flits."""
+    """Return the row of `compare` for a compiled candidate, with messages of `flits` flits."""
     selection, schedule = tried.selection, tried.program.schedule
     return Candidate(
         algorithm=selection.resolve_algorithm().name,

@@ -74,7 +74,7 @@ def plan(
     Returns
     -------
     Schedule
-        A `Pattern`, a `Table` or `Rounds`: the smallest of these forms that can express it.
+        A `Pattern`, a `Table` or `Rounds`: the smallest of these forms that can express the plan.
 
     Raises
     ------

@@ -60,7 +60,7 @@ def build_tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndar
 
 
 def _tree_count(options: Options) -> int:
-    """Return the number of trees over which the broadcast with `options` sends."""
+    """Return the number of spanning trees over which a broadcast with `options` sends."""
     return options.trees or (options.ports or 6) // 3
 
 
@@ -76,7 +76,7 @@ def _packet_stride(options: Options, packets: int) -> int:
 
 
 def step_count(order: int, options: Options, packets: int = 1) -> int:
-    """Return the number of steps of the broadcast.
+    """Return the number of steps of a broadcast over spanning trees of an arrowhead torus.
 
     With a latency of 1 and P packets in each tree, the number is 2^n - 1 + P - 1 in full duplex,
     and 2^n - 1 + 2 (P - 1) in half duplex over two trees.

@@ -1,5 +1,7 @@
 """Circuit-switched broadcast on the arrowhead torus, over forests.
 
+In each round, every node that has the message sends it along straight paths, by three or six ports.
+
 Rules of the model:
 
 * circuit switching: in a round a message travels along a path of links that is held for that round;

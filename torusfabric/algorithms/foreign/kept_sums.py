@@ -261,7 +261,9 @@ class KeptSumsScheduler:
         def may_arrive(ranks: int, total: int) -> bool:
             """Return True if a word can be added to a sum or replace it, now or later.
 
-            `ranks` has the contributions to the word, and `total` those to the sum, as bits.
+            It can be added if no rank contributes to both, and replaces a sum of which it has all
+            contributions. `ranks` has the contributions to the word, and `total` those to the sum,
+            as bits.
             """
             return not total & ranks or not total & ~ranks
 

@@ -41,9 +41,10 @@ RETREAT_PROBABILITY, DISTANCE_WEIGHT, NOISES = 0.75, 0.1, (1.0, 0.5, 2.0, 4.0)
 
 
 def snake_offsets(topology: Torus) -> np.ndarray:
-    """Return four paths (snakes) that together visit all nodes of an odd square, in quarter turns.
+    """Return four paths (snakes) that together visit all nodes of an odd square.
 
-    Chunks of node 0 travel along the four paths at the same time, a node a step.
+    Each snake is the one before, turned by a quarter. The block of node 0 travels along all four at
+    the same time, a node a step.
 
     Parameters
     ----------

@@ -79,9 +79,8 @@ def plan_exchange(
 class _ExchangeSearch(SmallRouterSearch):
     """A search for an all-to-all in which a step sends on only one block of each in-port.
 
-    It has the steps planned so far, and the remaining hops of each block and each port. The number
-    of a word is that of a block. The blocks that a node sends first are in one memory for each
-    out-port.
+    It has the steps planned so far, and the remaining hops of each block and each port. The blocks
+    that a node sends first are in one memory for each out-port.
 
     Parameters
     ----------

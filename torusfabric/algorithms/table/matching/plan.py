@@ -210,9 +210,9 @@ def _parallel_link_variants(topology: CayleyGraph, collective: Collective) -> li
 
 
 def flit_chunks(topology: Topology, collective: Collective) -> int:
-    """Return the longest message for which a plan with one chunk for each flit is tried.
+    """Return the longest message, in flits, that is also planned with chunks of one flit each.
 
-    The length is in flits, 0 if no such plan is tried.
+    The result is 0 if there is no such plan.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def flit_chunks(topology: Topology, collective: Collective) -> int:
 
 
 def _chunk_variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
-    """Return the option ``chunks`` with the fewest chunks that come near the least message times.
+    """Return the option for as few chunks as come near the least message times: [{"chunks": 4}].
 
     The plan is for `collective`. The list is empty if a single chunk comes near.
     """
