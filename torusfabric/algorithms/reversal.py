@@ -69,7 +69,8 @@ def reverse_schedule(schedule: Schedule, kind: str) -> Rounds:
     -------
     Rounds
         The same number of rounds, on the topology with all arcs reversed. A transfer lists the
-        contributions that it carries: those of all nodes that it reached in the forward direction.
+        contributions that it carries: those of all nodes that got the data through the forward
+        transfer.
     """
     rounds = list(schedule.rounds())
     if schedule.collective.personal:

@@ -339,7 +339,7 @@ class CommandHelpFormatter(argparse.RawDescriptionHelpFormatter):
     """A help formatter that lists commands by their purposes."""
 
     def _format_action(self, action: argparse.Action) -> str:
-        """Return the help of an argument; that of the command lists all commands by purpose.
+        """Return the help of an argument; for COMMAND, a list of all commands by purpose.
 
         `action` is the declaration of the argument.
         """

@@ -108,10 +108,9 @@ def _read_player_file(name: str) -> str:
 
 
 def _page_data(program: Program, boards: Boards | None) -> dict[str, Any]:
-    """Return the data of the page as JSON values.
+    """Return the data of the page as JSON values: nodes, links, blocks and rounds, by name.
 
-    The nodes are those of the topology of `program`. With `boards`, the layout has a frame around
-    each board.
+    The network and the schedule are those of `program`. With `boards`, each board gets a frame.
     """
     schedule, topology = program.schedule, program.topology
     layout = layout_of(topology, root=schedule.collective.root or 0)

@@ -191,7 +191,10 @@ def plan(topology: Torus | Arrowhead, collective: Collective, options: Options) 
 
 
 def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options) -> Rounds:
-    """Plan a broadcast over one tree (Proposition 5), two (Lemma 6), or pipelined (Corollary 8).
+    """Plan a broadcast on an arrowhead torus, over one spanning tree or two, in one packet or more.
+
+    See Proposition 5 of the paper for one tree, Lemma 6 for two, and Corollary 8 for several
+    packets, which follow each other down a tree.
 
     Parameters
     ----------

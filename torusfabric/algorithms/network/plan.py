@@ -366,7 +366,7 @@ def _plan_in_chunks(
     options: Options,
     steps: Callable[[int], Sequence[Transfers]],
 ) -> Rounds:
-    """Plan a collective, in `options.chunks` chunks or else in as few as are good.
+    """Plan a collective in the number of chunks that the user asks for, or else in few chunks.
 
     ``steps(chunks)`` returns the steps of a plan for a number of chunks. If the user gives no
     number, the numbers are tried in ascending order, until a plan comes near the least message

@@ -94,7 +94,11 @@ class Arcs(NamedTuple):
 
 
 class ArcLists:
-    """The tail and the head of each arc, and the arcs out of and into each node, as lists."""
+    """The arcs of a network as lists: tail and head of each arc, and the arcs at each node.
+
+    Arcs are numbered. ``out[node]`` has the arcs that leave a node, ``into[node]`` those that lead
+    to it.
+    """
 
     def __init__(self, arcs: Arcs | WeightedArcs) -> None:
         self.tail, self.head = arcs.tail.tolist(), arcs.head.tolist()

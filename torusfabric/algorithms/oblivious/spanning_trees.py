@@ -62,6 +62,8 @@ def link_disjoint_trees(torus: Torus) -> Trees:
 
     Examples
     --------
+    The deepest node of both trees is 11 hops from its root:
+
     >>> link_disjoint_trees(Torus(8, 8)).height
     11
     """
@@ -141,6 +143,8 @@ def disjoint_trees(torus: Torus) -> Trees:
 
     Examples
     --------
+    Four trees of 64 nodes; the deepest has 15 levels below the root:
+
     >>> trees = disjoint_trees(Torus(8, 8))
     >>> trees.entry.shape, trees.height
     ((4, 64), 15)
@@ -180,6 +184,8 @@ def bounded_disjoint_trees(torus: Torus) -> Trees:
 
     Examples
     --------
+    The largest depths, where the diameters are 8 and 72:
+
     >>> bounded_disjoint_trees(Torus(8, 8)).height, bounded_disjoint_trees(Torus(49, 49, 49)).height
     (11, 96)
     """
@@ -216,6 +222,8 @@ def shallow_disjoint_trees(torus: Torus) -> Trees:
 
     Examples
     --------
+    The largest depth, where the diameter is 8:
+
     >>> shallow_disjoint_trees(Torus(8, 8)).height
     9
     """
@@ -236,6 +244,8 @@ def shortest_path_tree(topology: CayleyGraph) -> Trees:
 
     Examples
     --------
+    The depth is the diameter:
+
     >>> shortest_path_tree(Torus(8, 8)).height
     8
     """

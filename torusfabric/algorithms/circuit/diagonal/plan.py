@@ -6,12 +6,13 @@ Rules of the model:
 - A node sends up to alpha messages and receives up to alpha in a round, with alpha from 1 to 2k for
   k dimensions.
 
-The number of rounds is known without planning: it is the least over all ways that apply. Let clog x
-= ceil(log_(alpha + 1) x), at least 0. Squares and cubes of n nodes a side take k clog n rounds. In
-two dimensions there are also the diagonals of a square grid of levels, followed by finer levels.
-Any torus has ever finer levels on all axes or, with two ports, one axis after another. The levels
-replace stages of Wang, Tseng, Ni and Sheu that are unspecified or fail for some sizes, and stay
-within the counts of their theorems in up to three dimensions.
+*Levels* are coordinates on an axis whose nodes have the message; between them, nodes at new levels
+are informed. The number of rounds is known without planning: it is the least over all ways that
+apply. Let clog x = ceil(log_(alpha + 1) x), at least 0. Squares and cubes of n nodes a side take k
+clog n rounds. In two dimensions there are also the diagonals of a square grid of levels, followed
+by finer levels. Any torus has ever finer levels on all axes or, with two ports, one axis after
+another. The levels replace stages of Wang, Tseng, Ni and Sheu that are unspecified or fail for some
+sizes, and stay within the counts of their theorems in up to three dimensions.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence

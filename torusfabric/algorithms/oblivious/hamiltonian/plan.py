@@ -359,10 +359,10 @@ def _chunk_count_reason(topology: Torus, collective: Collective, options: Option
 
 
 def _share_count(topology: Torus, collective: Collective) -> int:
-    """Return the number of shares into which a message of `collective` is cut.
+    """Return the number of shares into which a message of `collective` is cut: N or 1.
 
-    Each share is then cut into chunks. An all-reduce has a share for each node, which completes the
-    sum of its share.
+    An all-reduce has a share for each of the N nodes, which completes the sum of its share. Each
+    share is then cut into chunks.
     """
     return topology.nodes if collective.to_all else 1
 

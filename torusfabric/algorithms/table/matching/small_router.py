@@ -120,12 +120,13 @@ class SmallRouterSearch(ABC):
 
     @abstractmethod
     def replay_steps(self, noise: float) -> None:
-        """Compute the state anew from the steps so far, and use other preferences from now on.
+        """Compute the state anew from the steps so far, and prefer other words from now on.
 
         Parameters
         ----------
         noise : float
-            The amplitude of random changes of the preferences, one of `NOISES`; 0 for none.
+            The amplitude of random changes of the order in which words are preferred, one of
+            `NOISES`; 0 for none.
         """
 
     @abstractmethod
@@ -153,7 +154,7 @@ class SmallRouterSearch(ABC):
     def router_cost(self) -> tuple[int, int, int, int]:
         """Return four numbers that measure the size of the routers, the most important first.
 
-        Of two schedules, the one with the smaller tuple is better.
+        The schedule with the smaller tuple is the better one.
 
         Returns
         -------

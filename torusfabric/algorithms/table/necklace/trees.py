@@ -27,8 +27,8 @@ class Necklaces:
     """The necklaces of a torus of n equal sides k, and trees that are rotations of each other.
 
     A rotation takes node (c_0, .., c_(n-1)) to (-c_(n-1), c_0, .., c_(n-2)), and each port to
-    another one. A necklace is the set of nodes to which rotations take a node, and its generator
-    one of these.
+    another one. A necklace is the set of nodes to which rotations take a node; one of these is
+    chosen as its generator.
     """
 
     topology: Torus
