@@ -113,7 +113,7 @@ def failure_of(error: BaseException) -> Failure | None:
 
 
 def _message_of(error: BaseException) -> tuple[str, int] | None:
-    """Return the message and the exit status for the exception `error`; None for a defect."""
+    """Return the message and the exit status for an exception; None for a defect of the program."""
     if isinstance(error, TorusfabricError):
         return str(error), error.status
     if isinstance(error, Interrupted):

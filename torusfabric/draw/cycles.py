@@ -15,7 +15,11 @@ __all__ = ["draw_cycles", "number_cycles"]
 
 
 def draw_cycles(schedule: Pattern | SumPattern) -> Picture:
-    """Return the picture of a pattern: thick lines for cycles, thin arrows for copies."""
+    """Return the picture of a pattern: thick lines for cycles, thin arrows for copies.
+
+    Each arc always carries on the words of one other arc, so arcs form cycles. Copies of the words
+    also go to nodes beside a cycle.
+    """
     topology = schedule.topology
     number, on_cycle, count = number_cycles(schedule)
     colours = [COLOURS[k % len(COLOURS)] for k in range(count)] + [GREY]

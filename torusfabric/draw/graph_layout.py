@@ -155,7 +155,7 @@ def _first_link_mask(topology: Topology) -> BoolArray:
     """Return a mask of the arcs to draw as lines, shape (nodes, ports).
 
     If two nodes have several links between them, only the arcs of the first link are True; the
-    other links are drawn as stubs.
+    other links are drawn as stubs, short lines at both ends.
     """
     nodes, ports = topology.nodes, topology.ports
     here = np.repeat(np.arange(nodes), ports)

@@ -134,6 +134,8 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
 
     Examples
     --------
+    Without a length, the algorithm is the best for long messages:
+
     >>> from torusfabric.planning import make_selection
     >>> plan_selection(make_selection("8x8", "broadcast")).algorithm
     'spanning-tree'
