@@ -94,7 +94,8 @@ class Harness:
 class HarnessResult(NamedTuple):
     """Result of a harness.
 
-    It has the assertion that fails, or None, and the seconds that the first proof took.
+    It has the counterexample for the assertion that fails, or None if all hold, and the seconds
+    that the first proof took.
     """
 
     failed: Counterexample | None
@@ -136,9 +137,11 @@ def prove_harness(harness: Harness, cache: Cache | None = None) -> HarnessResult
 
 
 def _failed_assertion(folder: Path, harness: Harness) -> Counterexample | None:
-    """Return a counterexample for an assertion whose base or step fails; None if all hold.
+    """Return a counterexample for an assertion that fails; None if all assertions hold.
 
-    The files of the harness are in `folder`.
+    Two checks are run: of the first cycles after a reset (base), and of any k + 1 cycles in which
+    the assertions hold in the first k (step). If any state can be the first one, one check is
+    enough. The files of the harness are in `folder`.
     """
     cycles = harness.cycles
     if not harness.depth:

@@ -75,15 +75,19 @@ def bit_classes(fabric: Fabric) -> list[list[int]]:
 
 
 def neutral_bits(fabric: Fabric, position: int) -> tuple[int, ...]:
-    """Return, for each operator, the bit of its identity word at a position."""
+    """Return one bit for each operator, as a tuple: the bit of its identity word at `position`.
+
+    The identity word changes no word it is combined with, such as 0 for a sum.
+    """
     operators = fabric.operator_unit.operators if fabric.operator_unit else ()
     return tuple(operator.identity(fabric.width) >> position & 1 for operator in operators)
 
 
 def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
-    """Return the name of the operator module, if there is one, and the classes of bit positions.
+    """Return the name of the operator module of a fabric, with the classes of bit positions.
 
-    The operator module is one of the modules of `design`. The classes are those of `bit_classes`.
+    `design` is the Verilog of the fabric. A fabric without a reduction has no operator module. For
+    the classes see `bit_classes`.
     """
     modules, unit = [], fabric.operator_unit
     if unit is not None:

@@ -116,9 +116,10 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
 
 
 def _arc_bits(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None]]]:
-    """Return, for each node and in-port, the name of the arc and the first bit of its word.
+    """Return the arc that leads to each in-port, and the first bit of the word on it.
 
-    `text` is the Verilog as gates.
+    The result is a nested list: entry ``[node][port]`` is the name of the arc, such as ``5:+0``,
+    and the bit, or None if nothing drives the arc. `text` is the Verilog as gates.
     """
     topology, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
     registers, behind = link_registers(fabric), dict[tuple[Bit, int], Bit]()
@@ -205,7 +206,7 @@ def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
 
 
 def control_tree_inputs(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
-    """Return a dict: output bit of each register in the control trees -> its input bit.
+    """Return the input of each register in the control trees, as a dict: output bit -> input bit.
 
     A control tree distributes the signals of the sequencer to all nodes, through registers. Bits
     are those of the top in `text`, the Verilog as gates.
@@ -225,9 +226,10 @@ def control_tree_inputs(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
 
 
 def _delayed_bits(module: GateModule) -> Iterator[tuple[str, int, str, int]]:
-    """Yield output bits that show an input bit one cycle later: port and bit of both.
+    """Yield the pairs of an output bit and an input bit that it shows one cycle later.
 
-    The module is executed for one edge with a different symbol on each input bit.
+    Each is a tuple: output port, position of the bit in it, input port, position. They are found by
+    execution of one clock edge with a different symbol on each input bit.
     """
     program = GateProgram(module, {name: [*range(len(b))] for name, b in module.outputs.items()})
     places = [(name, k) for name, bits in program.inputs.items() for k in bits if name != "rst"]

@@ -123,7 +123,6 @@ def simulate(
 
 
 def _repeat_jobs(jobs: tuple[Job, ...], repeat: int) -> tuple[Job, ...]:
-    """Return the list of jobs `repeat` times, one list after another."""
     require_result_memory("repeat", len(jobs) * repeat)
     return jobs * repeat
 
@@ -205,9 +204,9 @@ def report_of_runs(
 
 
 def _differing_runs(program: Program) -> bool:
-    """Return True if each run of a program chooses its length or operator.
+    """Return True if each run of a program has a length or an operator of its own choice.
 
-    Runs then differ in cycles or words, so that the report has an entry for each run.
+    Such runs differ in cycles or words, so that the report needs an entry for each run.
     """
     return not {"length", "operation"}.isdisjoint(RunChoices.from_program(program).sampled_inputs)
 

@@ -180,9 +180,10 @@ class AmaranthCells(MemoryCells):
         return np.array(words, np.uint64 if self._width <= 64 else object)
 
     def _row_at(self, node: int, name: str, place: int) -> Value:
-        """Return the word at index `place` of the memory cell `name` of a node, as a signal.
+        """Return one word of a memory of a node, as a signal.
 
-        A memory cell (`torusfabric.rtl.memories.Cell`) is an array of words, or a single register.
+        `name` is the memory cell (`torusfabric.rtl.memories.Cell`), which is an array of words or a
+        single register. `place` is the index of the word; for a register it has no effect.
         """
         cell = self._leaves[node].cells[name]
         assert not isinstance(cell, tuple)
@@ -305,8 +306,9 @@ def _after_reset(testbench: Testbench, reset: Signal) -> Testbench:
 class WithWaveLines(Elaboratable):
     """A design with a copy of each signal that waveforms show, under a readable name.
 
-    Why: the design names signals by its modules. In the waveform file each node has a scope with
-    the names of `wave_lines`, the same as from the compiled engine.
+    Why: in the design, signals have the names of its modules. The waveform file has a scope for
+    each node instead, such as ``node_5``, with the names of `wave_lines`, the same as from the
+    compiled engine.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class Job(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, int]:
-        """The values that are not None, by the names of the fabric inputs that take them."""
+        """The choices that are not None, as a dict: name of the fabric input -> value."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
@@ -260,7 +260,7 @@ class Engine(ABC):
 def longest_job(fabric: Fabric, mode: int = 0) -> Job:
     """Return the default job of a mode: the longest messages, root 0 and operator 0.
 
-    A choice that the fabric does not leave is None.
+    If the fabric was built for a single value of a choice, such as one length, that choice is None.
     """
     program = fabric.program
     of_mode = program.modes[program.mode_number(mode)]

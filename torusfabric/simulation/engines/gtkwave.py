@@ -43,7 +43,7 @@ class WaveLine(NamedTuple):
 
     @property
     def vcd_scope(self) -> str:
-        """The VCD scope of the node; empty for the whole fabric."""
+        """The VCD scope of the node, such as ``node_5``; empty for a signal of the whole fabric."""
         return "" if self.node is None else f"node_{self.node}"
 
 
