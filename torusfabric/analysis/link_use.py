@@ -72,7 +72,7 @@ class LinkUse:
 
 
 def measure_link_use(schedule: Schedule) -> LinkUse:
-    """Count the rounds in which each arc is busy, and the busy arcs of each round."""
+    """Return the use of links: busy rounds of each arc, and busy arcs of each round."""
     topology = schedule.topology
     of_arc = np.zeros((topology.nodes, topology.ports), np.int64)
     of_round = []

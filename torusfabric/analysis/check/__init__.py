@@ -123,7 +123,11 @@ def check_rounds(schedule: Schedule, *, progress: Progress | None = None) -> Tra
 
 
 def _inspect_form(schedule: Schedule) -> None:
-    """Check the rules that do not depend on the blocks that nodes hold."""
+    """Check all rules for which the blocks that nodes hold do not matter.
+
+    These are rules on numbers of ports and chunks, and on the arrays of a pattern, table or
+    quotient schedule.
+    """
     inspect_schedule(schedule)
     match schedule:
         case Lifted():
