@@ -45,7 +45,10 @@ Number: TypeAlias = float | Fraction
 
 
 class Costs(TypedDict, total=False):
-    """The constants of the cost models, as keyword arguments; see `time` and `stream_time`."""
+    """The constants of the cost models: alpha, beta, delta, tau and length.
+
+    They are keyword arguments of `time` and `stream_time`, which describe them.
+    """
 
     alpha: Number
     beta: Number
@@ -211,7 +214,10 @@ class ScheduleCost:
 
     @property
     def hardware_times(self) -> Fraction:
-        """Message times on a fabric: `stream` if flits stream, else `tau`."""
+        """The message times on a fabric.
+
+        It is `stream` if flits stream through fixed trees, otherwise `tau`.
+        """
         return self.tau if self.stream is None else self.stream
 
     def time(self, **costs: Unpack[Costs]) -> Number:
@@ -306,7 +312,9 @@ class StepLength:
 
 
 def step_length(schedule: Schedule, traffic: Traffic | None = None) -> StepLength:
-    """Return the length of the steps, or rounds, of a schedule.
+    """Return the lengths of the steps, or rounds, of a schedule: the shortest and the longest.
+
+    The length of a step is that of its longest message, in messages of one node.
 
     Parameters
     ----------

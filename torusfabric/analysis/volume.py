@@ -111,13 +111,13 @@ def least_time(
 
 
 def _shift_time(torus: Torus, offsets: np.ndarray) -> Fraction:
-    """Return the message times of the busiest axis, if each node sends a message to each offset.
+    """Return the least message times of the busiest axis in an exchange on a torus.
 
-    Along an axis of side s, a message with offset d makes d hops one way or s - d hops the other
-    way, and its parts may go different ways. The time is least when both directions are equally
-    busy. To balance them, messages change direction in the order in which this costs the fewest
-    additional hops. `offsets` has each offset as the number of the node to which it leads from node
-    0, on `torus`.
+    `offsets` has each offset as the number of the node to which it leads from node 0; each node
+    sends a message to each offset. Along an axis of side s, a message with offset d makes d hops
+    one way or s - d hops the other way, and its parts may go different ways. The time is least when
+    both directions are equally busy. To balance them, messages change direction in the order in
+    which this costs the fewest additional hops.
     """
     least = Fraction(0)
     for side, moved in zip(torus.sides, torus.coordinates(offsets), strict=True):
@@ -162,9 +162,9 @@ def cycle_limit(topology: Topology, collective: Collective, flits: int) -> int:
 
 
 def least_beat(topology: Topology, collective: Collective, flits: int) -> int:
-    """Return the smallest number of flits of a beat with which the host or stream keeps up.
+    """Return the smallest beat (flits per cycle) with which a host port or stream is fast enough.
 
-    With this number, the signals of a node towards the outside are no slower than its links.
+    With this beat, the words of a run pass the port of a node in no more cycles than the links.
 
     Parameters
     ----------
@@ -178,9 +178,8 @@ def least_beat(topology: Topology, collective: Collective, flits: int) -> int:
         because it need not pass the port at the same time.
 
     Examples
-    --------
-    In a 4x4 torus, four links deliver the 15 messages of an all-gather. A port of four flits a
-    cycle keeps up with them:
+    -------- In a 4x4 torus, four links deliver the 15 messages of an all-gather. A port of four
+    flits a cycle keeps up with them:
 
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import Torus
@@ -288,9 +287,11 @@ def limiting_cut_text(topology: Topology, collective: Collective) -> str:
 
 @lru_cache(maxsize=64)
 def _local_exchange_time(topology: Topology, collective: Collective) -> Fraction:
-    """Return the `least_time` of `collective`, an exchange or halo, where nodes are not alike.
+    """Return `least_time` for an exchange or halo on a network whose nodes are not alike.
 
-    It is the largest of the loads of nodes at their ports, and in an exchange of the load of arcs.
+    For each node it has the messages that the node must receive (in an exchange, also send),
+    divided by its links; the largest quotient counts. In an exchange, the result is at least the
+    bound on the load of the busiest arc.
     """
     origin, target = _local_pairs(topology, collective)
     leave, enter = topology.linked.sum(axis=1), topology.backwards.linked.sum(axis=1)
@@ -321,14 +322,14 @@ def _local_pairs(topology: Topology, collective: Collective) -> tuple[np.ndarray
 
 
 def busiest_arc_load(topology: CayleyGraph) -> Fraction:
-    """Return a lower bound on the number of paths over the busiest arc, among paths between all
-    nodes.
+    """Return a lower bound on the load of the busiest arc in an all-to-all.
 
-    Let S be the sum of all distances from a node. The paths have at least N S hops in total, on N
-    times degree arcs. On a torus, the same argument holds for each axis: an axis of side s has N (N
-    / s) floor(s^2 / 4) hops on 2 N arcs. For k equal sides n this equals the arc-forwarding index
-    n^(k-1) / 2 floor(n^2 / 4), which dimension-ordered routing reaches (Delmas and Perennes, Prop.
-    4.7).
+    The load is the number of paths over the arc, if there is one path from each node to each other
+    node. Let S be the sum of all distances from a node. The paths have at least N S hops in total,
+    on N times degree arcs. On a torus, the same argument holds for each axis: an axis of side s has
+    N (N / s) floor(s^2 / 4) hops on 2 N arcs. For k equal sides n this equals the arc-forwarding
+    index n^(k-1) / 2 floor(n^2 / 4), which dimension-ordered routing reaches (Delmas and Perennes,
+    Prop. 4.7).
 
     On other networks the bound is `symmetric_exchange_time`.
 

@@ -26,7 +26,7 @@ def postpone_schema_checks() -> None:
 
 
 class _ValidResult(NamedTuple):
-    """The result of a validation that is taken for granted."""
+    """The result of checking a schema that is taken to be valid without a check."""
 
     valid: bool = True
 
