@@ -252,10 +252,10 @@ def spread_rounds_by_links(topology: Topology, collective: Collective, ports: in
         Messages that a node may send, or receive, in a round.
 
     Notes
-    ----- A node sends by at most the links that it has. Data start at the root. A collective
-    without a root has data that start at the node with the fewest links. At best, the data reach
-    the nodes with the most links first. Read backwards, the same holds for data that are gathered
-    at a node.
+    -----
+    A node sends by at most the links that it has. Data start at the root. A collective without a
+    root has data that start at the node with the fewest links. At best, the data reach the nodes
+    with the most links first. Read backwards, the same holds for data that are gathered at a node.
 
     Examples
     --------

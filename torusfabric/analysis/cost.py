@@ -290,12 +290,14 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
 
 @dataclass(frozen=True)
 class StepLength:
-    """The lengths of the longest messages of all steps or rounds, in messages of one node.
+    """The range of the lengths of steps, or rounds, in a schedule.
+
+    The length of a step is that of its longest message, in messages of one node.
 
     Parameters
     ----------
     least, most : Fraction
-        The smallest and the largest of these lengths, over all steps in which data move.
+        The smallest and the largest length, over all steps in which data move.
 
     Examples
     --------

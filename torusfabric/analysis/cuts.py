@@ -179,7 +179,7 @@ class _MessageFlows:
             self.supply, self.demand = self.supply * (nodes - 1), (everyone != root).astype(int)
 
     def cut_around(self, sink: int) -> Cut:
-        """Return the cut that separates the node `sink` from all others."""
+        """Return the cut with only the node `sink` inside: its messages, and its arcs."""
         return self._cut_of_nodes(np.arange(self.topology.nodes) == sink)
 
     def _cut_of_nodes(self, inside: BoolArray) -> Cut:

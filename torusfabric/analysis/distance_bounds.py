@@ -26,10 +26,11 @@ def delivery_steps(
         Blocks that a node may receive in a step; by default one for each port.
 
     Notes
-    ----- In each step of an all-gather, a node receives at most `capacity` blocks. With latency 1,
-    a block received in step t has an origin at most t hops away. In a scatter, the same holds for
-    the blocks that leave the root, counted from the last step backwards. On a torus with sides of
-    at least 3 and latency 1 the result is max(ceil(M (N - 1) / ports), diameter). A side of 2, with
+    -----
+    In each step of an all-gather, a node receives at most `capacity` blocks. With latency 1, a
+    block received in step t has an origin at most t hops away. In a scatter, the same holds for the
+    blocks that leave the root, counted from the last step backwards. On a torus with sides of at
+    least 3 and latency 1 the result is max(ceil(M (N - 1) / ports), diameter). A side of 2, with
     two links to the same node, can add a step for M = 1, because not all ports have a block to
     deliver in the first step.
 
@@ -62,11 +63,12 @@ def bufferless_steps(topology: CayleyGraph, chunks: int = 1) -> int:
         Number M of chunks of a message; all of them leave their origin in the first step.
 
     Notes
-    ----- The bound of `delivery_steps` holds. If the network is bipartite (such as a torus with all
-    sides even), odd steps deliver only to offsets at an odd distance, and even steps only to the
-    others. With G ports and half of the nodes in each part, this gives max(2 ceil((M N / 2) / G) -
-    1, 2 ceil(M (N / 2 - 1) / G)). The first step delivers fewer than G blocks if two ports lead to
-    the same node.
+    -----
+    The bound of `delivery_steps` holds. If the network is bipartite (such as a torus with all sides
+    even), odd steps deliver only to offsets at an odd distance, and even steps only to the others.
+    With G ports and half of the nodes in each part, this gives max(2 ceil((M N / 2) / G) - 1, 2
+    ceil(M (N / 2 - 1) / G)). The first step delivers fewer than G blocks if two ports lead to the
+    same node.
     """
     least, ports = delivery_steps(topology, chunks), topology.ports
     parity = node_parities(topology)

@@ -36,7 +36,7 @@ def check_alike(
     Parameters
     ----------
     module : GateModule
-        The module.
+        The module; it is compared with itself.
     words : collection of str
         Ports that carry words.
     width : int

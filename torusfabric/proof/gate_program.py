@@ -240,8 +240,6 @@ class GateProgram:
 
     Parameters
     ----------
-    module : GateModule
-        The module.
     outputs : dict of str to (list of int)
         Output -> positions of the requested bits.
     kept_as : type

@@ -123,7 +123,10 @@ def whole_runs_claim(whole: AllRunsProof, progress: Progress) -> Claim:
 
 
 class ClaimProver:
-    """Prover of the claims and harnesses of a fabric; those in the cache are not proved again.
+    """Prover of the claims and harnesses of a fabric, with a cache of earlier proofs.
+
+    A claim is a statement with a function that checks it. A harness is a Verilog module with
+    assertions, which an SMT solver proves.
 
     Parameters
     ----------

@@ -107,9 +107,10 @@ def is_stable(value: str, while_: str) -> str:
 
 
 class HarnessBuilder:
-    """Builder of a harness for one module.
+    """Builder of a harness: a Verilog module around one module of the fabric, with assertions.
 
-    A proof adds model registers, wires, assumptions and claims, and then makes the harness::
+    A proof adds model registers, wires, assumptions and claims, and then makes the harness. A model
+    register restates a part of the module's state; a claim becomes an assertion::
 
         model = HarnessBuilder(design, "counter")
         model.add_register("pulses", "pulses + enable", 8)      # the behaviour, restated
@@ -213,7 +214,9 @@ class HarnessBuilder:
     def add_register(
         self, name: str, following: str, width: int = 1, *, signed: bool = False
     ) -> str:
-        """Define a model register; returns its name.
+        """Define a model register: a register of the harness that restates a state of the module.
+
+        The result is its name.
 
         Parameters
         ----------
@@ -266,7 +269,10 @@ class HarnessBuilder:
         return self._pasts[value]
 
     def _look_back_cycles(self, text: str) -> int:
-        """Return the number of cycles that the expression `text` looks back."""
+        """Return the number of cycles that the expression `text` looks back, 0 without ``$past``.
+
+        The calls ``$past(..)`` have been replaced by registers before.
+        """
         return max((self._ages.get(name, 0) for name in re.findall(r"\w+", text)), default=0)
 
     def vector_fields(self, name: str, count: int, width: int) -> Iterator[tuple[int, str, str]]:
@@ -321,7 +327,7 @@ class HarnessBuilder:
             self.claim(name, condition)
 
     def make_harness(self, says: str, *, cycles: int | None = None) -> Harness:
-        """Return the harness.
+        """Return the finished harness, with all registers, assumptions and claims so far.
 
         Parameters
         ----------

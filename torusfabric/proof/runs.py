@@ -103,7 +103,11 @@ class Environment(NamedTuple):
 
 
 class Runs(ABC):
-    """Symbolic execution of several runs at once; each interface has a subclass."""
+    """Symbolic execution of several runs at once, with a check of their results.
+
+    The messages are symbols, so that a run passes for all data. Each interface of fabrics has a
+    subclass, which says how messages reach the nodes.
+    """
 
     def __init__(self, access: NodeAccess) -> None:
         self.machine, self.program = access.machine, access.program

@@ -58,7 +58,10 @@ FAILED_ASSERTION = r"Assert failed in \S+: (?:\S*?[. ])?(\w+)(?: \(|$)"
 
 @dataclass(frozen=True)
 class Harness:
-    """Assertions about a module.
+    """A Verilog module around a module of the fabric, with assertions about it.
+
+    The assertions are proved by induction over time. Base: they hold in the first k cycles. Step:
+    if they hold in k cycles, they hold in the next one.
 
     Parameters
     ----------
@@ -71,7 +74,7 @@ class Harness:
     properties : int
         Number of assertions.
     cycles : int
-        The k of the induction: cycles in which the step assumes the assertions.
+        The number k of the induction.
     statement : str
         The proved statement, in one line.
     shown : tuple of str
@@ -104,6 +107,8 @@ class HarnessResult(NamedTuple):
 
 def prove_harness(harness: Harness, cache: Cache | None = None) -> HarnessResult:
     """Prove or refute the assertions of a harness.
+
+    A harness is a Verilog module around a module of the fabric, with assertions about it.
 
     Parameters
     ----------
@@ -167,7 +172,9 @@ def _yosys_script(harness: Harness) -> str:
 def _run_smtbmc(
     folder: Path, harness: Harness, how: Iterable[str], what: str = "does not hold"
 ) -> Counterexample | None:
-    """Run smtbmc on a harness; returns the assertion that fails, or None.
+    """Run smtbmc, the program of Yosys that calls the SMT solver, on a harness.
+
+    The result is a counterexample for an assertion that fails, or None if all hold.
 
     Parameters
     ----------
@@ -176,8 +183,8 @@ def _run_smtbmc(
     harness : Harness
         The harness, whose name stands in messages.
     how : iterable of str
-        Options of smtbmc (the program of Yosys that calls the solver) that select the base, the
-        step, or the single check.
+        Options of smtbmc that select a part of the induction: its base, its step, or both in one
+        check.
     what : str
         Verb phrase for the message about a failed assertion.
     """

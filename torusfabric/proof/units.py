@@ -37,9 +37,9 @@ __all__ = ["bit_classes", "delay_line_module", "link_harnesses", "neutral_bits",
 
 
 def delay_line_module(name: str, width: int, registers: int) -> GateModule:
-    """Return the abstraction of a link: a delay line of `registers` registers of `width` bits.
+    """Return a module that stands for a link in symbolic execution: a delay line.
 
-    The module is called `name`.
+    It has `registers` registers of `width` bits, one behind the other, and the name `name`.
     """
     bits = np.arange((registers + 1) * width)
     stages: list[list[Any]] = bits.reshape(registers + 1, width).tolist()
@@ -48,9 +48,10 @@ def delay_line_module(name: str, width: int, registers: int) -> GateModule:
 
 
 def link_registers(fabric: Fabric) -> dict[str, int]:
-    """Return, for each link module, the number of its registers, which is its delay in cycles.
+    """Return the delay of each link module in cycles, which is its number of registers.
 
-    The register of the sending router comes on top: an arc of n cycles has n - 1 registers here.
+    The result is a dict: name of the module -> delay. An arc of n cycles has a link of n - 1
+    registers here, because the sending router has a register, too.
     """
     found = {}
     for name, role in fabric.netlist.roles.items():
@@ -97,9 +98,10 @@ def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
 
 
 def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """Yield the harness that compares each operator module with the formulas of its operators.
+    """Yield the proof task for the operator module: it computes the formulas of its operators.
 
-    `design` is the Verilog of the fabric.
+    The task is a harness, a Verilog module with assertions for the solver. `design` is the Verilog
+    of the fabric.
     """
     unit, width = fabric.operator_unit, fabric.width
     for module in find_operators(fabric, design).modules:
@@ -114,9 +116,10 @@ def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
 
 
 def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """Yield a harness for each link module: a word leaves after the delay of the link.
+    """Yield a proof task for each link module: a word leaves after the delay of the link.
 
-    `design` is the Verilog of the fabric.
+    The task is a harness, a Verilog module with assertions for the solver. `design` is the Verilog
+    of the fabric.
     """
     for name, registers in link_registers(fabric).items():
         model = HarnessBuilder(design, name, resets=False)

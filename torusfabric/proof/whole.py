@@ -43,7 +43,10 @@ def all_runs(fabric: Fabric) -> list[Run]:
 
 
 class AllRunsProof:
-    """Proof that every run of a fabric ends in the forecast cycle with the expected words.
+    """Proof that every run of a fabric ends in the predicted cycle with the expected words.
+
+    All runs are executed on the gates of the fabric, with symbols in place of data. The program
+    predicts the cycle.
 
     Parameters
     ----------
@@ -203,7 +206,11 @@ class AllRunsProof:
         return reached
 
     def _comparison_count(self, run: Run) -> int:
-        """Return the number of comparisons in a run: busy, done, cycle counter, and words."""
+        """Return the number of comparisons in the proof of a run.
+
+        The outputs busy and done count once for each cycle, the cycle counter once for each of its
+        bits, and each delivered word once.
+        """
         program = self._fabric.program
         _, receives = expected_bits(program, run, self._sums)
         cycles = program.cycles(run.length, mode=run.mode)

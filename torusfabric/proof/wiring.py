@@ -78,9 +78,9 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
 
     In-port p of a node receives the word that the neighbour behind port p sends through the
     opposite out-port. On an arc of several cycles the word comes out of a link with the right
-    delay. Routers and combiners receive the words of all in-ports. Endpoints receive the words that
-    they store. A core without memories outputs the words of all in-ports. `text` is the Verilog as
-    gates.
+    delay. Routers, and modules with the operators of a node, receive the words of all in-ports.
+    Endpoints receive the words that they store. A core without memories outputs the words of all
+    in-ports. `text` is the Verilog as gates.
     """
     width, count = fabric.width, 0
     in_ports = range(fabric.program.topology.ports)
@@ -147,7 +147,7 @@ def _arc_bits(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None
 
 
 def compare_wires(text: GateText, wires: Wires, what: str) -> int:
-    """Compare wires as found with wires as planned; returns the number of compared ports.
+    """Check that wires in the Verilog are as planned; returns the number of compared ports.
 
     Parameters
     ----------
@@ -185,10 +185,10 @@ def _bit_name(text: GateText, bit: Bit | None) -> str:
 
 
 def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
-    """Yield the wires to all inputs of the instances with some roles.
+    """Yield all inputs of the instances with some roles, with the wires found and planned.
 
-    Each result has the name of an instance, its port, the bits that are wired to the port in
-    `text`, the Verilog as gates, and the bits that the netlist plans.
+    Each result is a tuple: name of the instance, port, bits that are wired to the port in `text`
+    (the Verilog as gates), and bits that the netlist plans.
     """
 
     def planned_bits(parts: Sequence[Part | Constant]) -> Iterator[Bit]:

@@ -76,7 +76,7 @@ class JobReport(JobChoice):
         Measured clock edges from the start pulse to done; -1 if they differ from the cycle counter
         of the fabric.
     predicted_cycles : int
-        Planned clock edges.
+        Clock edges that the program predicts for the run.
     words_checked, words_wrong : int
         Words compared in the run, and how many of them differ.
     """
@@ -245,7 +245,7 @@ class SimulationReport(SimulationSummary):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as plain data."""
+        """Return the report as a dict that JSON can hold."""
         plain = asdict(self)
         del plain["cycle_costs"]
         plain |= {"origins": self.origins.to_json(), "passed": self.passed}
@@ -266,9 +266,9 @@ def mean_throughput(fabric: Fabric, cycles: int, flits: int) -> float:
     Parameters
     ----------
     cycles : int
-        Clock cycles of the runs, added up.
+        Clock cycles of all runs together.
     flits : int
-        Flits per message of the runs, added up.
+        Flits per message, added up over all runs.
     """
     layout, nodes = fabric.program.layout, int(fabric.nodes)
     collective, receivers = layout.blocks.collective, layout.receiving_nodes

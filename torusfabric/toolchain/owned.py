@@ -143,13 +143,12 @@ def _remove_file(path: Path, folder: Path) -> None:
 def require_complete_set(seal: AnyPath) -> None:
     """Refuse a set of files whose writing was interrupted.
 
-    The folder of such a set has a record of its files, but lacks the *seal*, the file that is
-    written last.
+    The folder of such a set has a record of its files, but lacks the *seal*.
 
     Parameters
     ----------
     seal : path
-        Path of the seal.
+        Path of the seal, the file of a set that is written last.
 
     Raises
     ------
@@ -166,6 +165,8 @@ def require_complete_set(seal: AnyPath) -> None:
 
 def require_replaceable(path: AnyPath, beginning: str | bytes, *, force: bool = False) -> None:
     """Refuse to replace a single file that does not begin like the new file.
+
+    Such a file is *foreign*: torusfabric has not written it.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ _ENV_VARS = {"yosys-smtbmc": "SMTBMC", "g++": "CXX"}
 
 
 def env_var(name: str) -> str:
-    """Return the environment variable that names the program for a tool."""
+    """Return the environment variable that names the program for a tool, such as ``YOSYS``."""
     return _ENV_VARS.get(name) or name.upper().replace("-", "_").replace("+", "X")
 
 

@@ -58,9 +58,9 @@ def make_fault(
 def make_end_fault(
     schedule: Schedule, node: SupportsInt, block: SupportsInt, text: str = "ends without {block}"
 ) -> ScheduleError:
-    """Return the fault of a node that lacks a block after the last round.
+    """Return the error for a node that lacks a block after the last round.
 
-    `text` describes the fault as in `make_fault`.
+    `block` is the number of the block, and `text` the description of the fault, as in `make_fault`.
     """
     count = schedule.round_count
     when = f"After {count} {schedule.switching.unit}{'s' * (count != 1)}:"
@@ -198,9 +198,10 @@ def _payload_faults(
 
 
 def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
-    """Check that no arc is used twice, and that no node sends or receives too many messages.
+    """Check that, in one round, no arc is used twice, and no node uses too many ports.
 
-    `number` is the number of the round for messages, and `transfers` are its transfers.
+    The number of messages that a node sends, or receives, is limited by `Schedule.ports`. `number`
+    is the number of the round for messages, and `transfers` are its transfers.
     """
     topology, hops = schedule.topology, transfers.hops
     nodes = transfers.walk(topology)

@@ -199,8 +199,8 @@ class AmaranthEngine(Engine):
         See `Engine`; the waveforms contain every signal.
     gated : bool
         True to stop the clock of each node that neither runs nor is written or read. Gating affects
-        only the simulation time. The engine ignores it if node ports are driven or waveforms
-        written.
+        only the simulation time. The engine ignores it if each node has streams of its own or if
+        waveforms are written.
     """
 
     name = "amaranth"
@@ -240,7 +240,7 @@ class AmaranthEngine(Engine):
         return runs
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
-        """Drive the node ports.
+        """Send and receive all words of `traffic` through the streams of the nodes.
 
         The parameters `traffic` and `progress` are those of `Engine.run_traffic`.
         """

@@ -36,8 +36,8 @@ Progress: TypeAlias = Callable[[int, int], Any]
 class Job(NamedTuple):
     """The choices of one run: mode, length, root and operator.
 
-    A choice that is None takes its default. If the fabric leaves no choice, as of the mode in a
-    fabric with one mode, only None is allowed.
+    A choice that is None takes its default. If the fabric was built for a single value of a choice,
+    for example for one mode, only None is allowed.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ class Engine(ABC):
         True to move all words through the host port, which is always done if waveforms are written.
         Otherwise a sample of the words passes through the port; see `torusfabric.adapters.host`.
     repeat : int
-        Approximate number of runs. For a small number, the compiled engine saves time at its build
-        and simulates more slowly.
+        Approximate number of runs. If the simulation is short, the compiled engine is built with
+        fewer optimizations: its build takes less time, and its simulation more.
 
     Raises
     ------
@@ -231,7 +231,9 @@ class Engine(ABC):
                       through_port=self._through_port, progress=progress)  # fmt: skip
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
-        """Send all words of `traffic` through the node ports, and receive until the fabric is idle.
+        """Send words through the streams of the nodes, and receive words until the fabric is idle.
+
+        It is for fabrics in which each node has streams of its own (*node ports*).
 
         Parameters
         ----------

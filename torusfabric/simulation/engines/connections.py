@@ -158,7 +158,7 @@ class ModuleInstances:
 
     @property
     def node_numbers(self) -> np.ndarray:
-        """The node of each instance, for a module whose instances belong to nodes."""
+        """The number of the node of each instance, for a module whose instances belong to nodes."""
         return np.concatenate([array.nodes for _, array in self.arrays if array.nodes is not None])
 
     def instance_name(self, number: int) -> str:
@@ -468,7 +468,10 @@ class Connections:
             place += size
 
     def _connect_port(self, member: ModuleInstances, port: str, width: int) -> None:
-        """Find the origin of each bit of an input in each instance, and cut the input into parts.
+        """Find the driver of each bit of an input in each instance of a module.
+
+        The results are parts of the input, which are added to `member`. A part is a bit range that
+        has, in each instance, a single driver (a piece of some instance) or a constant value.
 
         Parameters
         ----------

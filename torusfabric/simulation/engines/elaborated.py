@@ -244,7 +244,10 @@ class ElaboratedModule:
         self._cut_registers()
 
     def _cut_registers(self) -> None:
-        """Cut the registers of the module, and the output registers of memories, into pieces."""
+        """Cut the registers of the module, and the output registers of memories, into pieces.
+
+        A piece is a part with at most 64 bits: one native word of the C++ model.
+        """
         for number, cell in enumerate(self.cells):
             if isinstance(cell, nir.FlipFlop):
                 found = cut_range(len(cell.data), self._origin_changes(cell.data), self._word)

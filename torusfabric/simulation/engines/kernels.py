@@ -53,8 +53,6 @@ class KernelText(CppLines):
 
     Parameters
     ----------
-    module : ElaboratedModule
-        The module.
     parts : function of str -> list of (number, low, width)
         Returns the parts of an input, given its name: index in `ModuleInstances.subs`, lowest bit
         within the input, and number of bits.

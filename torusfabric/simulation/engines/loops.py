@@ -259,8 +259,6 @@ class Loops:
             Lines of the loop, with the values that they read.
         rows : ndarray of int
             Instances that the loop is over.
-        frame : LoopHead
-            Head of the loop.
 
         Returns
         -------

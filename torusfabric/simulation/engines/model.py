@@ -37,8 +37,6 @@ class Model(NamedTuple):
         Shared library that executes tasks, which are requests to simulate clock edges.
     loops : path
         Shared library with the loop functions of the netlist.
-    netlist : Netlist
-        The netlist.
     connections : Connections
         The instances, and the origin of each of their input bits.
     layout : ArenaLayout

@@ -59,11 +59,11 @@ def check_wave_file(wave: str | Path | None) -> None:
 
 @contextlib.contextmanager
 def open_wave_file(wave: str | Path | None, fabric: Fabric, scope: str) -> Iterator[str | None]:
-    """Provide a temporary VCD file, which becomes the waveform file at the end.
+    """Context manager: provide a temporary VCD file, which becomes the waveform file at the end.
 
-    A GTKWave save file is written beside it, with the ending ``.gtkw``, unless the user has saved
-    another one there. If a run does not finish (`WorkFailed`), the waveforms are kept, because they
-    show why. Any other failure leaves no file.
+    The engine writes the file in the ``with`` block. A GTKWave save file is written beside it, with
+    the ending ``.gtkw``, unless the user has saved another one there. If a run does not finish
+    (`WorkFailed`), the waveforms are kept, because they show why. Any other failure leaves no file.
 
     Parameters
     ----------
