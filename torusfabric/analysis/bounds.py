@@ -40,14 +40,14 @@ __all__ = ["Bound", "all_pairs_rounds", "busiest_arc_load", "bound", "find_bound
 
 @public
 def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
-    """Return a number of rounds that every schedule for the collective of this one needs.
+    """Return a lower bound on the number of rounds, for all schedules like this one.
 
-    It is a bound on schedules in the same model: with the same switching, ports, chunks and duplex,
-    and for store-and-forward switching with messages of the same largest length. The bound is
-    larger if this schedule belongs to one of two restricted classes: all-gathers in which no block
-    ever rests, which means that a node sends a block only in the step after its arrival; and
-    all-to-alls in which all nodes do the same. In a reduction, the bound also holds for schedules
-    that copy partial sums.
+    These are schedules for the same collective and topology in the same model: with the same
+    switching, ports, chunks and duplex, and for store-and-forward switching with messages of the
+    same largest length. The bound is larger if this schedule belongs to one of two restricted
+    classes: all-gathers in which no block ever rests, which means that a node sends a block only in
+    the step after its arrival; and all-to-alls in which all nodes do the same. In a reduction, the
+    bound also holds for schedules that copy partial sums.
 
     Parameters
     ----------
@@ -66,6 +66,8 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
 
     Examples
     --------
+    Each node receives 63 blocks, at most four in each step:
+
     >>> import torusfabric as tf
     >>> tf.bound(tf.plan("8x8", "allgather", algorithm="matching"))
     16
@@ -101,6 +103,8 @@ def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
 
     Examples
     --------
+    An all-gather in which no block rests needs a step more:
+
     >>> import torusfabric as tf
     >>> find_bound(tf.plan("6x6", "allgather", algorithm="bufferless"))
     Bound(rounds=10, where='no block rests')
@@ -198,6 +202,8 @@ def lower_bound(
 
     Examples
     --------
+    An all-gather on 343 nodes takes at least four rounds of circuits:
+
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import Torus
     >>> lower_bound(Torus(7, 7, 7), parse_collective("allgather"), switching=Switching.CIRCUIT)
@@ -242,7 +248,7 @@ def spread_rounds(nodes: int, ports: int) -> int:
 
 
 def spread_rounds_by_links(topology: Topology, collective: Collective, ports: int) -> int:
-    """Return a number of rounds until data of one node can be at all nodes.
+    """Return the fewest rounds after which data of one node can be at all nodes.
 
     In contrast to `spread_rounds`, the nodes may have different numbers of links.
 

@@ -167,6 +167,8 @@ def exchange_time(topology: Topology) -> Fraction:
 
     Examples
     --------
+    In a 4x4 mesh, every all-to-all takes more than 14 message times:
+
     >>> from torusfabric.topology import parse_topology
     >>> float(exchange_time(parse_topology("mesh:4x4"))) > 14
     True

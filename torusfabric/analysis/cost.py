@@ -257,6 +257,8 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
 
     Examples
     --------
+    Two rounds have paths of four hops in total, and one whole message each:
+
     >>> from torusfabric.algorithms import find_algorithm
     >>> import torusfabric as tf
     >>> schedule = find_algorithm("lee-code")(tf.Torus(5, 5), tf.parse_collective("broadcast"))
@@ -331,6 +333,8 @@ def step_length(schedule: Schedule, traffic: Traffic | None = None) -> StepLengt
 
     Examples
     --------
+    Each step moves half a message over each link in use:
+
     >>> import torusfabric as tf
     >>> print(step_length(tf.plan("6x8", "allgather", algorithm="hamiltonian")))
     1/2 message

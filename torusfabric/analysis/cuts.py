@@ -60,6 +60,8 @@ def cut_text(topology: Topology, cut: Cut) -> str:
 
     Examples
     --------
+    Node 0 has lost one of its four links:
+
     >>> import torusfabric as tf
     >>> topology = tf.parse_topology("8x8!0:+0")
     >>> cut_text(topology, worst_cut(topology, tf.parse_collective("allgather")))
@@ -83,6 +85,8 @@ def worst_cut(topology: Topology, collective: Collective) -> Cut | None:
 
     Examples
     --------
+    A corner of the mesh receives 23 messages by two links:
+
     >>> import torusfabric as tf
     >>> worst_cut(tf.parse_topology("mesh:4x6"), tf.parse_collective("allgather")).message_times
     Fraction(23, 2)

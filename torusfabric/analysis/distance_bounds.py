@@ -36,6 +36,8 @@ def delivery_steps(
 
     Examples
     --------
+    Each node receives 63 blocks, at most four in each step:
+
     >>> from torusfabric.topology import Torus
     >>> delivery_steps(Torus(8, 8))
     16

@@ -150,10 +150,10 @@ def merge_facts(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _move_faults_to_modes(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the facts of modes, with the same topology in all of them.
 
-    `found` has the facts of each mode, as `schedule_facts` returns them. A broken link or node of
-    some modes only moves from the name of the topology to that of the collective: ``4x4!5`` and
-    ``allgather`` become ``4x4`` and ``allgather!5``. Faults of all modes, and slow links, stay with
-    the topology.
+    `found` has the facts of each mode, as `schedule_facts` returns them. A broken link or node
+    that only some modes have is moved from the name of the topology to that of the collective:
+    ``4x4!5`` and ``allgather`` become ``4x4`` and ``allgather!5``. Faults of all modes, and slow
+    links, stay with the topology.
     """
     names = [facts["topology"].rpartition("!") for facts in found]
     faults = [words.split(",") if whole else [] for whole, _, words in names]

@@ -66,6 +66,8 @@ def worst_partition(topology: Topology) -> Partition:
 
     Examples
     --------
+    In an 8x8 torus without one link, the worst partition has each node as a part of its own:
+
     >>> from torusfabric.topology import parse_topology
     >>> print(worst_partition(parse_topology("8x8!0:+0")))
     126 messages over 254 links between 64 parts

@@ -166,7 +166,7 @@ def cycle_limit(topology: Topology, collective: Collective, flits: int) -> int:
 def least_beat(topology: Topology, collective: Collective, flits: int) -> int:
     """Return the smallest beat (flits per cycle) with which a host port or stream is fast enough.
 
-    With this beat, the words of a run pass the port of a node in no more cycles than the links.
+    With this beat, the port of a node takes no more cycles for the words of a run than its links.
 
     Parameters
     ----------
@@ -212,6 +212,9 @@ def longest_distance(topology: Topology, collective: Collective, *, in_cycles: b
 
     Examples
     --------
+    In a line of five nodes, the distance depends on the root. With a link latency of three cycles,
+    the ends of the line are 12 cycles apart:
+
     >>> import torusfabric as tf
     >>> mesh = tf.parse_topology("mesh:5")
     >>> [longest_distance(mesh, tf.parse_collective("broadcast", root=root)) for root in range(3)]
@@ -247,6 +250,9 @@ def least_path_length(topology: Topology, collective: Collective) -> int:
 
     Examples
     --------
+    An all-gather on the mesh needs paths from corner to corner. An all-reduce needs paths to a node
+    in the middle and back:
+
     >>> import torusfabric as tf
     >>> mesh = tf.parse_topology("mesh:8x8")
     >>> [least_path_length(mesh, tf.parse_collective(name)) for name in ("allgather", "allreduce")]
@@ -270,6 +276,8 @@ def limiting_cut_text(topology: Topology, collective: Collective) -> str:
 
     Examples
     --------
+    Each of 12 nodes receives 12 messages from the other half of the mesh:
+
     >>> import torusfabric as tf
     >>> limiting_cut_text(tf.parse_topology("mesh:4x6"), tf.parse_collective("alltoall"))
     '144 messages over 4 links into nodes 0 (0,0), 1 (0,1), 2 (0,2) and 9 more'

@@ -177,7 +177,7 @@ class NodeAccess:
         return {}
 
     def settling_net(self, now: int) -> dict[str, IntArray]:
-        """Return the value `now` for the net ``settling``: {name of the net: array of one bit}.
+        """Return the net ``settling`` with the value `now`, as a dict: net -> array of one bit.
 
         While this net is 1, writes are in progress, and the fabric delays a run that is started.
         The dict is empty for a fabric that cannot delay a run.

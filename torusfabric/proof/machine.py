@@ -171,7 +171,7 @@ class SymbolicMachine:
         )
 
     def _execution_order(self) -> list[str]:
-        """Return the names of the modules in an order for one cycle.
+        """Return the names of the modules in the order of their execution within a cycle.
 
         A module whose combinational outputs another one reads comes before that one.
         """

@@ -61,8 +61,9 @@ def with_register_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
 def cover_both(a: Snapshot, b: Snapshot) -> Snapshot:
     """Return a state that covers `a` and `b`, with as few unknown registers as possible.
 
-    A register bit that is the same constant in both keeps it; all other register bits are unknown.
-    Memories are those of `a`.
+    A state covers another one if each of its registers is unknown or equal to that of the other. A
+    register bit that is the same constant in `a` and `b` keeps it; all other register bits are
+    unknown. Memories are those of `a`.
     """
     return with_register_arrays(
         a, [merge_bits(x, y) for x, y in zip(register_arrays(a), register_arrays(b), strict=True)]
@@ -196,8 +197,9 @@ def forget_moving_words(before: Snapshot, now: Snapshot) -> Snapshot:
 def cover_runs(now: Snapshot, runs: int) -> Snapshot:
     """Return the state of a single run that covers all runs of `now`.
 
-    A register bit that is the same constant in all runs keeps it; all other register bits, also
-    those of words, are unknown.
+    A state covers a run if each of its registers is unknown or equal to that of the run. A register
+    bit that is the same constant in all runs keeps it; all other register bits, also those of
+    words, are unknown.
 
     Parameters
     ----------

@@ -220,8 +220,8 @@ class AllRunsProof:
 class VcdRecorder:
     """Recorder of the nets of the top, cycle by cycle, from which a VCD file is made.
 
-    A net that carries words is shown as a text such as ``word_12``, which names the word; the first
-    bit of each word decides. Other nets have the values 0, 1 and x.
+    A word on a net is shown as a text such as ``word_12``; its first bit says which word it is.
+    Nets that carry no words have the values 0, 1 and x.
 
     Parameters
     ----------

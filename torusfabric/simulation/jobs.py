@@ -41,6 +41,8 @@ def default_jobs(program: Program) -> tuple[Job, ...]:
 
     Examples
     --------
+    The fabric leaves only the length open:
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3", "allgather"), max_flits=12)
     >>> [job.length for job in default_jobs(program)]
@@ -198,6 +200,8 @@ def complete_job(fabric: Fabric, job: Job) -> Job:
 
     Examples
     --------
+    The job leaves the length open, so it becomes the longest one:
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather"), max_flits=12))
     >>> complete_job(fabric, Job()).length
@@ -220,8 +224,8 @@ def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
     Raises
     ------
     InputError
-        If there are no jobs; if a job gives a value for a choice that the fabric was built with a
-        single value for; or if a value is out of the range that the fabric was built for.
+        If there are no jobs; if a job sets a choice, such as the length, of which the fabric has a
+        single value; or if a value is out of the range that the fabric was built for.
     """
     if not jobs:
         raise InputError("Jobs must be at least one; leave jobs out for the usual ones")

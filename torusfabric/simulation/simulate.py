@@ -204,7 +204,7 @@ def report_of_runs(
 
 
 def _differing_runs(program: Program) -> bool:
-    """Return True if each run of a program has a length or an operator of its own choice.
+    """Return True if the length or the operator is chosen at the start of each run of a program.
 
     Such runs differ in cycles or words, so that the report needs an entry for each run.
     """
@@ -222,6 +222,8 @@ def predicted_entries(program: Program) -> dict[str, Any]:
 
     Examples
     --------
+    The predicted cycles are those of a simulation:
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "allreduce"), flits=9)
     >>> predicted_entries(program)["cycles"] == tf.simulate(tf.Fabric(program, width=16)).cycles

@@ -80,6 +80,8 @@ def check(
 
     Examples
     --------
+    The all-to-all has 512 transfers:
+
     >>> import torusfabric as tf
     >>> tf.check(tf.plan("4x4", "alltoall", check=False)).transfers
     512

@@ -231,11 +231,11 @@ class _Feeders:
 
 
 class _ArcGroup:
-    """A set of arcs of a pattern, with the feeder of each: the arc whose words it carries next.
+    """A set of arcs of a pattern, with jumps from each arc to earlier ones.
 
-    It has a list of *jumps*. Jump j is an array: for each arc of the set, the arc that is 2^j
-    feeders back. A last jump covers the remaining steps, so that all jumps together go back over
-    all steps.
+    Each arc has at most one feeder, the arc whose words it carries one step later; the feeder is in
+    the set, too. Jump j is an array: for each arc, the arc that is 2^j feeders back. A last jump
+    covers the remaining steps, so that all jumps together go back over all steps.
     """
 
     def __init__(self, feeders: _Feeders, arcs: IntArray) -> None:
@@ -292,7 +292,7 @@ def check_sum_pattern(schedule: SumPattern) -> Traffic:
 
 
 def inspect_sum_pattern(schedule: SumPattern) -> None:
-    """Check a pattern of sums completely, because its arrays decide everything.
+    """Check all rules for a pattern of sums; no contribution needs to be followed.
 
     The out-ports that carry a chunk must form one cycle through all nodes, and each of them must be
     fed by the in-port at which this chunk arrives.

@@ -84,7 +84,7 @@ def inspect_schedule(schedule: Schedule) -> None:
 def inspect_round(
     schedule: Schedule, number: int, transfers: Transfers, *, kept: bool
 ) -> tuple[int, int]:
-    """Check one round: paths, arcs, ports, and whether each transfer carries valid blocks.
+    """Check one round: paths, arcs, ports, and the blocks that transfers name.
 
     Parameters
     ----------

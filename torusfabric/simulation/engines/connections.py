@@ -1,9 +1,10 @@
 """Connections of all instances: the origin of each input bit in each instance.
 
 The modules are the elaborated modules of the netlist and two kinds of modules without logic
-(`ExternalModule`): ROMs, and the external inputs of the fabric. Every piece of a module (see
-`elaborated`) exists once in each instance. The pieces of all modules are numbered in one sequence,
-the *piece number*; the instances of a module are its *rows*.
+(`ExternalModule`): ROMs, and the external inputs of the fabric. A *piece* is a part of a register
+or an output, with at most 64 bits (see `elaborated`). Every piece of a module exists once in each
+instance. The pieces of all modules are numbered in one sequence, which gives the *piece number*.
+The instances of a module are numbered as well; this number is the *row* of the instance.
 
 A *part* (`InputPart`) of an input is a bit range that is driven by one piece in every instance.
 Different instances may have different drivers::
@@ -44,7 +45,7 @@ class ExternalModule:
     ----------
     cell : int
         Value for `Piece.cell` of all pieces. It is -2 for the external inputs, whose values the
-        test sets, and 0 for ROMs, whose words change at clock edges like registers.
+        engine sets, and 0 for ROMs, whose words change at clock edges like registers.
     ports : dict of str to int
         Output port -> its width in bits.
 
@@ -325,7 +326,7 @@ class Connections:
         self._families[net] = NetFamily([*family.drivers, driver], which, row)
 
     def _find_family(self, net: str) -> tuple[NetFamily, int]:
-        """Return the drivers of the nets with the same name pattern as `net`, and its number there.
+        """Return the drivers of all nets with the name pattern of `net`, and the number in `net`.
 
         For the net ``sent_3``, these are the `NetFamily` of ``sent_{}`` and 3. For a pattern, or
         for a net without a pattern, the number is 0.

@@ -69,7 +69,8 @@ class Piece(NamedTuple):
     init : int
         Value after reset.
     nets : tuple of int
-        For combinational logic, the bits of the piece, as `Nets`; empty for registers.
+        For combinational logic, the bits of the piece, each as a number that names its driver (see
+        `Nets`); empty for registers.
     """
 
     cell: int
@@ -116,7 +117,8 @@ class ModuleMemory:
 def adjacent_runs(nets: Nets) -> Iterator[BitRun]:
     """Yield the bits `nets` as runs, each as long as possible, of adjacent output bits of one cell.
 
-    Neighbouring constant bits form one run.
+    `nets` has a number for each bit, which names its driver. Neighbouring constant bits form one
+    run.
     """
     at = 0
     while at < len(nets):
@@ -363,7 +365,8 @@ class ElaboratedModule:
     def next_bits(self, piece: Piece) -> Nets:
         """Return the bits that a part of a register takes over at the next clock edge.
 
-        `piece` is this part. The result are bits of the data input of the register, as `Nets`.
+        `piece` is this part. The bits are those of the data input of the register, each as a number
+        that names its driver (see `Nets`).
         """
         cell = self.cells[piece.cell]
         if not isinstance(cell, nir.FlipFlop):

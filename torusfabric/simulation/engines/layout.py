@@ -1,10 +1,10 @@
 """Memory layout of all pieces: one word for all instances that always hold the same value.
 
 Many instances compute the same values, for example the control signals of all nodes. Such instances
-share a word, which is computed once. They are found like the equivalent states of an automaton:
-pieces start in one class if their initial values are equal, and a class is split until all of its
-members depend on members of the same classes. The words of a piece lie side by side in the order of
-instances, so that a loop over them reads adjacent words::
+share a word, which is computed once. They are found like the equivalent states of an automaton, for
+each *piece* (part of a register or an output): instances start in one class, and a class is split
+until the values of all of its members depend on members of the same classes. The words of a piece
+lie side by side in the order of instances, so that a loop over them reads adjacent words::
 
     piece 0   | class of nodes 0, 2, 4, 6 | class of nodes 1, 3 | node 5 | node 7 |   (slots 0..3)
     piece 1   | all nodes |                                                          (slot 0)

@@ -1,8 +1,9 @@
 """The loops that compute all pieces of all instances: function texts, and the data for each loop.
 
-A function text depends on the module and on the classes of equal words. It does not depend on the
-number of instances or on their addresses; see `model`. A clock edge runs the loops in three
-groups::
+A *piece* is a part of a register or an output, with at most 64 bits. A loop is a call of a C++
+function with data such as addresses. The text of the function does not depend on the number of
+instances or on their addresses, so that it can be reused; see `model`. A clock edge runs the loops
+in three groups::
 
     loops[0 : combinational]            combinational pieces and gather loops, in dependency order
     loops[combinational : registered]   next values of registers

@@ -1,10 +1,12 @@
 """A session: the state of a compiled model after reset, and the calls that simulate clock edges.
 
-The state is the *arena*, a byte array with all pieces, and the columns of all memories. The C++
-library in ``model.cc`` works on both. The value of a net of the fabric, such as an input or output,
-is passed as an array of 32-bit chunks, the lowest first. A *tap* makes the library copy bits
-between the arena and such an array in every cycle: from the array for an input, into it for other
-nets.
+The state is the *arena*, a byte array with all registers and outputs of modules, and the columns of
+all memories. (A *piece* is a part of a register or an output, with at most 64 bits; a *column* is
+the same bit range of all words of a memory.) The C++ library in ``model.cc`` works on both.
+
+The value of a net of the fabric, such as an input or output, is passed as an array of 32-bit
+chunks, the lowest first. A *tap* makes the library copy bits between the arena and such an array in
+every cycle: from the array for an input, into it for other nets.
 """
 
 from __future__ import annotations
