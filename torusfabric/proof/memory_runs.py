@@ -1,8 +1,7 @@
 """Runs of a fabric whose nodes have memories: write messages, run, read the received words.
 
-A *snapshot* is the state of all registers and memories of a fabric. The *forecast* cycles are those
-that the program predicts for a run. The machine executes several runs at once, each in a *column*
-of its arrays.
+A *snapshot* is the state of all registers and memories of a fabric. The machine executes several
+runs at once, each in a *column* of its arrays.
 """
 
 from __future__ import annotations

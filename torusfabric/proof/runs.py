@@ -1,14 +1,13 @@
 """Symbolic execution of whole runs, from the resting state back to the resting state.
 
+A *snapshot* is the state of all registers and memories of a fabric. It *covers* another one if each
+of its bits is unknown or equal to the bit of the other.
+
 The *resting state* is the least snapshot that covers the state after a reset, the state that
 follows it in the next cycle without a start, and the state after every run. Bits that differ
 between covered states are unknown. From the resting state every run is executed to its end, with
 symbols for the words of messages. A run that passes therefore passes for all data, and after any
 number of earlier runs in any order.
-
-A *snapshot* is the state of all registers and memories of a fabric. It *covers* another one if each
-of its bits is unknown or equal to the bit of the other. The *forecast* cycles are those that the
-program predicts for a run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Starts of runs: the resting state, accepted starts, and refused starts.
 
-The *resting state* is a snapshot that covers every state of the fabric between runs.
-
-A *snapshot* is the symbolic state of all registers and memories. An *accepted* start begins a run;
-a *refused* one has choices that the fabric cannot execute.
+A *snapshot* is the symbolic state of all registers and memories. The *resting state* is a snapshot
+that stands for every state of the fabric between runs: bits that can differ are unknown in it. An
+*accepted* start begins a run; a *refused* one has choices that the fabric cannot execute.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ operator   symbolic sum (`sums`)               result equals the operator's own 
 link       delay line (`delay_line_module`)    word leaves `registers` cycles later
 =========  ==================================  ==========================================
 
-Why links: a long link is a memory used as a ring, whose write address at the start of a run is
-arbitrary.
+Why links are replaced: a long link is a memory used as a ring, whose write address at the start of
+a run is arbitrary.
 
 The *identity word* of an operator changes no word that it is combined with, such as 0 for a sum.
 """

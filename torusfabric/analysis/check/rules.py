@@ -1,4 +1,4 @@
-"""The rules that do not depend on the blocks that nodes hold, and the messages about faults."""
+"""The rules that do not depend on the blocks that nodes hold, and the errors about faults."""
 
 from collections.abc import Iterator
 from typing import SupportsInt

@@ -1,10 +1,9 @@
 """Fast proof for symmetric schedules: tables, and quotient schedules.
 
-In a quotient schedule, nodes with the same label behave alike.
-
-Translating such a schedule by a node with label 0 leaves it unchanged. It is therefore enough to
-follow the blocks of one origin for each label, and to check arcs and ports at one node for each
-label. In a `Table` all nodes have the same label.
+In a quotient schedule, each node has a label, and nodes with the same label behave alike. A
+translation that moves node 0 to a node with label 0 leaves such a schedule unchanged. It is
+therefore enough to follow the blocks of one origin for each label, and to check arcs and ports at
+one node for each label. In a `Table` all nodes have the same label.
 
 Each function named prove_.. returns the traffic of a correct schedule, and None for a wrong one.
 The caller then runs the follower, which names the fault.
