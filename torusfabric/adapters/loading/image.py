@@ -239,17 +239,20 @@ class Image:
 
     @cached_property
     def entries(self) -> list[StartEntry]:
-        """The entries of all modes, mode by mode."""
+        """The entries of all modes, mode by mode: each form, once for each root of a run."""
         return list_entries(self.modes)
 
     @cached_property
     def places(self) -> Sequence[TableAllocation]:
-        """The rows that each entry occupies in the tables, in the order of `entries`."""
+        """The rows that each entry occupies in the loaded tables, in the order of `entries`.
+
+        An entry is one form of a mode, for one root if runs choose the root.
+        """
         return self.kept or allocate_entries(self.room, self.entries)
 
     @property
     def _written_entries(self) -> list[tuple[TableAllocation, StartEntry]]:
-        """The entries that this image writes, with their rows."""
+        """The entries (forms, each for a root) that this image writes, with their table rows."""
         fills = self.fills or range(len(self.modes))
         return [
             each for each in zip(self.places, self.entries, strict=True) if each[1].mode in fills
@@ -289,17 +292,18 @@ class Image:
 
     @cached_property
     def contents(self) -> Contents:
-        """The values of all table rows, by owner and table.
+        """The values of all table rows, as ``contents[owner][table][row]``.
 
-        The value is `UNUSED_ROW` for a row that this image does not write.
+        An owner is a node, or from number N on a table that exists once in a fabric. The value is
+        `UNUSED_ROW` for a row that this image does not write.
         """
         return table_contents(self.layout, self._written_entries, self.freed)
 
     def _table_words(self) -> Iterator[int]:
-        """Yield the words of all row runs, piece by piece.
+        """Yield the words of all row runs: header, first row, and a word for each row of a run.
 
-        For each piece, the rows that are equal in all nodes come first, then the other rows, node
-        by node.
+        A run is about one piece, a range of columns of a table. For each piece, the rows that are
+        equal in all nodes come first, then the other rows, node by node.
         """
         nodes, tables = self.room.nodes, self.layout.table_sizes
         for owners in (range(nodes), *([owner] for owner in range(nodes, len(tables)))):
@@ -315,10 +319,11 @@ class Image:
     def _piece_words(
         self, owner: int, piece: int, rows: IntArray, which: BoolArray
     ) -> Iterator[int]:
-        """Yield the words of the row runs that write some rows of one piece of one owner.
+        """Yield the words of the row runs (header, first row, data) for one piece of one owner.
 
-        `owner` and `piece` are the numbers in the headers. `rows` has the values of all rows, and
-        `which` is True for the rows to write.
+        A piece is a range of columns of a table. An owner is a node, or a table that exists once.
+        `owner` and `piece` are the numbers in the headers. `rows` has the bits of the piece in all
+        rows, and `which` is True for the rows to write.
         """
         # A run that bridges a gap writes zeros into the rows of the gap. This is allowed only in a
         # full image: in a partial image these rows may belong to a mode that stays. It is not
@@ -362,7 +367,7 @@ class Image:
 
 
 def _piece_values(rows: Sequence[int], piece: TablePiece) -> IntArray:
-    """Return the bits of one piece, for each row of its table.
+    """Return the bits of one piece (a range of columns of a table), for each row of the table.
 
     `rows` has the values of whole rows; a value `UNUSED_ROW` stays as it is.
     """

@@ -44,16 +44,17 @@ PORTS = ports_by_name(
 
 
 class LoadedInterface(Interface):
-    """Base class that adds the ports and manifest entries of the loader.
+    """Base class for loaded fabrics: adds the ports and manifest entries of the image loader.
 
-    A subclass has a second base, the interface of the same fabric with fixed tables.
+    A subclass has a second base class, which declares the other ports: the interface of the same
+    fabric with fixed tables.
 
     Parameters
     ----------
     loading : Loading
         The loaded tables.
     *facts, **choices
-        Arguments of the second base.
+        Arguments of the second base class.
     """
 
     def __init__(self, loading: Loading, *facts: Any, **choices: Any) -> None:
@@ -62,7 +63,11 @@ class LoadedInterface(Interface):
         self.ports = {**self.ports, **PORTS}
 
     def manifest_entries(self) -> dict[str, Any]:
-        """Return the entries of the second base, and ``tables``: the room and the first image."""
+        """Return the entries of the manifest: those of a fabric with fixed tables, and ``tables``.
+
+        The entry ``tables`` has the capacity of the tables, their digest, and the modes of the
+        first image.
+        """
         loading = self._loading
         program, room = loading.program, loading.room
         modes = [
@@ -83,7 +88,7 @@ class LoadedInterface(Interface):
 class LoadedHostProofs(LoadedInterface, HostProofs):
     """Declarations of a loaded fabric with a host port behind a bus.
 
-    The bus declares its own ports, so only the proofs are left.
+    The bus declares the ports, so this class declares only the proofs.
     """
 
 
@@ -116,9 +121,10 @@ class LoadedStreamInterface(LoadedInterface, StreamInterface):
         return wire_claims(fabric, text)
 
     def symbolic_runs(self, fabric: Any, machine: SymbolicMachine) -> Runs | None:
-        """Return the proof of whole runs, from the outputs of loaders to inputs of unloaders.
+        """Return the proof of whole runs: the words of loaders arrive at the right unloaders.
 
-        In the proof, `machine` executes runs with symbols in place of data.
+        A loader takes the words of a node from the user, an unloader gives received words to the
+        user. In the proof, `machine` executes runs with symbols in place of data.
         """
         from ..streams.claims.whole_runs import StreamRuns  # here, since only proofs need it
         from .claims.whole_runs import LoadedStreamAccess

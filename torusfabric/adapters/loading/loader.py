@@ -249,7 +249,8 @@ class ImageLoader(Leaf):
     def _take_row_run(self, m: Module, state: Signal, word: Value) -> None:
         """Add the states that take a run of rows: header, number of the first row, and data.
 
-        The bus carries each data word to the tables in the cycle after the word was taken.
+        A run of rows is a part of an image. In the cycle after a data word was taken, it is on the
+        bus to the tables.
         """
         bits, rows = self._bus, len(range(ROWS_AT, PIECE_BITS))
         row, left = Signal(bits["load_row"], name="next_row"), Signal(rows, name="rows_left")
@@ -275,11 +276,13 @@ class ImageLoader(Leaf):
             ]
 
     def _add_state_register(self, m: Module, writes: Value, entries: Value, rest: Value) -> Value:
-        """Add the register of the loaded state, and drive the outputs from it.
+        """Add the register that says which image is loaded, and drive the outputs from it.
 
-        The register is row 0 of a memory of two rows. Why a memory: it has initial contents, and a
-        reset does not change it. The read port is disabled in the cycle of a write, so that the
-        outputs keep the old state in this cycle.
+        It has the mask of the entries that may run, the digest of the program, and the last word of
+        the image. (An entry is one form of a mode, for one root.) The register is row 0 of a memory
+        of two rows. Why a memory: it has initial contents, and a reset does not change it. The read
+        port is disabled in the cycle of a write, so that the outputs keep the old state in this
+        cycle.
 
         Parameters
         ----------

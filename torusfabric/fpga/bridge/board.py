@@ -304,9 +304,11 @@ class ConnectedBoard:
         self.engine = BoardEngine(self.fabric, self.registers, self.access)
 
     def write_image(self, image: Any) -> None:
-        """Write an image into the tables of the board, and check that its program is loaded then.
+        """Write an image into the tables of the board, and check that the board has accepted it.
 
-        In contrast to `load`, later runs still use the program of `fabric` for expected words.
+        This method changes the board only, not `fabric`. So `run` and `carry` still compute
+        expected words from the old program, and report wrong words if the new one has other
+        results. Use `load`, which changes both, unless the caller keeps track of the program.
         Errors are those of `load`.
         """
         made, wanted = image.room.digest(image.width), int(image.program.digest[:8], 16)

@@ -220,9 +220,11 @@ def _claim_choices(board: _BoardModel) -> None:
 
 
 def _has_equal_choices(board: _BoardModel, link: int) -> str:
-    """Return the condition for a message from the board below at `link` that agrees to a start.
+    """Return a condition, in Verilog, about the message received at link port `link`.
 
-    The message says that this board, and all below it, wait for a run with equal choices.
+    The condition is true if the message says two things. The sending board and all boards below it
+    have arrived: they wait for a run. The choices of all of these boards (mode, length, ..) equal
+    the choices of the board in the model.
     """
     same = [f"{board.message_field(link, name)} == run_{name}" for name in board.plan.choices]
     same += [
