@@ -87,6 +87,8 @@ def emit_boards(
 
     Examples
     --------
+    Both boards have equal netlists, so the Verilog has one top module for both.
+
     >>> import torusfabric as tf
     >>> from torusfabric.topology.boards import Boards
     >>> ring = tf.Torus(4, link_latency=9)

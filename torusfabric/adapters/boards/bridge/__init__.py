@@ -29,9 +29,9 @@ __all__ = ["choose_fabrics", "connect", "fit_board", "link_fabrics", "place_fabr
 
 
 def fit_board(board: Board, choices: Mapping[str, Any]) -> Board:
-    """Return the board with the clock of the fabric set to the frequency that its links need.
+    """Return a board whose fabric has the clock frequency that the links between boards need.
 
-    Links on transceivers need a fixed frequency. With other links the board is unchanged.
+    Links on transceivers need a fixed frequency. With other links `board` is returned unchanged.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def choose_fabrics(
     choices : mapping
         Choices of the command, by option name.
     built : bool
-        True if the choices are those with which a bitstream was built. A block with links on pins
-        then stands for all boards, because it runs only together with the others.
+        True if the choices are those with which a bitstream was built. If they have a block with
+        links on pins, the result is all blocks, because the block runs only with the others.
     """
     if choices["block"] is not None and not (built and choices["phy"]):
         return place_fabric(system, choices)

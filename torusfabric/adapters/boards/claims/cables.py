@@ -35,10 +35,11 @@ TRANSMITTER_INPUTS = ("message", "running", "begins", "checking")
 
 
 def board_wires(system: BoardSystem, text: GateText) -> Wires:
-    """Yield the wires between link ports, the control, the sequencer and ports of a board.
+    """Yield the wires of a board that a fabric on one chip lacks, for a comparison by the proof.
 
-    Each wire is (instance, pin, found bits, expected bits), for a comparison by the proof. `system`
-    is the fabric on several boards; `text` is the Verilog of the board, read as gates.
+    They connect link ports, board control, sequencer and ports. Each wire is (instance, pin, found
+    bits, expected bits). `system` is the fabric on several boards; `text` is the Verilog of the
+    board, read as gates.
     """
     control = text.instances["the_board_control"].pins
     starts, sequencer = (text.instances[f"the_{name}"].pins for name in ("requests", "sequencer"))
@@ -122,7 +123,9 @@ class ProofSubject(NamedTuple):
 
 
 def board_subject(system: BoardSystem, kind: BoardKind, text: GateText) -> ProofSubject:
-    """Return the part of the fabric on a board of a kind, with nodes numbered as on the board.
+    """Return one board as the subject of a proof: its netlist, gates and host ports.
+
+    All boards of `kind` have the same netlist. Nodes are numbered as on the board, from 0.
 
     Parameters
     ----------
@@ -214,11 +217,11 @@ def _common_nets(system: BoardSystem) -> dict[str, str]:
 
 
 def _make_net_unique(system: BoardSystem, parts: Sequence[ProofSubject]) -> NetRenumbering:
-    """Return a function that makes the net numbers of a board unique among all boards.
+    """Return a function that renumbers the nets of a board, so that no other board has the numbers.
 
-    It takes the number of a board, and nets by name. Nets for clock, reset, start and choices are
-    exceptions: all boards get those of board 0. `system` is the fabric on all boards, and `parts`
-    has the gates of each board.
+    The function takes the number of a board, and a dict of nets by name, and returns the dict with
+    new numbers. Nets for clock, reset, start and choices are exceptions: all boards get those of
+    board 0. `system` is the fabric on all boards, and `parts` has the gates of each board.
     """
     same = dict[Bit, Bit]()
 
@@ -239,10 +242,11 @@ def _make_net_unique(system: BoardSystem, parts: Sequence[ProofSubject]) -> NetR
 def _joined_nets(
     system: BoardSystem, parts: Sequence[ProofSubject], place: NetRenumbering
 ) -> dict[str, list[Bit]]:
-    """Return the nets of all boards, named ``net@board``, and the nets of the whole fabric.
+    """Return the nets of the fabric that consists of all boards, by name.
 
-    `system` is the fabric on all boards, and `parts` has the gates of each board. `place` is the
-    function that `_make_net_unique` returns.
+    They are the nets of each board, named ``net@board``, and nets of the whole, such as ``clk`` and
+    ``done``. `system` is the fabric on all boards, and `parts` has the gates of each board. `place`
+    is the function that `_make_net_unique` returns.
     """
     each = [place(board, part.text.nets) for board, part in enumerate(parts)]
     nets = {name: each[0][own] for name, own in _common_nets(system).items() if own in each[0]}

@@ -368,9 +368,10 @@ class CompiledBoards(HostPortDriver):
     def _split_by_board(
         self, which: PortAccesses
     ) -> Iterator[tuple[NDArray[np.bool_], PortAccesses]]:
-        """Select one board after another, and yield its share of some accesses.
+        """Select one board after another, and yield the accesses that go to its nodes.
 
-        `which` has the accesses, with the numbers of nodes in the whole fabric.
+        `which` has accesses to words at host ports (node and address of each), with the numbers of
+        nodes in the whole fabric.
 
         Yields
         ------

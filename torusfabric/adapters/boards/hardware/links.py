@@ -330,9 +330,10 @@ class Receiver(Leaf):
         return m
 
     def _check_packet(self, m: Module, fresh: Value, kind: Value) -> Value:
-        """Collect the words of a packet, report messages, and return the CRC error of the packet.
+        """Collect the words of a packet, report control messages, and return the CRC error.
 
-        A packet ends with its CRC, or at the first word with another frame.
+        A packet is here the words of one control message, or of one run. It ends with its CRC, or
+        at the first word of another type.
 
         Parameters
         ----------
@@ -340,6 +341,11 @@ class Receiver(Leaf):
             High if `received` holds a new word.
         kind : Value
             `WordType` of the word in `received`.
+
+        Returns
+        -------
+        Value
+            High if the present word belongs to a CRC that is wrong so far.
         """
         plan, width = self._plan, self._plan.width
         words, checks = plan.message_words, plan.crc_words

@@ -230,6 +230,8 @@ class BoardSystem(System):
 
     Examples
     --------
+    Both boards have equal netlists, of kind 0, and each has 8 link ports.
+
     >>> import torusfabric as tf
     >>> from torusfabric.topology.boards import Boards
     >>> torus = tf.Torus(4, 4, link_latency="0:20")

@@ -33,9 +33,9 @@ CLOCK_PATTERN = 0b0101
 
 
 class LvdsLayer(PhysicalLayer):
-    """Physical layer of differential pairs: to each neighbour data pairs and one clock pair.
+    """Physical layer of differential pairs: data pairs and one clock pair to each neighbour.
 
-    There are as many pairs in the other direction.
+    As many pairs come from the neighbour.
 
     Parameters
     ----------

@@ -51,7 +51,10 @@ WRONG, RIGHT, LOST = 4, 1, 24
 
 @dataclass(frozen=True)
 class WordEncoding(ABC):
-    """The encoding of a word on a pair: a sync unit, and further units that hold the word.
+    """The encoding of a word on a pair of wires: a sync unit, and units that hold the word.
+
+    A unit is a bit or a byte. The receiver predicts the sync unit, the first unit of each word, and
+    finds the beginning of words by it.
 
     Parameters
     ----------
@@ -75,12 +78,12 @@ class WordEncoding(ABC):
 
     @property
     def n_units(self) -> int:
-        """Number of units of a word, with its sync unit."""
+        """Number of units (bits or bytes) of a word, with its sync unit."""
         return self.cycles * self.gear
 
     @property
     def data_bits(self) -> int:
-        """Data bits of a word, in all units except the sync unit."""
+        """Data bits of a word, in all units (bits or bytes) except the sync unit."""
         return self.data * (self.n_units - 1)
 
     def decode(self, rest: Sequence[Value]) -> Value:
@@ -141,7 +144,10 @@ class BitEncoding(WordEncoding):
 
 
 class ByteEncoding(WordEncoding):
-    """Encoding with units of a byte and a control flag, two a cycle. The sync unit is a comma."""
+    """Encoding with units of a byte and a control flag, two a cycle.
+
+    The first unit of a word is a comma, a code of 8b10b that no data byte has.
+    """
 
     unit, gear, data = 9, 2, 8
 
