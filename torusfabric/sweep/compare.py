@@ -118,9 +118,9 @@ class HardwareSettings:
         }
 
     def build_and_measure(self, schedules: Schedule | Sequence[Schedule]) -> dict[str, Any]:
-        """Compile schedules and measure their hardware; return a part of an entry.
+        """Compile schedules and measure their hardware; return cycles and costs.
 
-        Its keys are ``cycles`` (a number for each mode), ``inputs`` (inputs of all crossbars
+        The keys are ``cycles`` (a number for each mode), ``inputs`` (inputs of all crossbars
         together), and those of `COSTS`. If the schedules cannot be compiled or built, ``cycles``
         and ``inputs`` are None and ``reason`` is the error.
         """

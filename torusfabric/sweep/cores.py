@@ -47,6 +47,7 @@ def check_job_count(jobs: int) -> None:
 def run_on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, None]:
     """Compute points in processes of this machine, and yield rows as they are done.
 
+    A point is a step of a sweep with a value for each axis; its row is the point with its result.
     If a process dies, all points that were being computed are suspects. They are computed again,
     one at a time. A point whose process dies again has failed.
 
@@ -98,7 +99,7 @@ def run_on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None,
 
 
 def _batch_points(points: Iterable[Point]) -> Iterator[list[Point]]:
-    """Yield lists of points, each to be computed by one process in turn.
+    """Yield lists of points of a sweep; one process computes the points of a list in turn.
 
     Points of the step ``cycles`` that differ only in width or length are in one list, because they
     share a schedule, which the process caches. Any other list has a single point.

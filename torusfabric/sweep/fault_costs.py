@@ -50,6 +50,8 @@ def fault_costs(
 
     Examples
     --------
+    With a broken link, the all-gather takes three rounds in place of two.
+
     >>> from torusfabric.planning import make_selection
     >>> from torusfabric.sweep.compare import HardwareSettings
     >>> found = fault_costs(make_selection("3x3!0:+0", "allgather"), HardwareSettings(flits=2))

@@ -40,7 +40,10 @@ _ROW_BEGINNING = re.compile(rb'\{"key": "[0-9a-f]{16}", "step": "')
 
 
 class Results:
-    """An open file of results, used as a context manager.
+    """An open file of results of a sweep, used as a context manager.
+
+    A *row* of the file is a line of JSON: a point (a step with a value for each axis) and its
+    result.
 
     Parameters
     ----------
@@ -87,11 +90,11 @@ class Results:
 
     @property
     def rows(self) -> dict[str, Row]:
-        """All rows of the file, by the keys of their points."""
+        """All rows of the file, keyed by `point_key`; a row is a point with its result."""
         return self._rows
 
     def add(self, row: Row) -> None:
-        """Append a row and force it to the disk, unless there is a row with its key."""
+        """Append a row and force it to the disk, unless the file has a row for the same point."""
         if row["key"] in self._rows:
             return
         line = json.dumps(row).encode() + b"\n"

@@ -48,6 +48,9 @@ def compute_rows(
 ) -> dict[str, Any]:
     """Compute the rows of all points that have none yet, and add them to the results.
 
+    A *point* is a step of a sweep with a value for each axis; its *row* is the point with its
+    result.
+
     Parameters
     ----------
     points : sequence of Point
@@ -90,13 +93,16 @@ def compute_rows(
 
 
 def describe_point(point: Point) -> str:
-    """Return a point as a short text, for progress and errors."""
+    """Return the values of a point (a step with a value for each axis) as a short text.
+
+    The text is for progress and errors.
+    """
     names = "step plan topology collective algorithm width flits max_flits target mapping"
     return " ".join(str(point[name]) for name in names.split() if name in point)
 
 
 def compute_row(point: Point, plans: Sequence[bytes] | None = None) -> Row:
-    """Compute the row of one point; errors become part of the row.
+    """Compute the row of one point: the point with its result, or with the reason of an error.
 
     The ``status`` of the row is ``done``, ``misfit``, ``failed``, or ``missing`` (a tool is not
     installed). A misfit depends on the point alone, so that another try would give the same.
@@ -104,7 +110,7 @@ def compute_row(point: Point, plans: Sequence[bytes] | None = None) -> Row:
     Parameters
     ----------
     point : Point
-        The point to compute.
+        A step of a sweep (plan, cycles, simulate or synth), with a value for each axis.
     plans : sequence of bytes, optional
         Contents of its schedule files; by default the files are read.
     """
@@ -123,11 +129,12 @@ def compute_row(point: Point, plans: Sequence[bytes] | None = None) -> Row:
 
 
 def _point_outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
-    """Return the part of a row that the work on a point decides.
+    """Return the entries that the work on a point adds to it, to make its row.
 
-    It has the ``status`` ``done`` and the ``result``, or the ``status`` ``misfit`` and the
-    ``reason``. `plans` has the contents of the schedule files of the point. If it is None, the
-    files are read here.
+    They are the ``status`` ``done`` and the ``result``; or the ``status`` ``misfit`` and the
+    ``reason``, if the point cannot be planned or built. `point` is a step of a sweep, with a value
+    for each axis. `plans` has the contents of its schedule files. If it is None, the files are read
+    here.
     """
     if plans is None and "plan" in point:
         plans = plan_contents(point)
@@ -145,9 +152,10 @@ def _point_outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any
 
 
 def _make_schedules(point: Point, plans: Sequence[bytes]) -> list[PlannedSchedule]:
-    """Return the schedules of a point, planned or from files, one entry for each collective.
+    """Return the schedules of a point of a sweep, planned or from files.
 
-    An entry is one schedule, or a tuple of the forms. `plans` are the contents of the files.
+    There is one entry for each collective: a schedule, or a tuple with the schedule of each form.
+    `plans` are the contents of the files.
     """
     from ..fabric.choose import PlanPurpose, choose_schedules
     from ..fabric.spec import FabricSpec
@@ -198,9 +206,10 @@ def _load_schedules(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
 
 
 def _plan_facts(point: Point, schedules: list[PlannedSchedule]) -> dict[str, Any]:
-    """Check the schedules of a point, and return their facts.
+    """Check the schedules of a point, and return the result of the step ``plan``.
 
-    The step ``plan`` has no lengths, so no collective has forms.
+    The result has, for example, the number of rounds; see `schedule_facts`. The step ``plan`` has
+    no lengths of messages, so no collective has several forms.
     """
     from ..analysis.facts import merge_facts, schedule_facts
 
@@ -210,9 +219,10 @@ def _plan_facts(point: Point, schedules: list[PlannedSchedule]) -> dict[str, Any
 
 
 def _make_program(point: Point, plans: Sequence[bytes]) -> Program:
-    """Return the program of a point; schedules from files are checked first.
+    """Return the compiled program of a point (a step of a sweep, with a value for each axis).
 
-    `plans` has the contents of these files; it is empty for a point without files.
+    Schedules from files are checked first. `plans` has the contents of these files; it is empty for
+    a point without files.
     """
     from ..analysis.check import check
     from ..planning import compile

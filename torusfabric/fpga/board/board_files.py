@@ -69,7 +69,11 @@ def find_board(name: str) -> Board:
 
 
 def _check_board(board: Board) -> Board:
-    """Return a board after a trial build that requests its pins; refuse a board that fails."""
+    """Return `board` after a check, or raise `InputError`.
+
+    The check makes the inputs of the tools for an empty design with the board's pins. It fails, for
+    example, if the platform lacks a pin that the description names.
+    """
     try:
         platform = board.make_platform()
         platform.default_clk_frequency  # noqa: B018 (fails without a clock)
@@ -89,11 +93,11 @@ def _check_board(board: Board) -> Board:
 
 
 def _require_parts(use: str, resource: Resource, used: Sequence[str]) -> None:
-    """Refuse a resource of which a board's description selects the wrong subsignals.
+    """Refuse a resource of Amaranth if a board's description selects the wrong subsignals.
 
-    `used` are the names of the selected subsignals. The resource must have them. If a resource has
-    subsignals, at least one must be selected. `use` is the purpose of the resource, for the
-    message.
+    A subsignal is a named part of a resource, such as ``tx`` of a serial line. `used` are the names
+    of the selected subsignals. The resource must have them. If a resource has subsignals, at least
+    one must be selected. `use` is the purpose of the resource, for the message.
     """
     parts = [each.name for each in resource.ios if isinstance(each, Subsignal)]
     if not set(used) <= set(parts) or (parts and not used):

@@ -76,7 +76,7 @@ class ResourceNeeds:
     registers : int
         Bits of registers.
     memories : Counter
-        Number of memories of each (width, depth).
+        Number of memories of each (width in bits, depth in words), such as ``{(32, 64): 16}``.
     """
 
     registers: int
@@ -112,11 +112,11 @@ class ResourceNeeds:
 def least_needs(
     topology: Topology, collective: Collective, *, flits: int = 1, width: int
 ) -> ResourceNeeds:
-    """Return a lower bound of the resources of any fabric for a collective, before it is planned.
+    """Return a lower bound of the resources of every fabric for a collective.
 
-    The bound counts one register of `width` bits for each node; and, if every node receives from
-    every node without reduction, a memory for the words that it receives. `flits` is the number of
-    flits of a message.
+    No schedule is needed. The bound counts one register of `width` bits for each node. If every
+    node receives from every node without reduction, it also counts a memory for the received words.
+    `flits` is the number of flits of a message.
     """
     needs = ResourceNeeds(topology.nodes * width, Counter())
     if collective.from_each and collective.to_all and not collective.reducing:
@@ -217,7 +217,7 @@ def smaller_fabric_hint(topology: Topology, share: float | Fraction, board: Boar
     Parameters
     ----------
     share : float or Fraction
-        Share of the device that the fabric takes; above 1 if it does not fit.
+        Share of the device that the fabric takes, for example 1.5 if it needs half as much again.
     """
     smaller = largest_sides(getattr(topology, "sides", ()), share)
     said = (

@@ -106,9 +106,9 @@ class BoardEngine(Engine):
     def _run_job(self, messages: NDArray[Any], job: Job) -> EngineRun:
         """Execute one job: write the words to send, run, and read the received words.
 
-        `messages` are the words to send, shape (nodes, words). `EngineRun.edges` is the engine's
-        own count of cycles. A board has no such count, so `edges` repeats the number that the
-        fabric reports.
+        `messages` are the words to send, shape (nodes, words). The result has the received words,
+        cycles and time. Its `edges` are, for a simulator, the clock edges that it simulated. A
+        board does not count edges, so `edges` has the cycles that the fabric reports.
         """
         self.write_messages(messages, job)
         began = time.perf_counter()
@@ -166,7 +166,7 @@ class BoardEngine(Engine):
         Returns
         -------
         ndarray of int, shape (nodes, words, bus words of a flit)
-            Byte addresses.
+            Byte addresses. A flit of more than 32 bits takes several bus words.
         """
         part, flit = np.divmod(np.arange(words), self.fabric.program.length_of(job.length))
         places = window.flit_bytes * (part * self.fabric.flits + flit)
@@ -282,7 +282,8 @@ class ConnectedBoard:
     def load(self, image: Any) -> None:
         """Load an image, as `torusfabric.image` makes it; later runs execute its program.
 
-        An image that fills only some modes is not written if its program is loaded already.
+        An image that fills only some modes is not written if its program is loaded already. Why:
+        the fabric accepts such an image only while the image before it is loaded.
 
         Raises
         ------

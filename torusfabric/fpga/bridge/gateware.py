@@ -37,9 +37,9 @@ TOLERANCE = 0.02
 
 
 def with_wishbone(fabric: "Fabric") -> "Fabric":
-    """Return a fabric behind Wishbone, with beats of one flit.
+    """Return a fabric with Wishbone as its bus, in place of any other, and one flit a word.
 
-    A fabric of this form is returned unchanged.
+    If `fabric` has this form already, it is returned unchanged.
 
     Raises
     ------

@@ -47,7 +47,10 @@ def count_luts_by_purpose(
     outports: Sequence[str],
     inports: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the LUTs of a router by purpose.
+    """Return the LUTs of a router by purpose, such as ``crossbar`` and ``settings``.
+
+    Purposes of data paths are the crossbar and those in `inports`. All LUTs that no data reach are
+    ``settings``: the control of the select bits.
 
     Parameters
     ----------
@@ -99,7 +102,7 @@ def fewest_luts(sources: int, inputs: int = 4) -> int:
 
     Examples
     --------
-    A 4:1 multiplexer is one LUT of six inputs.
+    A selector of four signals takes two LUTs of four inputs, or one of six.
 
     >>> fewest_luts(4), fewest_luts(4, 6)
     (2, 1)
@@ -192,7 +195,11 @@ def _dependent_bits(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
 
 
 def _source_bits(graph: "nx.DiGraph[Any]", bit: Any) -> set[Any]:
-    """Return the bits on which `bit` depends, as far as no cell of the graph drives them."""
+    """Return the inputs of a module on which `bit` depends, through any number of cells.
+
+    `graph` is the result of `_netlist_graph`; the result has the numbers of its bits that no cell
+    drives.
+    """
     found, front = {bit}, [bit]
     while front:
         new = set(graph.predecessors(front.pop())) - found

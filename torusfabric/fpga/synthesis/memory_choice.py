@@ -48,6 +48,9 @@ def fitting_memory_rule(fabric: Fabric, device: Target) -> str:
 
     Examples
     --------
+    On the large ECP5, all memories of more than two words become block RAMs. The small ECP5 has
+    fewer block RAMs than that takes, and on the iCE40 the choice is left to the tool.
+
     >>> import torusfabric as tf
     >>> from torusfabric.fpga.synthesis.target import find_target
     >>> fabric = tf.Fabric(tf.compile(tf.plan("4x4", "allgather"), max_flits=8), width=32)

@@ -43,7 +43,7 @@ _PREFIX = "dut."
 
 
 class StuckPlacer(WorkFailed):
-    """Error for a placer that is stuck, by the rule in the module docstring."""
+    """Error for a placer that is stuck: it has written nothing into its log for too long."""
 
 
 def utilisation(log: str) -> list[tuple[str, int, int]]:
