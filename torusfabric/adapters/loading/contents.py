@@ -218,13 +218,14 @@ def _add_settings(
 def _add_blocks(
     layout: TableLayout, rows: list[int], place: TableAllocation, form: LoadableForm
 ) -> None:
-    """Write the location of each received block into `rows`, the rows of the table `blocks`.
+    """Write the location (memory, first address) of each received block into the table `blocks`.
 
-    The location of block b of node k is in row ``place.block + b * S + k``, where S is the number
-    of nodes, rounded up to a power of two. A node receives one part from each origin, and blocks
-    are numbered part by part, within a part by chunk. If only one node receives, the location of
-    its block b is in row ``place.block + b``. `layout` has the fields of the table, `place` the
-    first row of the entry in it. `form` is the form of the entry.
+    `rows` are the rows of the table. The location of block b of node k is in row ``place.block + b
+    * S + k``, where S is the number of nodes, rounded up to a power of two. A node receives one
+    part from each origin, and blocks are numbered part by part, within a part by chunk. If only one
+    node receives, the location of its block b is in row ``place.block + b``. `layout` has the
+    fields of the table. `form` is the form that receives the blocks, and `place` has its first row
+    in the table.
     """
     nodes, apart = np.arange(layout.room.nodes), 1 << address_width(layout.room.nodes)
     memory, first = (each.reshape(len(nodes), -1) for each in form.received_locations)

@@ -150,15 +150,17 @@ class Loading:
 
     @property
     def proofs(self) -> Any:
-        """The package of the claims that are proved about a fabric with these tables."""
+        """The Python package with the claims of a proof about a fabric with these tables."""
         from . import claims  # here, since only proofs need it
 
         return claims
 
     def load(self, image: Image | None = None) -> Access[None]:
-        """Load an image into a simulated fabric: yield the requests for its clock edges.
+        """Load an image into a simulated fabric.
 
-        The words of the image are written in consecutive cycles; then the output `loaded` is read.
+        This is a generator: it yields the values of inputs for the next clock edges, and receives
+        the outputs after them. The words of the image are written in consecutive cycles. Then the
+        output `loaded` is read.
 
         Parameters
         ----------
@@ -183,22 +185,28 @@ class Loading:
             )
 
     def host_layouts(self) -> tuple[HostLayout, ...]:
-        """Return the address layout of the host port, which is the same for all images."""
+        """Return the division of host addresses into node, part and flit, the same for all images.
+
+        A part is the message from one origin or for one destination. The tuple has one element.
+        """
         return (host_layout(self.layout),)
 
     def initial_rows(self, number: int) -> tuple[tuple[int, ...], ...]:
-        """Return the initial rows of the tables of one owner; unused rows are 0.
+        """Return the rows of some tables at power-up, as ``[table][row]``; unused rows are 0.
 
         Parameters
         ----------
         number : int
-            Owner number: a node, or N + k for single table k.
+            The number k of a node for all tables of this node; or N + k, for N nodes, for the k-th
+            of the tables that exist once.
         """
         tables = [] if self.empty else self.image.contents[number]
         return tuple(tuple(max(row, 0) for row in rows) for rows in tables)
 
     def make_core(self, *, resets: bool = False, cut: NodeBlock | None = None) -> Core:
-        """Return the core for the room, with a host port or, if the room says so, with streams.
+        """Return a core that can execute every program within the capacity of these tables.
+
+        It is prepared for a host port or for streams, as `Room.streams` says.
 
         Parameters
         ----------

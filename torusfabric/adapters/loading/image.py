@@ -83,10 +83,11 @@ __all__ = ["Image", "LoadedFabric", "ModeRequest", "read_fabric", "read_image"]
 
 
 def _row_runs(there: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
-    """Yield the first row and the end (exclusive) of each row run, to cover the rows in `there`.
+    """Yield the ranges of consecutive rows that an image writes, to cover the rows in `there`.
 
-    A row run is a range of consecutive rows that an image writes. It may also have rows that are
-    not in `there`, in gaps of up to `gap` rows. It has at most `MOST_RUN_ROWS` rows.
+    A range is a pair of its first row and its end (exclusive). It bridges gaps of up to `gap` rows,
+    and has at most `MOST_RUN_ROWS` rows. For example, rows 0, 1 and 3 and a gap of 1 give (0, 4);
+    without gaps they give (0, 2) and (3, 4).
     """
     if not there:
         return
@@ -115,11 +116,12 @@ class Image:
         Numbers of the modes that a partial image writes. Empty for a full image, which writes all
         modes.
     kept : sequence of TableAllocation
-        The rows of each entry in the tables. By default entries get rows one after another.
+        The rows of each entry (form of a mode, for one root) in the tables. By default entries get
+        rows one after another.
     base : int
         The last word of the image that a partial image builds on; 0 for a full image.
     freed : sequence of int
-        Numbers of entries that the base uses, and that are unused after this image.
+        Numbers of entries that are in use before a partial image, and unused after it.
 
     Raises
     ------
@@ -128,6 +130,8 @@ class Image:
 
     Examples
     --------
+    An image for an all-gather fabric, which can then run an all-to-all, has 177 words.
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
     >>> modes = [([tf.plan("3x3", "alltoall")], False)]
@@ -162,7 +166,7 @@ class Image:
 
     @classmethod
     def from_schedules(cls, room: Room, width: int, modes: Iterable[ModeRequest]) -> Image:
-        """Return the full image of some modes.
+        """Return the full image of some modes, which replaces all modes of a fabric.
 
         If all forms of the modes do not fit, each mode keeps only its form for the longest
         messages.
@@ -184,7 +188,7 @@ class Image:
         return _make_fitting_image(room, modes, partial(cls, room, width))
 
     def with_modes(self, modes: Iterable[ModeRequest], mode: int | None = None) -> Image:
-        """Return a partial image whose base is this image, and which replaces or adds modes.
+        """Return a partial image, to be loaded after this image, that replaces or adds modes.
 
         The other modes keep their rows, and may run while the partial image is loaded.
 
@@ -202,6 +206,8 @@ class Image:
 
         Examples
         --------
+        The partial image replaces mode 0, an all-gather, and has fewer words than the full image.
+
         >>> import torusfabric as tf
         >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall", "scatter")]
         >>> fabric = tf.Fabric(tf.compile(plans[:2], max_flits=4), tables="ram")
@@ -234,7 +240,7 @@ class Image:
 
     @cached_property
     def layout(self) -> TableLayout:
-        """The bit fields of all tables."""
+        """The bit fields and sizes of all loaded tables that the image writes."""
         return TableLayout(self.room, self.width)
 
     @cached_property
@@ -282,10 +288,10 @@ class Image:
 
     @property
     def loaded_state(self) -> tuple[int, int, int]:
-        """The state that `ImageLoader` has after this image has been loaded, as three integers.
+        """The state of the hardware `ImageLoader` after it has taken this image: three integers.
 
-        They are a mask of the entries that may run, the digest of the program, and the last word of
-        the image.
+        They are the mask of the entries (forms of modes, each for one root) that may run, the
+        digest of the program, and the last word of the image.
         """
         there = sum(1 << place.number for place in self.places)
         return there, self.words[2], self.words[-1]
@@ -337,7 +343,10 @@ class Image:
 
     @property
     def facts(self) -> list[dict[str, Any]]:
-        """For each mode a dict: its number, collective, algorithms, root and formulas of cycles."""
+        """For each mode a dict: ``mode``, ``collective``, ``algorithm``, ``root`` and ``cycles``.
+
+        ``cycles`` has formulas, each for a range of message lengths, for the cycles of a run.
+        """
         return [
             {
                 "mode": number,
@@ -394,10 +403,11 @@ def _schedule_from_text(text: str) -> Schedule:
 def _make_fitting_image(
     room: Room, wanted: Iterable[ModeRequest], make: Callable[[Sequence[LoadableMode]], Image]
 ) -> Image:
-    """Return the image of the wanted modes, with all of their forms if the room has space for them.
+    """Return the image of some modes, with as many of their forms as fit into a fabric.
 
-    Otherwise each mode keeps only its form for the longest messages. `make` is a function that
-    makes the image from loadable modes.
+    If not all forms fit, each mode keeps only its form for the longest messages. `wanted` has, for
+    each mode, its schedules and True if each run chooses the root. `make` is a function that makes
+    the image from loadable modes.
     """
     operators, modes = room.parsed_operators(), list[LoadableMode]()
     for schedules, any_root in wanted:
@@ -415,7 +425,7 @@ def _make_fitting_image(
 
 
 class LoadedFabric(NamedTuple):
-    """The facts of a loaded fabric that an image must fit.
+    """The properties of a loaded fabric on which its images depend.
 
     Parameters
     ----------
@@ -439,7 +449,7 @@ class LoadedFabric(NamedTuple):
 
 
 def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
-    """Return the facts of the loaded fabric that a manifest describes.
+    """Read the manifest of a loaded fabric, and return the properties that its images need.
 
     Parameters
     ----------

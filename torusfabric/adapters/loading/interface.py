@@ -93,17 +93,17 @@ class LoadedHostProofs(LoadedInterface, HostProofs):
 
 
 class LoadedHostInterface(LoadedInterface, HostInterface):
-    """Declarations of a loaded fabric with one host port for all nodes."""
+    """Declarations of a loaded fabric with a host port: its ports, manifest entries and proofs."""
 
 
 class LoadedStreamInterface(LoadedInterface, StreamInterface):
-    """Declarations of a loaded fabric with streams at every node."""
+    """Declarations of a loaded fabric with streams: its ports, manifest entries and proofs."""
 
     def proof_harnesses(self, fabric: Any, design: Design) -> Iterable[Harness]:
-        """Yield the proof harnesses of the control, and of the paths between control and nodes.
+        """Yield the proofs of the stream control, and of the paths between it and the nodes.
 
-        A harness is a small circuit around some modules, with assertions that are proved. `design`
-        is the emitted Verilog.
+        Each is a harness. A harness is a small circuit around some modules, with assertions that
+        are proved. `design` is the emitted Verilog.
         """
         from ..streams.claims import tree_and_crossing_harnesses  # here, since only proofs need it
         from ..streams.claims.control import control_harness
@@ -112,9 +112,9 @@ class LoadedStreamInterface(LoadedInterface, StreamInterface):
         yield from tree_and_crossing_harnesses(fabric, design)
 
     def wiring_claims(self, fabric: Any, text: GateText) -> Iterable[Any]:
-        """Return the claims about the wiring of nodes and of the control.
+        """Return the claims that nodes and stream control are wired as planned.
 
-        The claims are proved of `text`, the emitted Verilog, read as gates.
+        The claims are checked on `text`, the emitted Verilog, read as gates.
         """
         from ..streams.claims.wires import wire_claims  # here, since only proofs need it
 

@@ -47,7 +47,7 @@ TableSize: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class TableLayout:
-    """The bit fields and sizes of all tables of a loaded fabric.
+    """The bit fields and sizes of all loaded tables of a fabric.
 
     Parameters
     ----------
@@ -90,7 +90,10 @@ class TableLayout:
 
     @cached_property
     def row_fields(self) -> StructLayout:
-        """The fields of a row of the table `rows`, which the sequencer steps through."""
+        """The fields of a row of the table `rows`, the program as the sequencer steps through it.
+
+        A row has its duration, the address for stored words, and a number for each setting table.
+        """
         return row_layout(self.room)
 
     @property
@@ -140,7 +143,10 @@ class TableLayout:
 
     @cached_property
     def block_fields(self) -> StructLayout:
-        """The fields of a row of the table `blocks`: memory and first address of a block."""
+        """The fields of a row of the table `blocks`: memory and first address of a block.
+
+        The table has a row for each block that a node receives.
+        """
         return StructLayout({"memory": address_width(self.room.ports + 1),
                              "base": self.row_fields["at"].width})  # fmt: skip
 
@@ -185,9 +191,10 @@ class TableLayout:
 
     @property
     def stream_tables(self) -> dict[str, TableSize]:
-        """Sizes of the tables that a node has only with streams.
+        """Sizes (rows, bits) of the two tables that a node has only with streams, by name.
 
-        `unload_row` has a row for each received chunk, `facts_row` a row for each entry.
+        `unload_row` has a row for each received chunk. `facts_row` has a row for each entry, which
+        is one form of a mode, for one root.
         """
         sizes, facts = self.room.sizes, self.load_facts.size + self.unload_facts.size
         if not self.room.streams:
@@ -260,7 +267,8 @@ class TableLayout:
     def image_words(self) -> int:
         """Number of words of the longest image.
 
-        It has the words of the header, all rows of all pieces, END_MARK and the CRC.
+        It has the words of the header, all rows of all tables (in pieces of at most 32 bits),
+        END_MARK and the CRC.
         """
         found = [piece.rows for table in self.table_sizes for piece in split_into_pieces(table)]
         return (
@@ -272,12 +280,12 @@ class TableLayout:
 
 
 class TablePiece(NamedTuple):
-    """A range of columns of a table, written with one word a row.
+    """A range of columns of a loaded table, which one word of an image can fill in one row.
 
     Parameters
     ----------
     table : int
-        Number of the table among those of its owner.
+        Number of the table among those of its node, or 0 for a table that exists once.
     rows : int
         Number of rows of the table.
     low, width : int
@@ -302,6 +310,8 @@ def split_into_pieces(tables: Sequence[TableSize]) -> list[TablePiece]:
 
     Examples
     --------
+    The table of 40 bits has two pieces, the table of 8 bits has one.
+
     >>> [piece.width for piece in split_into_pieces([(64, 40), (4, 8)])]
     [32, 8, 8]
     """

@@ -57,7 +57,7 @@ class LoadableForm:
 
     @classmethod
     def from_program(cls, program: Program) -> LoadableForm:
-        """Return the loadable form of a program.
+        """Rewrite a program so that loaded tables can hold it, and return it as a loadable form.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class LoadableForm:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of the program: each takes a row of the sequencer's table."""
+        """Number of rows of the program, each of which needs a row of the loaded table `rows`."""
         return self.program.loop.n_rows
 
     @property
@@ -127,7 +127,7 @@ class LoadableForm:
 
     @cached_property
     def has_overlapping_rows(self) -> bool:
-        """True if words of a row may arrive while later rows are executed."""
+        """True if words of a row may arrive while the sequencer executes later rows."""
         loop = self.program.loop
         late = np.where(self.store_delays > 0, self.store_delays, IDLE).max(axis=(1, 2))
         return loop.order is Order.FLIT or bool((late >= loop.pause).any())
@@ -143,7 +143,7 @@ class LoadableForm:
 
     @property
     def longest_delay(self) -> int:
-        """Largest delay in cycles of any stored or read word, at least 1."""
+        """Largest number of cycles from a row to the storing or reading of its word, at least 1."""
         return int(max(self.store_delays.max(), self.reader_lags.max(), 1))
 
     @cached_property
@@ -158,12 +158,15 @@ class LoadableForm:
 
     @property
     def needs_second_registers(self) -> bool:
-        """True if a word is selected from the second register behind an in-port or an operator."""
+        """True if some out-port or operator selects a word one cycle later than it arrives.
+
+        The word then comes from a second register behind the in-port or operator that provides it.
+        """
         return bool(np.isin(self._source_stages, (Stage.DELAYED, Stage.DELAYED_RESULT)).any())
 
     @property
     def needs_operators(self) -> bool:
-        """True if an operator combines any words."""
+        """True if an operator combines words of two nodes, and does not only pass words on."""
         operands = self._source_stages[0]
         return bool(((operands >= 0) & (operands != Stage.IDENTITY)).any())
 
@@ -341,6 +344,8 @@ class LoadableMode:
 
     Examples
     --------
+    Messages of 10 flits or more are broadcast in two chunks, shorter ones in one.
+
     >>> import torusfabric as tf
     >>> plans = [tf.plan("9", "broadcast", trees=trees) for trees in (1, 2)]
     >>> forms = [LoadableForm.from_program(tf.compile(plan, max_flits=64)) for plan in plans]
@@ -355,11 +360,11 @@ class LoadableMode:
 
     @classmethod
     def from_forms(cls, forms: Sequence[LoadableForm], *, any_root: bool = False) -> LoadableMode:
-        """Return a mode with those of the given forms that are the fastest for some lengths.
+        """Return a mode of those forms that are the fastest ones for messages of some lengths.
 
-        Each form gets one range of lengths. Why: every range has a comparator in hardware. So a
-        form does not get a second range, in which it is faster again because its last chunks are
-        full.
+        Other forms are left out. Each form gets one range of lengths. Why: every range has a
+        comparator in hardware. So a form does not get a second range, in which it is faster again
+        because its last chunks are full.
 
         Parameters
         ----------
@@ -388,7 +393,7 @@ class LoadableMode:
 
     @property
     def n_roots(self) -> int:
-        """Number of roots from which a run chooses, each with its own entries; 0 if it is fixed."""
+        """Number of roots from which a run chooses; 0 if the root is fixed or there is none."""
         return self.forms[0].program.form.groups.group_size if self.any_root else 0
 
     @cached_property

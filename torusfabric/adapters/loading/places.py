@@ -32,7 +32,7 @@ __all__ = ["TableAllocation", "join_settings", "allocate_entries", "stack_ranges
 
 
 class TableAllocation(NamedTuple):
-    """The rows of an entry in all tables.
+    """The rows of an entry (one form of a mode, for one root) in all loaded tables.
 
     Parameters
     ----------
@@ -44,7 +44,8 @@ class TableAllocation(NamedTuple):
     block : int
         First row in the tables of received blocks.
     settings : tuple of (sequence of int)
-        For each `SettingTable`, the row of the setting of each row of the sequencer.
+        For each setting table of a node, a number for each row of the form: the row of the setting
+        table that has the values for it.
     """
 
     number: int

@@ -31,8 +31,8 @@ HOST_FIELDS = ("chunks", "reciprocal", "first_block", "one_node")
 def start_choices(room: Room) -> RunChoices:
     """Return the choices of the start of a run: modes, roots, lengths and operators.
 
-    A loaded fabric has as many modes as entries, because an image may contain a mode for each.
-    Later the loaded entries decide which values of mode, length and root are valid.
+    A loaded fabric accepts as many mode numbers as its tables have space for forms. Later the
+    loaded image decides which values of mode, length and root are valid.
     """
     operators, entries = room.parsed_operators(), room.sizes.entries
     unit = OperatorUnit(operators) if operators else None
@@ -104,7 +104,7 @@ class Requests(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the comparison with all entries, the refusals, and the outputs to the core."""
+        """Build the comparison of a start with all entries, the errors, and the outputs."""
         m, inputs = Module(), self._choices.sampled_inputs
         choices = "mode", "length", "root"
         chosen: dict[str, Value] = {
@@ -143,7 +143,8 @@ def last_flit_of_block(
     layout : TableLayout
         Fields of the tables.
     form : View
-        Row of the table `modes` for the entry, valid from the cycle after the start.
+        Row of the table `modes` with the constants of the form, valid from the cycle after the
+        start.
     last_of_message : Value
         Number of the last flit of the message, from 0, valid with `accepted`.
     accepted : Value

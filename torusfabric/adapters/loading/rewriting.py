@@ -90,11 +90,11 @@ def canonical_sources(ports: int) -> Sources:
 
 
 def operand_links(topology: Topology) -> int:
-    """Return the cycles by which operators change their inputs later than out-ports in a row.
+    """Return by how many cycles operators change their inputs later than out-ports.
 
-    It is the latency of a link, because the words that operators combine come over a link. If links
-    have different latencies the result is 1. Operators then change inputs some cycles before the
-    words of longer links arrive.
+    Both do so once in each row of a program. The result is the latency of a link, because the words
+    that operators combine come over a link. If links have different latencies the result is 1.
+    Operators then change inputs some cycles before the words of longer links arrive.
     """
     return topology.one_latency or 1
 
@@ -221,7 +221,7 @@ class _Rewriter:
         )
 
     def canonical_program(self) -> Program:
-        """Return the program in the canonical form."""
+        """Rewrite all rows, and return the program in canonical form."""
         program, loop, ports = self._program, self._loop, self._ports
         shape = len(self._of), self._nodes, ports
         select, operand = np.full((2, *shape), IDLE)

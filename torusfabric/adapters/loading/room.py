@@ -199,7 +199,7 @@ class Room:
 
     @property
     def longest_run(self) -> int:
-        """Upper bound of the clock edges of a run, for every image that fits."""
+        """Upper bound of the clock edges of a run, whatever image is loaded."""
         sizes = self.sizes
         return (
             OTHER_RUN_CYCLES
@@ -376,7 +376,7 @@ class Room:
         }
 
     def check_form(self, form: LoadableForm) -> None:
-        """Check that a form fits into the fabric.
+        """Check that a fabric of this capacity can execute a form.
 
         Raises
         ------
@@ -526,7 +526,7 @@ class Room:
         return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
     def parsed_operators(self) -> tuple[Operator, ...]:
-        """Return the operators, parsed from their names."""
+        """Return the operators, made from their names."""
         return tuple(map(Operator.parse, self.operators))
 
 

@@ -76,7 +76,7 @@ class SentTable:
 
     @property
     def address_source_bits(self) -> Sequence[int]:
-        """Positions of the bits of a packet number that the location depends on: all of them."""
+        """Positions of those bits of a packet number on which the location depends: all of them."""
         return range(self.address_bits)
 
     def row_address(self, block: Value, packet: Value, form: Value) -> Value:
@@ -175,10 +175,10 @@ class TableEngineShape(EngineShape):
 
     @cached_property
     def word_shape(self) -> WordShape:
-        """The division of the words of a packet into chunks, for every number of chunks that fits.
+        """The division of a packet into chunks, as the hardware has to support it.
 
-        Loaders write each packet as one block. Unloaders read the number of chunks from a loaded
-        table.
+        For loaders a packet is one chunk. Unloaders divide a packet into any number of chunks up to
+        the capacity of the fabric, word by word in turn; a loaded table says into how many.
         """
         most, beat = self.layout.room.part_words // self.beat, self.beat
         several = (1, self.layout.room.sizes.chunks) if self.verb == "unload" else (1,)
@@ -361,7 +361,7 @@ class NodeFacts(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the alternating reads, and the registers of facts."""
+        """Build the reads for the even and the odd command in turn, and two result registers."""
         m, valid = Module(), self.input_value("load_valid")
         odd, asked, section = (make_register(name=name) for name in ("odd", "asked", "section"))
         there, begins = make_register(2, name="there"), self.input_value("run_begins")

@@ -86,7 +86,7 @@ class LoadedTable(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build a memory for each piece of each table, and the outputs."""
+        """Build a memory for each piece (at most 32 columns) of each table, and the outputs."""
         m = Module()
         mine = self.input_value("load_table") == self.input_value("number")
         enable = Signal(name="written")

@@ -105,9 +105,10 @@ def loading_claim(written: Fabric, text: GateText) -> Claim:
 
 
 def harnesses(written: Fabric) -> Iterator[Harness]:
-    """Yield the proof harnesses of the loader and of the tables.
+    """Yield the proofs, by a solver, that the loader of images and the tables work as they should.
 
-    `written` is the fabric with its tables in RAMs.
+    Each is a harness: Verilog around one module, with the claims about it. `written` is the fabric
+    with its tables in RAMs.
     """
     from ....verilog import emit  # here, since simulations need no Verilog
 

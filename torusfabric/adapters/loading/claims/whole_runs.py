@@ -56,9 +56,10 @@ class LoadedStreamAccess(StreamAccess):
         return np.minimum(drains, self.lead)
 
     def sending_nodes(self, run: Run) -> BoolArray:
-        """Return an array that is True for each node that sends a message.
+        """Return an array that is True for each node that sends a message in a run.
 
-        The shape is (nodes,). `run` chooses the form, whose collective has the root.
+        The shape is (nodes,). If only the root sends, it is the root of the form that `run`
+        chooses.
         """
         part = self.program.part(run.form_number(self.program))
         sends: BoolArray = part.groups.group_of_node >= 0

@@ -287,15 +287,15 @@ def _crc_masks() -> list[int]:
 
 
 def image_claim(image: Image) -> Claim:
-    """Return the claim that the words of an image write its contents into the tables."""
+    """Return the claim that the words of an image write `Image.contents` into the tables."""
     says = "the words of the image write each row that its modes need, and its CRC is right"
     return Claim("image", "comparison", says, partial(_check_image, image))
 
 
 def _check_image(image: Image) -> int:
-    """Compare the rows that the words of an image write with its contents; return their number.
+    """Execute the words of an image as the loader would, and compare the rows with its contents.
 
-    Raises `Refuted` if a row or the CRC is wrong.
+    The result is the number of compared rows. Raises `Refuted` if a row or the CRC is wrong.
     """
     words, layout = image.words, image.layout
     if zlib.crc32(np.array(words[:-1], "<u4").tobytes()) != words[-1]:
