@@ -114,12 +114,12 @@ def choose_fabrics(
 
 
 def connect(fabrics: Sequence[Block], accesses: Sequence[BusAccess]) -> ConnectedBoards:
-    """Connect to the fabric on several boards, by the open bridge of each board.
+    """Return the fabric on several boards, as an object that runs jobs over an open bridge to each.
 
     Parameters
     ----------
     fabrics : sequence of Block
-        Expected block of each board.
+        Expected fabric of each board.
     accesses : sequence of BusAccess
         Open bridge to each board, in the same order.
     """

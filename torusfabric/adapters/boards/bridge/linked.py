@@ -98,7 +98,8 @@ class SimulatedPins(PhysicalLayer):
     cables : CableSignals
         The signals between all boards.
     late : sequence of int
-        Delay of each pair of a bundle, in units.
+        Delay of each pair of a bundle, in units. (A unit is the bit or byte that a pair carries at
+        once.)
     """
 
     def __init__(
@@ -157,9 +158,9 @@ def linked_blocks(
     system : BoardSystem
         The fabric on all boards.
     platform : Platform, optional
-        Platform of the boards; needed for links on pairs.
+        Platform of the boards; needed for links on pairs of wires.
     pairs : int, optional
-        Data pairs in each bundle; by default as many as are needed.
+        Data pairs to each neighbour; by default as many as are needed.
     """
     cables, blocks = CableSignals(), []
     for board in range(system.boards.n_boards):

@@ -70,7 +70,7 @@ def board_wires(system: BoardSystem, text: GateText) -> Wires:
 
 
 def _link_wires(system: BoardSystem, text: GateText, link: int) -> Wires:
-    """Yield the wires of link port number `link`, in the form of `board_wires`.
+    """Yield the wires of link port number `link`: (instance, pin, found bits, expected bits).
 
     `system` is the fabric on several boards; `text` is the Verilog of the board, read as gates.
     """
@@ -150,7 +150,9 @@ def board_subject(system: BoardSystem, kind: BoardKind, text: GateText) -> Proof
 
 
 def join_boards(system: BoardSystem, parts: Sequence[ProofSubject]) -> ProofSubject:
-    """Return all boards as one fabric, joined by cables, with nodes numbered as in the torus.
+    """Return all boards as one fabric, so that whole runs can be executed on it in a proof.
+
+    Cables become links of fixed latency. Nodes are numbered as in the torus.
 
     Parameters
     ----------
@@ -195,10 +197,10 @@ def join_boards(system: BoardSystem, parts: Sequence[ProofSubject]) -> ProofSubj
 
 
 def _instance_on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> Instance:
-    """Return an instance of a board with its name and node number in the whole fabric.
+    """Return a copy of an instance on a board, renamed for the fabric of all boards.
 
-    `board` is the number of the board. `nodes` has the number in the whole fabric of each node of
-    the board.
+    Its name begins with ``board_k_``, and it has the node number in the whole fabric. `board` is k.
+    `nodes` has the number in the whole fabric of each node of the board.
     """
     name, node = instance.name, instance.node
     if node is not None:
@@ -207,9 +209,10 @@ def _instance_on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> 
 
 
 def _common_nets(system: BoardSystem) -> dict[str, str]:
-    """Return the nets that all boards have in common, by their names in the whole fabric.
+    """Return the nets that are shared by all boards, such as the clock and the start of runs.
 
-    `system` is the fabric on several boards.
+    The keys are their names in the fabric of all boards, the values those on a board. `system` is
+    the fabric on several boards.
     """
     return {"clk": "clk", "rst": "rst"} | {
         name: RUN_PREFIX + name for name in ("start", *system.fabric.front.sampled_inputs)

@@ -56,7 +56,10 @@ class _BoardModel:
         return f"said[{link * self.plan.message_bits} +: {self.plan.message_bits}]"
 
     def message_field(self, link: int, name: str) -> str:
-        """Return the field `name` of the message from link port number `link`, in Verilog."""
+        """Return Verilog for the field `name` of the control message received at link port `link`.
+
+        A control message is one that boards exchange between runs; see `LinkPlan.message_layout`.
+        """
         field = self.plan.message_layout[name]
         return f"said[{link * self.plan.message_bits + field.offset} +: {field.width}]"
 
@@ -100,13 +103,20 @@ class _BoardModel:
         return self.model.add_register(name, f"{{{', '.join(reversed(bits))}}}", self.links)
 
     def field_from_parent(self, name: str) -> str:
-        """Return the field `name` of the message from the board above, in Verilog."""
+        """Return Verilog for the field `name` of the control message from the parent of the board.
+
+        The boards form a tree with board 0 as its root. They exchange control messages between
+        runs; see `LinkPlan.message_layout`.
+        """
         field = self.plan.message_layout[name]
         return f"from_above[{field.offset} +: {field.width}]"
 
 
 def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
     """Return the proof that a board begins a run only with all boards, and with equal choices.
+
+    The choices are mode, length, root and operator. The result is a harness: Verilog around the
+    board control, with the claims about it.
 
     Parameters
     ----------
@@ -307,9 +317,10 @@ def _claim_start_limits(board: _BoardModel) -> None:
 
 
 def _claim_tree(board: _BoardModel) -> None:
-    """Claim that a board knows which links lead to the boards above and below it.
+    """Claim that a board knows which links lead to its parent and its children.
 
-    It also knows the board and link port that should be at the other end of each link.
+    All boards form a tree with board 0 as its root. The board also knows the board and link port
+    that should be at the other end of each link.
     """
     model, boards, links = board.model, board.plan.boards, board.plan.message_layout["link"].width
     bits = links + board.plan.message_layout["board"].width
@@ -327,6 +338,8 @@ def _claim_tree(board: _BoardModel) -> None:
 
 def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
     """Return the proof that a board accepts or repeats a run only by agreement with all boards.
+
+    The result is a harness: Verilog around the board control, with the claims about it.
 
     Parameters
     ----------
@@ -407,7 +420,10 @@ def _add_good_boards(board: _BoardModel) -> None:
 
 
 def _claim_timing(board: _BoardModel) -> None:
-    """Claim the cycles in which words are due, and the cycle in which boards have agreed."""
+    """Claim in which cycles after a run receivers take words, and boards have agreed.
+
+    The boards agree on whether any link lost a word of the run.
+    """
     model, plan = board.model, board.plan
     agreed = plan.agreement_cycles
     model.add_register(

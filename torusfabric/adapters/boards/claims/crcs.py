@@ -79,9 +79,9 @@ def check_received_crc(module: GateModule, width: int) -> int:
 
 
 def _crc_register(module: GateModule) -> Sequence[ParityForm]:
-    """Return the register of the CRC, bit by bit.
+    """Return the bits of the CRC register of a transmitter or receiver.
 
-    Raises `Refuted` if bits are missing. Yosys removes a register on which nothing depends.
+    Raises `Refuted` if bits are missing: Yosys removes a register on which nothing depends.
     `module` is the transmitter or the receiver, as gates.
     """
     crc = _current_forms(module, "crc")
@@ -211,7 +211,8 @@ def _compare_next_value(
 def sent_crc_harness(plan: LinkPlan, design: Design) -> Harness:
     """Return the proof that a transmitter sends the words of a packet, and then their CRC.
 
-    `plan` has the widths of words and messages; `design` is the emitted Verilog.
+    A packet is here the words of one run, or of one message of the board control. `plan` has the
+    widths of words and messages; `design` is the emitted Verilog.
     """
     model = HarnessBuilder(design, "transmitter", resets=False)
     width = plan.width
@@ -236,8 +237,9 @@ def sent_crc_harness(plan: LinkPlan, design: Design) -> Harness:
 def received_crc_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     """Return the proof that a receiver reports only packets with a correct CRC.
 
-    `plan` has the widths of words and messages, and `design` is the emitted Verilog. `latency` is
-    that of the link, in cycles, which is part of the name of the receiver.
+    A packet is here the words of one run, or of one message of the board control. `plan` has the
+    widths of words and messages, and `design` is the emitted Verilog. `latency` is that of the
+    link, in cycles, which is part of the name of the receiver.
     """
     model, width = HarnessBuilder(design, f"receiver_{latency}"), plan.width
     low = min(width, CRC_BITS)

@@ -102,10 +102,10 @@ def _prove_steps(
     *,
     written: BoardSystem,
 ) -> Iterator[ModuleProof]:
-    """Yield the result of each part of the proof, and last that of whole runs.
+    """Prove one part after another, and yield their results, that of whole runs last.
 
-    `system` has constant tables. `written` is the same system with the tables of the fabric, which
-    may be writable. `design` is the Verilog of `system`. `cache` keeps results for later proofs.
+    Most parts are about a copy of the fabric in which loaded tables are constants: `system`, with
+    its Verilog `design`. `written` is the fabric itself. `cache` keeps results for later proofs.
     `progress` is called as each step begins or ends.
     """
     fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
@@ -132,7 +132,7 @@ def _prove_steps(
 def _read_kind_gates(
     system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | None
 ) -> GateText:
-    """Return the Verilog of a kind of board as gates.
+    """Read the Verilog of a kind of board, which boards with equal netlists share, as gates.
 
     `system` is the fabric on all boards, and `design` its emitted Verilog. `cache`, if given, keeps
     the results of Yosys for later proofs.

@@ -129,18 +129,23 @@ class Block(Fabric):
 
     @cached_property
     def link_plan(self) -> LinkPlan:
-        """Dimensions of the links: those of all boards, or of a board linked only to itself."""
+        """Dimensions of the links of this board.
+
+        They are those of all boards. If the board runs alone, they are those of one board that is
+        linked to itself.
+        """
         plan = self.system.link_plan
         return plan if self.links else replace(plan, boards=plan.boards.looped_back)
 
     def behind(self, bus: str | None) -> Block:
-        """Return the block behind another bus, or behind no bus if `bus` is None."""
+        """Return the same block with another bus in front of it, or with none if `bus` is None."""
         return Block(self.system, self.number, bus=bus, links=self.links)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
-        """Drive the board number, and loop the link ports back or connect them to `links`.
+        """Connect the inputs of a board that a fabric on one chip lacks, inside of a larger module.
 
-        `m` is the module that contains the board as `design`.
+        The input `board` gets the number of the board. The link ports are connected to `links`, or
+        looped back. `m` is the module that contains the board as `design`.
         """
         m.d.comb += design.signal_of_net("board").eq(self.number)
         if self.links:
@@ -153,7 +158,7 @@ class Block(Fabric):
                 m.d.comb += came.eq(design.signal_of_net(link_port_name(end.link, f"tx_{what}")))
 
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
-        """Return the clock edges from the common start of all boards to `done`.
+        """Return the clock edges of a run, from the common start of all boards to `done`.
 
         Parameters
         ----------
@@ -165,10 +170,11 @@ class Block(Fabric):
         return self.system.link_plan.total_cycles(super().cycles_of(length, mode=mode))
 
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the words that nodes receive if the block runs alone, and a flag for each word.
+        """Return the words that nodes receive if the board runs alone, and a flag for each word.
 
-        The flag is True if the word is predictable: it depends on no node of another block. See
-        `looped_back_words`.
+        The board then takes the place of its neighbours. The flag is True if the word is
+        predictable: it depends on no node of another board. `words` are the words that nodes send,
+        and `chosen` has the choices of the run. See `looped_back_words`.
         """
         boards, width = self.system.boards, self.width
         found, known = looped_back_words(

@@ -36,7 +36,7 @@ __all__ = ["BoardControl", "RunVerdict"]
 
 
 class RunVerdict(enum.IntEnum):
-    """The result of a run, as far as a board knows it."""
+    """The result of a run on all boards: whether a link lost a word, as far as a board knows."""
 
     #: Not known yet.
     NONE = 0
@@ -51,8 +51,9 @@ class RunVerdict(enum.IntEnum):
 class BoardControl(Leaf):
     """The control of one board: starts runs when all boards wait, and repeats runs after a loss.
 
-    Messages state the present situation and contain no sequence numbers. Why: a board that is reset
-    forgets all numbers, yet it must be in service again as soon as it hears its neighbours.
+    Neighbours exchange control messages between runs. A message states the present situation of a
+    board and contains no sequence number. Why: a board that is reset forgets all numbers, yet it
+    must be in service again as soon as it hears its neighbours.
 
     Parameters
     ----------
@@ -182,7 +183,10 @@ class BoardControl(Leaf):
         return [View(self._plan.message_layout, word) for word in words]
 
     def _value_of_board(self, values: Sequence[int]) -> Value:
-        """Return the element of `values`, which has one for each board, for this board."""
+        """Return the value for this board from `values`, which has one for each board.
+
+        The hardware selects it by the input `board`, the number of this board.
+        """
         return constant_at(values, self.input_value("board"))
 
     def _add_tree(self, m: Module) -> None:
@@ -281,7 +285,7 @@ class BoardControl(Leaf):
         )
 
     def _choice_register(self, name: str) -> Value:
-        """Return the register with the choice `name`, such as "mode", of the last start."""
+        """Return the register that holds the choice `name` of the last start, such as "mode"."""
         value: Value = getattr(self, f"run_{name}")
         return value
 
@@ -498,7 +502,7 @@ class BoardControl(Leaf):
         return Mux(self._gone.any(), self._gone, Mux(below.any(), below, self._above))
 
     def _silent_links(self, m: Module) -> Value:
-        """Return one bit for each link, high if no word has come for at least `SILENCE_CYCLES`."""
+        """Return one bit for each link: high if no word has come for at least `SILENCE_CYCLES`."""
         alive = Signal(self._plan.n_links, name="heard_of")
         silent = Signal(self._plan.n_links, name="silent")
         came = self.input_value("alive")

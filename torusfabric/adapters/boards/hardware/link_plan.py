@@ -80,7 +80,7 @@ TIMEOUT_BITS = 32
 
 
 class Phy(NamedTuple):
-    """A physical layer of links between boards, with its delay.
+    """A physical layer of links between boards, such as differential pairs, with its delay.
 
     Parameters
     ----------
@@ -146,6 +146,8 @@ class LinkPlan:
 
     Examples
     --------
+    Links along axis 0 lead to other boards and have a latency of 20 cycles; 8 would suffice.
+
     >>> from torusfabric.topology import Torus
     >>> boards = Boards.parse("2x1", Torus(4, 4, link_latency="0:20"))
     >>> plan = LinkPlan(boards, 32, {}, longest=100, ppm=100, retries=1)
@@ -316,12 +318,15 @@ class LinkPlan:
 
     @property
     def countdown_cycles(self) -> int:
-        """Cycles of the countdown: from the moment at which all boards wait, to their start."""
+        """Cycles of the countdown to a start of all boards.
+
+        It begins when board 0 knows that all boards wait for the run.
+        """
         return self.tree_depth * self._hop_cycles + self._least_countdown
 
     @property
     def _least_countdown(self) -> int:
-        """Least number of cycles for which every board has to count down before its start."""
+        """Least number of cycles that a board needs between the news of a start and the start."""
         return max(self.settle_cycles, self.hold)
 
     @property
@@ -339,7 +344,7 @@ class LinkPlan:
 
     @property
     def timer_bits(self) -> int:
-        """Bits of the counter of the cycles since a board has got a start."""
+        """Bits of the counter of the cycles since the host has started a run on this board."""
         return max(self.start_timeout, self.stale_message_cycles, SILENCE_CYCLES - 1).bit_length()
 
     @property
@@ -459,7 +464,7 @@ class LinkPlan:
         return {str(latency): self.buffer_depth(latency) for latency in self.latencies}
 
     def facts(self) -> dict[str, Any]:
-        """Return numbers about clocks, starts and attempts, as entries of JSON by name."""
+        """Return the entries of a manifest about clocks and attempts, such as ``ppm``, by name."""
         return {
             "ppm": self.ppm,
             "drift_words": round(self.drift_words, 3),

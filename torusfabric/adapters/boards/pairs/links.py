@@ -82,7 +82,10 @@ class PhysicalLayer(ABC):
 
 
 class PairLinks:
-    """The links of a board on pairs, with a bundle of pairs to each neighbour.
+    """The hardware of the links of a board on pairs of wires, with a bundle to each neighbour.
+
+    A *pair* is two wires with a serial signal in one direction; a *bundle* is all pairs to one
+    neighbour.
 
     Parameters
     ----------
@@ -158,7 +161,10 @@ class PairLinks:
             )
 
     def connect(self, m: Module, design: Any, platform: Any) -> None:
-        """Add the pairs to a module, and connect them to the link ports of a board's design."""
+        """Add senders and receivers of all pairs, and connect them to the board's link ports.
+
+        `m` is the module to which they are added, and `design` the hardware of the board.
+        """
         turned = Signal(name="turned")
         m.d.sync += turned.eq(~turned)
         self._layer.add_common_hardware(m, platform)
@@ -178,9 +184,10 @@ class PairLinks:
                     platform.add_clock_constraint(clock, 1e6 * self._mhz)
 
     def _group_by_pair(self, links: Sequence[int]) -> list[Sequence[int]]:
-        """Return the links that each pair of a bundle carries, `_per_pair` links on each pair.
+        """Return the numbers of the links that share a pair of wires, one sequence for each pair.
 
-        A *bundle* is all links to one other board, a *pair* two wires or a transceiver.
+        `links` are all links to one neighbour. Each pair carries `_per_pair` links, the last one
+        the rest.
         """
         return [links[k : k + self._per_pair] for k in range(0, len(links), self._per_pair)]
 

@@ -87,7 +87,7 @@ class WordEncoding(ABC):
         return self.data * (self.n_units - 1)
 
     def decode(self, rest: Sequence[Value]) -> Value:
-        """Return the word that the units after the sync unit hold.
+        """Return the word that is encoded in the units (bits or bytes) after the sync unit.
 
         `rest` has these units, the first one first.
         """
@@ -95,33 +95,34 @@ class WordEncoding(ABC):
 
     @abstractmethod
     def encode(self, m: Module, now: Value, word: Value) -> Value:
-        """Return all units of a word, the sync unit first.
+        """Return all units (bits or bytes) by which a pair of wires carries a word.
 
-        `now` is high in the cycle in which the sender loads the word.
+        The sync unit comes first: the receiver finds the start of words by it. `now` is high in the
+        cycle in which the sender loads the word.
         """
 
     @abstractmethod
     def is_sync(self, m: Module, now: Value, first: Value) -> Value:
-        """Return a signal that is high if `first` is a correct sync unit.
+        """Return a signal that is high if `first` is a correct sync unit, the first unit of a word.
 
         `now` is high in the cycle in which `first` is complete.
         """
 
 
 class BitEncoding(WordEncoding):
-    """Encoding with units of one bit, four in a cycle.
+    """Encoding of a word as single bits, four in a cycle of the fast clock, after a sync bit.
 
     The sync bits of successive words form a pseudo-random sequence of a linear feedback shift
     register. Each bit is the XNOR of the sixth and the seventh bit before it. Data is unlikely to
-    follow this sequence.
+    follow this sequence, so the receiver can find the start of words.
     """
 
     unit, gear, data = 1, 4, 1
 
     def encode(self, m: Module, now: Value, word: Value) -> Value:
-        """Return the next sync bit, followed by the word.
+        """Return the bits to send: the next sync bit, then the word.
 
-        The sequence advances when `now` is high.
+        The sequence of sync bits advances when `now` is high.
         """
         history = Signal(HISTORY, name="history")
         bit = self._next_sync_bit(history)
@@ -130,7 +131,7 @@ class BitEncoding(WordEncoding):
         return Cat(bit, word)
 
     def is_sync(self, m: Module, now: Value, first: Value) -> Value:
-        """Return a signal that is high if `first` is the next bit of the sync sequence.
+        """Return a signal that is high if `first` is the next bit of the sequence of sync bits.
 
         The sequence advances when `now` is high.
         """
@@ -152,7 +153,7 @@ class ByteEncoding(WordEncoding):
     unit, gear, data = 9, 2, 8
 
     def encode(self, m: Module, now: Value, word: Value) -> Value:
-        """Return a comma, followed by the bytes of the word.
+        """Return the units to send: a comma, which marks the start of a word, then its bytes.
 
         `now` is not used, because every comma is the same.
         """
@@ -257,7 +258,7 @@ class PairReceiver(wiring.Component):
     units : In
         Units received in a cycle, the first unit lowest.
     word : Out
-        Data of the last word; zeros before the lock.
+        Data of the last word; zeros until the receiver knows where words start.
     clock : Out(1)
         Word clock: rises with each new word, and falls when the word should be sampled.
     locked : Out(1)
@@ -270,7 +271,7 @@ class PairReceiver(wiring.Component):
         super().__init__(members | {"clock": Out(1), "locked": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
-        """Build the shift by a slip, the register of a word, and the check of its sync unit."""
+        """Build the search for the start of words, the register of a word, and the sync check."""
         m, units, gear = Module(), self._units, len(self.units)
         last = units.cycles - 1
         came, before, aligned = Signal(gear), Signal(gear), Signal(gear)
