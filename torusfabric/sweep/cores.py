@@ -116,8 +116,9 @@ def _batch_points(points: Iterable[Point]) -> Iterator[list[Point]]:
 
 
 def _compute_batch(points: list[Point], plans: Sequence[bytes] | None) -> list[Row]:
-    """Compute the rows of the points in a list of `_batch_points`, one after another.
+    """Compute the rows of some points, one after another, in a worker process.
 
+    A point is a step of a sweep with a value for each axis; its row is the point with its result.
     `plans` are the contents of their schedule files; without `plans`, the files are read.
     """
     return [compute_row(point, plans) for point in points]
@@ -157,7 +158,7 @@ def _process_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin_worker(folder: str) -> None:
-    """Initialize a worker: change to a folder, and end this process with its parent.
+    """Prepare a worker process: change to a folder, and end this process with its parent.
 
     A thread waits for the end of the parent, then ends this process and its tools.
     """

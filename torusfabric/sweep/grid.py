@@ -136,7 +136,7 @@ AXES = {
 
 
 def read_sweep(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
-    """Read and check the description of a sweep.
+    """Read and check the description of a sweep, which plans, simulates or synthesizes fabrics.
 
     Parameters
     ----------
@@ -148,7 +148,8 @@ def read_sweep(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]
     Returns
     -------
     dict
-        The grid: all keys that a description may have, with defaults filled in.
+        The grid: all keys that a description may have, with defaults filled in. Most of them are
+        lists of values, such as ``widths``.
 
     Raises
     ------
@@ -186,11 +187,11 @@ def read_sweep(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]
 
 
 def _check_integers(value: Any, name: str = "") -> None:
-    """Raise an error for an integer of more than 64 bits, which TOML does not have.
+    """Raise an error for an integer of more than 64 bits in a description of a sweep.
 
-    Lists and tables are searched. The message contains `name`, or the outermost key inside `value`.
-
-    Why: Python refuses to convert very long integers to text, as error messages would.
+    Lists and tables in `value` are searched. The message contains `name`, or the outermost key
+    inside `value`. Why: TOML has no such integers, and Python refuses to convert very long ones to
+    text, as later error messages would.
     """
     if isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else ((name, v) for v in value):
@@ -381,7 +382,7 @@ def _axis_combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
 
 
 def _length_choices(grid: dict[str, Any]) -> list[Point]:
-    """Return each message length of the grid as a part of a point, such as ``{"flits": 4}``.
+    """Return each message length of the grid as entries of a point, such as ``{"flits": 4}``.
 
     If the grid has no lengths, the result is a list with one empty dictionary.
     """
@@ -410,7 +411,7 @@ def _expand_point(point: Point) -> list[Point]:
 
 
 def plan_contents(point: Point) -> list[bytes]:
-    """Return the content of each schedule file of a point.
+    """Return the content of each schedule file of a point (a step of a sweep, with its values).
 
     Raises
     ------
@@ -427,7 +428,10 @@ def plan_contents(point: Point) -> list[bytes]:
 
 
 def _read_plan_files(plan: str) -> list[bytes]:
-    """Return the bytes of each schedule file in `plan`, paths joined by commas; not unpacked."""
+    """Return the bytes of each schedule file whose path is in `plan`, separated by commas.
+
+    Compressed files are not unpacked.
+    """
     try:
         return [Path(name).read_bytes() for name in split_file_names(plan)]
     except OSError as error:

@@ -117,7 +117,10 @@ class Results:
             )
 
     def _read_rows(self) -> dict[str, Row]:
-        """Read the rows of the file; remove an incomplete row at the end, left by a crash."""
+        """Read the file: one row, a point of the sweep with its result, in each line.
+
+        An incomplete line at the end, left by a crash, is removed.
+        """
         self._file.seek(0)
         rows: dict[str, Row] = {}
         end, whole = 0, True
@@ -141,7 +144,7 @@ class Results:
 
 @contextlib.contextmanager
 def _open_results(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a file of results to read and append; other than regular files only to write.
+    """Open the file of results: a regular file to read and append, any other only to write.
 
     `path` is the file that the user names, or ``-`` for standard output.
     """
@@ -155,9 +158,9 @@ def _open_results(path: AnyPath) -> Iterator[BinaryIO]:
 
 
 def _is_row_beginning(line: bytes, *, first: bool) -> bool:
-    """Return True if a line is a row of this package, or the beginning of such a row.
+    """Return True if a line of a file looks like a result of a sweep, complete or cut off.
 
-    The first line of a file must have the key and the step of a row. Why: the file may belong to
+    The first line of a file must have the key and the step of a result. Why: the file may belong to
     another program. A later line may have been cut by a crash.
     """
     if first:
@@ -166,7 +169,7 @@ def _is_row_beginning(line: bytes, *, first: bool) -> bool:
 
 
 def _parse_row(line: bytes) -> Row | None:
-    """Return the row of a line; None if the line is no row."""
+    """Return the result of a sweep (a row) that a line of JSON holds; None if it holds none."""
     try:
         match parse_json(line):
             case {"key": str(), "status": "done" | "misfit"} as row:

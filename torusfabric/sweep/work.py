@@ -178,16 +178,19 @@ def _make_schedules(point: Point, plans: Sequence[bytes]) -> list[PlannedSchedul
 
 @lru_cache(maxsize=CACHED_SCHEDULES)
 def _cached_schedule(selection: Selection) -> Schedule:
-    """Plan a selection, or return its cached schedule; lengths and widths share a schedule."""
+    """Return the schedule for a selection, from a cache or else planned.
+
+    Points of a sweep that differ only in lengths or widths share the schedule.
+    """
     from ..planning.selection_schedule import plan_with_algorithm
 
     return plan_with_algorithm(selection)
 
 
 def _load_schedules(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
-    """Return the schedules in files with the contents `contents`.
+    """Return the schedules in files, given the contents of the files.
 
-    `plan` has the paths for messages; the files themselves may be on another machine.
+    `plan` has the paths of the files, for messages; the files themselves may be on another machine.
     """
     from ..schedule.file import load
 
@@ -237,7 +240,7 @@ def _make_program(point: Point, plans: Sequence[bytes]) -> Program:
 
 
 def _make_fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
-    """Plan, compile and build the hardware of a point, with a host port.
+    """Plan, compile and build the fabric of a point of a sweep, with a host port.
 
     `plans` has the contents of the schedule files of the point, if it has any.
     """
@@ -247,10 +250,10 @@ def _make_fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
 
 
 def _predict_cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
-    """Return the result of the step ``cycles``: a simulation report without the simulation.
+    """Return the result of the step ``cycles``: cycles of runs, predicted without a simulation.
 
-    It has the cycles that the program of `point` predicts, and the description of the fabric; see
-    `predicted_entries`. `plans` has the contents of the schedule files of the point, if it has any.
+    It has the entries of a simulation report that are known without one; see `predicted_entries`.
+    `plans` has the contents of the schedule files of the point, if it has any.
     """
     from ..program.program import require_width
 
@@ -263,7 +266,7 @@ def _predict_cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
 def _cached_predictions(
     point: str, plans: tuple[bytes, ...]
 ) -> tuple[tuple[Operator, ...], dict[str, Any]]:
-    """Return the operators of a point's program, and its predictions, cached for all widths.
+    """Return the predicted cycles of a point of a sweep, cached for all widths.
 
     Parameters
     ----------
@@ -277,7 +280,7 @@ def _cached_predictions(
     operators : tuple of Operator
         Operators of the program, which limit the width.
     entries : dict
-        The entries of a row of the step ``cycles``, without the width.
+        The result of the step ``cycles``, without the width.
     """
     from ..simulation.simulate import predicted_entries
 
@@ -286,9 +289,9 @@ def _cached_predictions(
 
 
 def _simulate_fabric(point: Point, fabric: Fabric) -> dict[str, Any]:
-    """Simulate the default jobs of a fabric, and return its report; a wrong word is an error.
+    """Simulate the default jobs of a fabric, and return the report of the simulation.
 
-    `point` has no effect: the fabric was already built for it.
+    A wrong word is an error. `point` has no effect: the fabric was already built for it.
     """
     from ..simulation.simulate import simulate
 
@@ -303,7 +306,10 @@ def _simulate_fabric(point: Point, fabric: Fabric) -> dict[str, Any]:
 
 
 def _synthesize_fabric(point: Point, fabric: Fabric) -> dict[str, Any]:
-    """Synthesize a fabric for the device of a point; return its algorithms and the report."""
+    """Synthesize a fabric for the device that `point` names; return the report as a dict.
+
+    It also has ``algorithm``, the algorithms of the modes.
+    """
     from ..fpga.synthesis.synthesize import Workplace, synthesize
 
     report = synthesize(
@@ -329,7 +335,9 @@ _STEPS: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
 
 
 def failed_row(point: Point, reason: str) -> Row:
-    """Return a row with status ``failed`` for a point that no worker has computed.
+    """Return the row (entry of the results) with status ``failed`` for a point of a sweep.
+
+    It is for a point that no worker could compute.
 
     Parameters
     ----------
@@ -342,7 +350,9 @@ def failed_row(point: Point, reason: str) -> Row:
 
 
 def contents_or_failure(point: Point) -> tuple[list[bytes], None] | tuple[None, Row]:
-    """Return the contents of a point's schedule files, or its failed row if they are lost.
+    """Return the contents of the schedule files of a point of a sweep.
+
+    If a file is lost or has changed, the result is a row with the status ``failed`` instead.
 
     Returns
     -------

@@ -28,14 +28,17 @@ __all__ = ["find_board", "boards_folder", "load_boards"]
 
 
 def boards_folder() -> Path:
-    """Return the folder of descriptions: in the package, or next to it in the repository."""
+    """Return the folder with the files that describe boards.
+
+    It lies in the package or, in the repository, next to the package.
+    """
     package = Path(__file__).resolve().parents[2]
     installed = package / "boards"
     return installed if installed.is_dir() else package.parent / "boards"
 
 
 def load_boards() -> dict[str, Board]:
-    """Load all descriptions in `boards_folder`, and return the boards by name."""
+    """Execute all files in `boards_folder`, and return the boards that they describe, by name."""
     boards: dict[str, Board] = {}
     for path in sorted(boards_folder().glob("*.py")):
         boards |= _boards_of_file(path)
@@ -43,7 +46,7 @@ def load_boards() -> dict[str, Board]:
 
 
 def find_board(name: str) -> Board:
-    """Return the board of a name, or of a file that describes a single board.
+    """Return a board, given its name or the path of a file that describes a single board.
 
     Raises
     ------
@@ -106,7 +109,7 @@ def _require_parts(use: str, resource: Resource, used: Sequence[str]) -> None:
 
 
 def _boards_of_file(path: Path) -> dict[str, Board]:
-    """Load the file of descriptions at `path`, and return its boards by name."""
+    """Execute the file at `path`, a module of Python, and return its boards by name."""
     found = getattr(_run_file(path), "BOARDS", None)
     if not isinstance(found, dict):
         raise InputError(
@@ -123,7 +126,7 @@ def _boards_of_file(path: Path) -> dict[str, Board]:
 
 
 def _run_file(path: Path) -> types.ModuleType:
-    """Execute the file of descriptions at `path`, and return it as a module."""
+    """Execute the file at `path`, which describes boards, and return it as a module."""
     loader = importlib.machinery.SourceFileLoader(f"torusfabric_board_{path.stem}", str(path))
     module = types.ModuleType(loader.name)
     try:

@@ -70,7 +70,7 @@ class TooLarge(Misfit):
 
 
 class BuildJob(NamedTuple):
-    """Data of a build that stay the same when its tools run with another placer or router.
+    """Data of a build that every run of its tools needs, whatever placer and router are used.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def read_log(path: Path) -> str:
 
 
 def _failure_error(build: BuildJob) -> WorkFailed | None:
-    """Return the error of a failed build, from the logs of the tools.
+    """Return the error of a failed build, found in the logs of the tools; None if they have none.
 
     The error names the resource that the device has too little of, or quotes the error of a tool.
     """

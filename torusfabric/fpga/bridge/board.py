@@ -91,10 +91,10 @@ class BoardEngine(Engine):
     def run_all(
         self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
-        """Run several jobs one after another.
+        """Run several jobs one after another, and return the result of each.
 
-        The parameters `batches`, `jobs` and `progress` are those of `Engine.run_many`. Here
-        `progress` is called with the number of jobs done and of all jobs.
+        `batches` has the messages of all nodes for each job. `progress` is called after each job,
+        with the number of jobs done and of all jobs.
         """
         runs = []
         for number, (messages, job) in enumerate(zip(batches, jobs, strict=True), 1):
@@ -152,12 +152,12 @@ class BoardEngine(Engine):
         return words
 
     def _word_addresses(self, window: Window, words: int, job: Job) -> NDArray[np.int64]:
-        """Return the bus address of each word in a window of the register map.
+        """Return the bus address of each word that nodes send, or receive, in a run.
 
         Parameters
         ----------
         window : Window
-            Addresses of the sent, or of the received, words.
+            Range of bus addresses for the sent, or for the received, words of all nodes.
         words : int
             Number of words of each node.
         job : Job
@@ -342,8 +342,8 @@ class ConnectedBoard:
         Parameters
         ----------
         jobs : sequence of Job or int, optional
-            Jobs. As for `torusfabric.simulate`, a number n means the default jobs and n random
-            jobs; the default jobs alone are the default.
+            Runs to execute. By default they are the default jobs, which cover every mode and
+            operator, a few roots and lengths. A number n means these and n random jobs.
         seed : int
             Seed of the random words and jobs.
         repeat : int
@@ -365,6 +365,8 @@ class ConnectedBoard:
 
         Examples
         --------
+        Four nodes receive four messages of three words: 48 words, in 10 cycles.
+
         >>> import torusfabric as tf
         >>> board = tf.connect("sim:2x2 allgather --width 8")
         >>> report = board.run([tf.Job(length=3)])
@@ -380,7 +382,7 @@ class ConnectedBoard:
     def carry(
         self, words: ArrayLike, job: Job | None = None
     ) -> tuple[NDArray[Any], SimulationReport]:
-        """Run a job on the words of a caller.
+        """Execute one run on given words, and return the received words and a report.
 
         Parameters
         ----------
@@ -403,6 +405,8 @@ class ConnectedBoard:
 
         Examples
         --------
+        Each node receives the sums 1 + 2 + 3 + 4 and 20 + 30 + 40 + 50.
+
         >>> import torusfabric as tf
         >>> board = tf.connect("sim:2x2 allreduce --width 8")
         >>> words, report = board.carry([[1, 20], [2, 30], [3, 40], [4, 50]])

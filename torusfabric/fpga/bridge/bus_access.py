@@ -79,7 +79,7 @@ def open_port(path: str, *, baud: int = BAUD) -> Any:
 
 
 def _error_reason(error: Exception) -> str:
-    """Return the reason in an error of pyserial."""
+    """Return the reason that an error of pyserial gives, as text."""
     for pattern in (r"\[Errno \d+\] ([^:']+)", r"\(\d+, '([^']+)'\)"):
         if found := re.findall(pattern, str(error)):
             return str(found[-1]).strip()

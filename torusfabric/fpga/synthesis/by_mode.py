@@ -146,7 +146,10 @@ def cost_by_mode(
 def cost_of_forms(
     fabric: Fabric, report: SynthesisReport, by_mode: dict[str, Any] | None, around: ProgressContext
 ) -> list[dict[str, Any]]:
-    """Synthesize, for each mode with several forms, a fabric with only the form for long messages.
+    """Find the cost of several forms: LUTs of each mode with all forms, and with one form alone.
+
+    For each mode with several forms, a fabric with only the form for the longest messages is
+    synthesized.
 
     Parameters
     ----------
@@ -181,7 +184,7 @@ def cost_of_forms(
 def _cost_of_program(
     fabric: Fabric, program: Program, report: SynthesisReport, progress: Progress | None
 ) -> dict[str, int]:
-    """Synthesize the fabric with another program, and return its `_report_costs`.
+    """Synthesize a fabric with another program, and return its costs, as `_report_costs` does.
 
     Parameters
     ----------
@@ -223,5 +226,5 @@ def _report_costs(fabric: Fabric, report: SynthesisReport) -> dict[str, int]:
 
 
 def _largest_router(report: SynthesisReport) -> dict[str, Any]:
-    """Return the row of the router class with the most LUTs in `report`."""
+    """Return the row (a dictionary of costs) of the router class with the most LUTs in a report."""
     return max(report.classes, key=lambda row: row["luts"])

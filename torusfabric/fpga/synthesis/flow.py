@@ -31,7 +31,7 @@ _FORMAT = 4
 
 @dataclass(frozen=True)
 class Flow:
-    """The steps of the synthesis of a design; steps can run in parallel.
+    """The steps of the synthesis of a design, each a run of a tool; steps can run in parallel.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class Flow:
         return self.cache.put(key, result)
 
     def _run_pnr(self, name: str, seed: int, netlist: str, report: str, log: str) -> None:
-        """Place and route the module `name`, with the first placer of the family that succeeds.
+        """Place and route the module `name`, by one placer after another until one succeeds.
 
         `seed` is that of the tool's random choices. `netlist`, `report` and `log` are the names of
         files in the folder: the input of the tool, its report and its log.

@@ -113,9 +113,10 @@ def fewest_luts(sources: int, inputs: int = 4) -> int:
 
 
 def _netlist_graph(module: dict[str, Any]) -> "nx.DiGraph[Any]":
-    """Return the graph of a module: edges lead from inputs to cells, and from cells to outputs.
+    """Return the netlist of a module as a graph, in which data flow along the edges.
 
-    The vertices are cells, by name, and bits, by number. A cell has the attributes ``kind``, its
+    The vertices are cells, by name, and bits (nets), by number. Edges lead from the input bits of a
+    cell to the cell, and from the cell to its output bits. A cell has the attributes ``kind``, its
     type, and ``joined``, the bits at the data inputs if it is a wide multiplexer. Registers have an
     edge from their data input only, because clock enables and resets carry no data.
     """
@@ -181,9 +182,9 @@ def _count_driving_cells(
 
 
 def _dependent_bits(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
-    """Return all bits that depend on one of `bits`, also through data inputs of registers.
+    """Return all bits of a netlist that depend on one of `bits`, through any number of cells.
 
-    `graph` is the result of `_netlist_graph`.
+    Registers pass on only their data input. `graph` is the result of `_netlist_graph`.
     """
     data, front = set(bits), list(bits)
     while front:

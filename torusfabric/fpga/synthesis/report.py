@@ -117,7 +117,7 @@ class SynthesisReport:
         return Group(table, *(part for part in more if part))
 
     def _part_table(self) -> Table | None:
-        """Return the table of LUTs by part of the fabric."""
+        """Return the table of LUTs by part of the fabric; None if no parts are known."""
         luts = self.fabric["luts"]
         parts = {part: count for part, count in self.parts.items() if count}
         if not luts or set(parts) <= {"other"}:
@@ -143,7 +143,7 @@ class SynthesisReport:
         return table
 
     def _crossbar_table(self) -> Table | None:
-        """Return the table of LUTs saved against full crossbars."""
+        """Return the table of LUTs that routers save against full crossbars, or None."""
         if "saved_luts" not in self.fabric:
             return None
         heads = ("LUTs", "full crossbar", "saved", "share")
@@ -156,7 +156,7 @@ class SynthesisReport:
         return table
 
     def _tool_times(self) -> str:
-        """Return the times of the tools in one line."""
+        """Return one line of text with the number of runs and the seconds of each tool."""
         times: dict[str, list[float]] = {}
         for run in self.runs:
             times.setdefault(run["tool"], []).append(run["seconds"])
@@ -312,7 +312,9 @@ def crossbar_savings(luts: int, full: int) -> dict[str, Any]:
 
 
 def total_savings(classes: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return `crossbar_savings` of all routers together; empty if a class has no comparison.
+    """Return the entries of `crossbar_savings` for all routers of a fabric together.
+
+    The result is empty if a router class was not compared with a full crossbar.
 
     Parameters
     ----------
@@ -328,7 +330,9 @@ def total_savings(classes: list[dict[str, Any]]) -> dict[str, Any]:
 def luts_by_part(
     design: Design, mapped: dict[str, dict[str, Any]], modules: list[dict[str, Any]]
 ) -> dict[str, int]:
-    """Return the LUTs of each part of the fabric; those of routers are split by purpose.
+    """Return the LUTs of each part of the fabric, such as ``host``, the most first.
+
+    The LUTs of routers are split by purpose, such as ``crossbar``.
 
     Parameters
     ----------

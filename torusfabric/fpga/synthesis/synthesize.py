@@ -97,7 +97,7 @@ def synthesize(
     progress: Progress | None = None,
     workplace: Workplace | None = None,
 ) -> SynthesisReport:
-    """Synthesize a design for a device.
+    """Synthesize a design for a device, and return its cost and clock rate.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def synthesize(
 
 
 def _parse_seeds(seeds: object) -> list[int]:
-    """Return the seeds; a number n stands for seeds 1 to n."""
+    """Return the seeds as a list; a number n stands for the seeds 1 to n."""
     if not isinstance(seeds, Iterable) or isinstance(seeds, str):
         count = parse_positive_int("Seeds", seeds)
         require_result_memory("seeds", count)
@@ -211,7 +211,7 @@ class _StepRunner:
         return results
 
     def record_time(self, tool: str, what: str, seconds: float, **more: int) -> None:
-        """Append a row about a run of `tool` to the rows of the report.
+        """Append a row about a run of `tool` to `SynthesisReport.runs`.
 
         The row has the input of the tool (`what`), the entries of `more`, and the seconds of the
         run.
@@ -220,7 +220,7 @@ class _StepRunner:
 
 
 def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> SynthesisReport:
-    """Run all steps of a synthesis, and place and route for each of `seeds`; return the report.
+    """Synthesize all modules, place and route for each of `seeds`, and return the report.
 
     `flow` has the design, the device and the mapping. `steps` runs the steps and reports progress.
     """
@@ -370,7 +370,7 @@ def _measure_clocks(
     Returns
     -------
     dict of str to dict
-        Module -> its clock-rate keys of the report.
+        Module -> entries of the report about its clock rate, as from `_clock_facts`.
     """
     modules, ports = dict(flow.design.modules), {}
     instances, rom = dict(flow.design.instances), flow.design.rom_module
