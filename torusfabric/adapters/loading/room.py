@@ -106,8 +106,8 @@ class NodePaths:
         `LoadableForm.has_late_reads`.
     inputs : tuple of (tuple of (int, int)), or None
         For P ports, 3 P tuples: first the sources of each out-port, then the sources of each
-        operator, then the memories of each reader (a read port of the memories) as pairs
-        (memory, 0). None if every multiplexer has all inputs.
+        operator, then the memories of each reader (a read port of the memories) as pairs (memory,
+        0). None if every multiplexer has all inputs.
     """
 
     later: bool
@@ -381,8 +381,8 @@ class Room:
         Raises
         ------
         InputError
-            If the topology, message length or operators differ, or the form needs more rows,
-            words of memory or other resources, or other multiplexer inputs, than the fabric has.
+            If the topology, message length or operators differ, or the form needs more rows, words
+            of memory or other resources, or other multiplexer inputs, than the fabric has.
         """
         program = form.program
         if without_faults(program.topology) != self.topology:
@@ -558,8 +558,8 @@ def room_for(
     Raises
     ------
     InputError
-        If a mode does not fit into the given rows or depth, or there are too many entries (forms
-        of all modes, each counted once for each root).
+        If a mode does not fit into the given rows or depth, or there are too many entries (forms of
+        all modes, each counted once for each root).
     """
     modes = [
         each if isinstance(each, LoadableMode) else LoadableMode((LoadableForm.from_program(each),))

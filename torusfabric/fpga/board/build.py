@@ -168,7 +168,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
 
 
 def _report_waiting(progress: Progress | None, folder: Path) -> None:
-    """Tell `progress` that this build waits until another build, in the same cache, ends.
+    """Tell `progress` that this build waits for another one: in its folder, or of equal contents.
 
     `folder` is the folder of this build, for the message.
     """

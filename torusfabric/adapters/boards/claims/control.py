@@ -420,9 +420,9 @@ def _add_good_boards(board: _BoardModel) -> None:
 
 
 def _claim_timing(board: _BoardModel) -> None:
-    """Claim in which cycles after a run receivers take words, and boards have agreed.
+    """Claim that receivers take words in the right cycles, and that boards agree in time.
 
-    The boards agree on whether any link lost a word of the run.
+    They agree, some cycles after the end of a run, on whether any link lost a word.
     """
     model, plan = board.model, board.plan
     agreed = plan.agreement_cycles

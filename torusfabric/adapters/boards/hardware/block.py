@@ -124,7 +124,7 @@ class Block(Fabric):
 
     @property
     def runs_alone(self) -> bool:
-        """True if the board runs without other boards, its link ports looped back."""
+        """True if the board runs without other boards, its link ports connected to each other."""
         return not self.links
 
     @cached_property

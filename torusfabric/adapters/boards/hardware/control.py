@@ -512,7 +512,7 @@ class BoardControl(Leaf):
         return silent
 
     def _drive_transmitters(self, m: Module) -> None:
-        """Drive the inputs of all transmitters: the fields of the next control message, strobes.
+        """Drive the inputs of all transmitters: the fields of a control message, and strobes.
 
         The strobes say in which cycles a transmitter sends words of the run, a message, or a CRC.
         """

@@ -155,8 +155,7 @@ class ElasticBuffer(Leaf):
     """The elastic buffer of a link: written by the sender's clock, read by the receiver's clock.
 
     A word is written in every cycle of the sender's clock. After the last address, the first one
-    follows. The
-    number of written words passes to the receiver's clock as a Gray code.
+    follows. The number of written words passes to the receiver's clock as a Gray code.
 
     Parameters
     ----------

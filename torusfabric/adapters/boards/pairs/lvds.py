@@ -68,7 +68,7 @@ class LvdsLayer(PhysicalLayer):
         self.units = BitEncoding(self._cycles)
 
     def sending_domain(self, bundle: int) -> str:
-        """Return the clock domain that sends on all bundles."""
+        """Return the clock domain that sends on the pairs to all neighbours."""
         return SENDING_DOMAIN
 
     def add_common_hardware(self, m: Module, platform: Any) -> None:
