@@ -333,12 +333,12 @@ def _random_fault_part(topology: str, faults: int, seed: int) -> Point:
 
 
 def _sample_simulations(points: dict[str, Point], simulated: SimulationChoice) -> dict[str, Point]:
-    """Return the points of a sweep by their keys, with most simulations replaced or with all.
+    """Return the points of a sweep by their keys, with simulations only in the sample.
 
-    A point is a step with a value for each axis. Unless all simulations are wanted, points of the
-    step ``simulate`` outside of the sample get the step ``cycles``, which takes the cycles from the
-    compiled program. The key of a point decides if the point is in the sample. Why: if the user
-    adds values to the grid, the sample keeps its points.
+    A point is a step with a value for each axis. Points of the step ``simulate`` outside of the
+    sample get the step ``cycles``, which takes the cycles from the compiled program. `simulated`
+    says if the sample has all simulations, some, or none. The key of a point decides if the point
+    is in the sample. Why: if the user adds values to the grid, the sample keeps its points.
     """
     if simulated is SimulationChoice.ALL:
         return points

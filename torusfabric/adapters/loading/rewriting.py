@@ -572,7 +572,7 @@ class _Rewriter:
         operand[passed] = Stage.IDENTITY * self._ports
 
     def _received_locations(self) -> IntArray:
-        """Return the new location (memory, first address) of each received block.
+        """Return the location in canonical form (memory, first address) of each received block.
 
         The shape is (nodes, blocks, 2).
         """

@@ -30,7 +30,10 @@ MOST_LUT_ROWS = 16
 
 
 class LoadedTable(Leaf):
-    """Hardware of the tables of one owner, which are written piece by piece.
+    """Hardware of the loaded tables of one owner: of a node, or one table that exists once.
+
+    The loader of images writes one row of one *piece* at a time; a piece is a range of at most 32
+    columns of a table.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def with_wishbone(fabric: "Fabric") -> "Fabric":
 
 
 class Bridge(wiring.Component):
-    """A fabric with a Wishbone bus, and a `UartBone`, which drives the bus as bytes command.
+    """A fabric with a Wishbone bus, and a `UartBone`, which executes commands on the bus.
 
     Parameters
     ----------

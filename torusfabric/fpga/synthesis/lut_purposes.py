@@ -196,10 +196,10 @@ def _dependent_bits(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
 
 
 def _source_bits(graph: "nx.DiGraph[Any]", bit: Any) -> set[Any]:
-    """Return the inputs of a module on which `bit` depends, through any number of cells.
+    """Return the bits on which `bit` depends and which no cell in the graph drives.
 
-    `graph` is the result of `_netlist_graph`; the result has the numbers of its bits that no cell
-    drives.
+    They are, for example, inputs of the module. `graph` is the result of `_netlist_graph`, or a
+    part of it.
     """
     found, front = {bit}, [bit]
     while front:

@@ -85,7 +85,7 @@ def fitting_memory_rule(fabric: Fabric, device: Target) -> str:
 
 
 def block_ram_fill(fabric: Fabric, device: Target, rule: str, blocks: int) -> float | None:
-    """Return how well block RAMs are filled: the used share of the bits of those in use.
+    """Return the share of the bits of the used block RAMs that memories of the fabric fill.
 
     Parameters
     ----------

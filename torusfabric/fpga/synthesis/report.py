@@ -143,7 +143,7 @@ class SynthesisReport:
         return table
 
     def _crossbar_table(self) -> Table | None:
-        """Return the table of LUTs that routers save against full crossbars, or None."""
+        """Return the table of LUTs saved against full crossbars; None if not compared."""
         if "saved_luts" not in self.fabric:
             return None
         heads = ("LUTs", "full crossbar", "saved", "share")

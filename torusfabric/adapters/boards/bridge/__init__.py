@@ -87,7 +87,7 @@ def place_fabric(system: BoardSystem, choices: Mapping[str, Any], platform: Any 
 def choose_fabrics(
     system: BoardSystem, choices: Mapping[str, Any], *, built: bool = False
 ) -> Block | list[Block]:
-    """Return the block chosen with ``--block``, or all blocks with links between them.
+    """Return the block (fabric of one board) chosen with ``--block``, or all linked blocks.
 
     Parameters
     ----------

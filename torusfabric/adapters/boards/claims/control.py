@@ -242,11 +242,11 @@ def _claim_choices(board: _BoardModel) -> None:
 
 
 def _has_equal_choices(board: _BoardModel, link: int) -> str:
-    """Return a condition, in Verilog, about the message received at link port `link`.
+    """Return a condition, in Verilog: the message at link port `link` agrees to the start.
 
-    The condition is true if the message says two things. The sending board and all boards below it
-    have arrived: they wait for a run. The choices of all of these boards (mode, length, ..) equal
-    the choices of the board in the model.
+    It does so if it says two things. The board that has sent it, and all boards below that one,
+    wait for a run. The choices of all of these boards (mode, length, ..) equal those of the board
+    in the model.
     """
     same = [f"{board.message_field(link, name)} == run_{name}" for name in board.plan.choices]
     same += [

@@ -12,7 +12,7 @@ skew   difference of their starts, in cycles
 drift  words by which the faster clock gains on the slower one, from start to end
 ====== ============================================================================
 
-Between runs the links carry *messages* of the control of the boards, each followed by a CRC. (They
+Between runs the links carry *control messages* from board to board, each followed by a CRC. (They
 are not the messages of a collective.) They travel up and down a spanning tree of the boards with
 board 0 as its root, so that all boards start together and agree on the result: *below* a board are
 its children in the tree and their children. A *verdict* is this result: whether any link of any
