@@ -137,6 +137,8 @@ def loadable_modes(
 
     Examples
     --------
+    Each of the two modes has one form, with four rows.
+
     >>> import torusfabric as tf
     >>> plans = [tf.plan("4x4", name, algorithm="matching") for name in ("allgather", "scatter")]
     >>> [mode.forms[0].n_rows for mode in loadable_modes(tf.compile(plans, max_flits=8))]

@@ -299,9 +299,10 @@ class TablePiece(NamedTuple):
 
 
 def split_into_pieces(tables: Sequence[TableSize]) -> list[TablePiece]:
-    """Cut the tables of one module into pieces of at most 32 bits, the words of an image.
+    """Cut the tables of one module by columns into pieces of at most 32 bits.
 
-    The result lists table by table, the lowest bits of each table first.
+    Why: a word of an image, of 32 bits, fills one row of one piece. The result lists table by
+    table, the lowest bits of each table first.
 
     Parameters
     ----------

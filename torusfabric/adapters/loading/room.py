@@ -144,6 +144,8 @@ class Room:
 
     Examples
     --------
+    Words cross one link in a row. The memory of each in-port has 128 words.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
     >>> room = room_for([program], rows=64)

@@ -120,6 +120,8 @@ def equal_texts_claim(
 ) -> Claim:
     """Return the claim that two designs are equal except for tables and the loader.
 
+    So proofs about the design with constant tables hold for the other modules of the fabric, too.
+
     Parameters
     ----------
     write : callable
