@@ -133,8 +133,7 @@ class HostAccess(NodeAccess):
 
     @property
     def _passing_nets(self) -> list[str]:
-        """Names of the nets ``read_<number>``, by which the sequencer sends read addresses to the
-        nodes.
+        """Names of the nets ``read_<number>``, by which the sequencer sends read addresses.
 
         During a run they carry addresses of the program; between runs, the address of the host. The
         list is empty with loadable tables.
@@ -163,8 +162,7 @@ class HostAccess(NodeAccess):
         return count + self._check_idle_nodes(rest)
 
     def _check_passing_nets(self, rest: Snapshot, name: str) -> int:
-        """Check that, between runs, the sequencer outputs the host's read address; return the bits
-        checked.
+        """Check that the sequencer outputs the host's read address between runs; count the bits.
 
         `rest` is the state between runs, and `name` the suffix of the nets of one host port.
         """
@@ -204,8 +202,7 @@ class HostAccess(NodeAccess):
         return count
 
     def check_others(self, begin: Snapshot) -> None:
-        """Check, for each node, that writes to other nodes change neither its registers nor its
-        memories.
+        """Check that a write to one node changes no register and no memory of other nodes.
 
         The host port sends each write to all nodes, with a number `write_node` and one write enable
         for each set of nodes that share a register. A node must ignore a write with another

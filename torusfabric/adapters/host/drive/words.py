@@ -234,8 +234,7 @@ class RunWords:
     def _word_locations(
         self, cells: MemoryCells, *, received: bool
     ) -> Iterator[tuple[slice, _Flags, _Flags, tuple[IntArray, IntArray, IntArray]]]:
-        """Yield the locations of all words to send, or of all received words, for some nodes at a
-        time.
+        """Yield the locations of all words to send, or of all received words, some nodes at a time.
 
         `cells` says which memories exist, and to which of them the engine has direct access.
         `received` is True for received words.
@@ -274,8 +273,7 @@ class RunWords:
             yield rows, there, reached, (node, memory[reached], address[reached])
 
     def _split_rows(self, memory: IntArray, address: IntArray) -> tuple[IntArray, IntArray]:
-        """Convert locations of flits in the fabric to locations in `MemoryCells`; return memory,
-        address.
+        """Convert locations of flits in the fabric to (memory, address) in `MemoryCells`.
 
         A word of a memory of the fabric has one beat of flits. `MemoryCells` has one memory for
         each flit of the word: flit f of the word at address a in memory m is at address a of memory
