@@ -22,7 +22,9 @@ __all__ = ["bridge_harness"]
 
 
 def bridge_harness(design: Design, bus: Bus) -> Harness:
-    """Return the proof harness of the bridge: the claims about its module, for a solver.
+    """Return the proof harness of the bridge between bus and registers.
+
+    A harness is Verilog around the module, with claims that a solver proves.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ class Bus(Choice):
 
     @property
     def has_bursts(self) -> bool:
-        """True if the windows have an AXI4 port with bursts, beside the port of the registers."""
+        """True for AXI4: windows have a port with bursts, beside the port of the registers."""
         return self is Bus.AXI4
 
     @property

@@ -25,7 +25,7 @@ class Bus:
             channel.set_pause_generator(stalls.pause_generator())
 
     def end_cycle(self) -> None:
-        """Do nothing: the master completes every access by itself."""
+        """Do nothing: with AXI4-Lite, no access is left open that would have to be ended."""
 
     async def read(self, address: int) -> int:
         """Read a word of the bus."""
