@@ -156,8 +156,10 @@ def rate_share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float
     beat : int
         Flits that a stream moves in a cycle.
 
-    Examples -------- A run takes 8 cycles, in which a node loads one word and unloads 8. With two
-    sections a run begins every 9.5 cycles, with more every 8.
+    Examples
+    --------
+    A run takes 8 cycles, in which a node loads one word and unloads 8. With two sections a run
+    begins every 9.5 cycles, with more every 8.
 
     >>> import torusfabric as tf
     >>> gather = tf.plan("2x2x2", "allgather", algorithm="matching")
@@ -241,8 +243,10 @@ def least_beat(program: Program, width: int, *, fixed: bool = True) -> tuple[int
         True if tables are fixed. Beats that the memories of the program cannot hold are then
         excluded.
 
-    Examples -------- A node receives 15 messages of 16 flits, 240 flits in all, in 134 cycles. So a
-    beat must have two flits.
+    Examples
+    --------
+    A node receives 15 messages of 16 flits, 240 flits in all, in 134 cycles. So a beat must have
+    two flits.
 
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("4x4", "alltoall"), max_flits=16)

@@ -73,8 +73,10 @@ class PacketTable:
         Values of each field, an array of shape (nodes, packets, blocks) for each form; `ANY_VALUE`
         where a value does not matter.
 
-    Examples -------- Base addresses 0, 4, .., 28 of eight packets are the packet number times four.
-    So wires suffice, and a ROM row has 0 bits.
+    Examples
+    --------
+    Base addresses 0, 4, .., 28 of eight packets are the packet number times four. So wires suffice,
+    and a ROM row has 0 bits.
 
     >>> base = 4 * np.arange(8).reshape(1, 8, 1)
     >>> packets = Packets(bank=0 * base, base=base, words=4)
