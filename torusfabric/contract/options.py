@@ -102,6 +102,8 @@ def options_of(*texts: str, **settings: Any) -> dict[str, Option]:
 
     Examples
     --------
+    The option ``--flits`` has the default 4, and its value is read from text as a number.
+
     >>> text, flits = "--flits L: length of a message\n", (parse_non_negative_int, 4)
     >>> flits = options_of(text, flits=flits)["flits"]
     >>> flits.default, flits.parse_value("7"), flits.text
@@ -130,6 +132,8 @@ def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any
 
     Examples
     --------
+    Of two options, the user gives the flag ``--json``; ``--flits`` then has its default.
+
     >>> parser = argparse.ArgumentParser()
     >>> add_options(parser, "--flits L: of a message\n--json: no text\n", flits=(int, 4))
     >>> parser.parse_args(["--json"])

@@ -147,6 +147,8 @@ class RegisterMap:
 
     Examples
     --------
+    A flit of 48 bits takes two bus words, that is, 8 bytes. A node sends 4 flits, and receives 16.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("2x2", "allgather"), max_flits=4)
     >>> fabric = tf.Fabric(program, width=48, bus="axi-lite")

@@ -54,6 +54,8 @@ def select_adapter(command: str, given: Collection[str]) -> Adapter | None:
 
     Examples
     --------
+    The option ``width`` belongs to no adapter, so none is selected.
+
     >>> select_adapter("simulate", ["width"]) is None
     True
     """

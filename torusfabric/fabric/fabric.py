@@ -147,8 +147,9 @@ class Fabric(rtl.Fabric):
     InputError
         If the width is out of range, or the prefix cannot begin a name.
 
-    Examples
-    --------
+    Examples -------- The fabric has six nodes, and a word can be read at the host port 14 clock
+    edges after its address.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan(tf.Torus(2, 3), "allgather"))
     >>> fabric = tf.Fabric(program, width=8)

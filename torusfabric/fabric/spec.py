@@ -49,6 +49,8 @@ class FabricSpec:
 
     Examples
     --------
+    A specification is made from keywords, turned into the words of a command, built, and simulated.
+
     >>> import torusfabric as tf
     >>> spec = tf.FabricSpec("2x2", "allgather,allreduce", width=16, max_flits=4)
     >>> spec.width, spec.top, " ".join(spec.words())

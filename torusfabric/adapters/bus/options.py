@@ -11,6 +11,8 @@ class Bus(Choice):
 
     Examples
     --------
+    AXI4-Lite addresses count bytes, Wishbone addresses count words of four bytes.
+
     >>> Bus("axi-lite").address_unit_bytes, Bus("wishbone").address_unit_bytes
     (1, 4)
     """

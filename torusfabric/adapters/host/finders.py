@@ -56,8 +56,7 @@ ENTRY_CYCLES = 1
 class HostLayout:
     """The host addresses of the words that a node sends, and of those that it has received.
 
-    A *part* is the words for, or from, one other node. Both address ranges begin with part 0. In
-    this example, a node sends one message of four words, and receives nine parts of four words.
+    A *part* is the words for, or from, one other node. Both address ranges begin with part 0.
 
     Parameters
     ----------
@@ -95,6 +94,9 @@ class HostLayout:
 
     Examples
     --------
+    In an all-gather on nine nodes, a node sends one message of four words, and receives nine parts
+    of four words. Their addresses begin at the next power of two.
+
     >>> import torusfabric as tf
     >>> layout = HostLayout.from_program(tf.compile(tf.plan(tf.Torus(3, 3), "allgather"), flits=4))
     >>> layout.send_words, layout.recv_words, layout.recv_base

@@ -147,6 +147,8 @@ class HostTranslator(Leaf):
 
     Examples
     --------
+    In a fabric, the module adds all cycles of the read latency; a word has the 8 bits of a flit.
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan(tf.Torus(3, 3), "broadcast")), width=8)
     >>> host = fabric.netlist.modules["host"]()

@@ -53,6 +53,9 @@ class Requests(Leaf):
 
     Examples
     --------
+    A message has up to 8 flits, so that the input `length` has 4 bits. A block of this schedule has
+    up to two flits, so that `last` is 0 or 1.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8, root="any")
     >>> requests = Requests(program)

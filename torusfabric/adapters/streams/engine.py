@@ -175,8 +175,8 @@ class EngineShape:
     def position_bits(self) -> int:
         """Bits of the input `position` of a loader or unloader, which has a field for each form.
 
-        The field is the number of the node within its group. The engine compares it with roots and
-        destinations. The result is 0 if no form needs this comparison.
+        The field is the number of the node within its group. The loader or unloader compares it
+        with roots and destinations. The result is 0 if no form needs this comparison.
         """
         matters = any(each.at_root for each in self.packets)
         matters |= self.verb == "load" and any(self.has_destinations)

@@ -124,7 +124,7 @@ class StreamTop:
         )
 
     def add_modules(self) -> list[tuple[str, int]]:
-        """Add all modules; return each router module, by name, with the number of its instances."""
+        """Add all modules; return (name, number of instances) of each router module."""
         build = self._build
         self._add_ports()
         self._add_control()
@@ -145,11 +145,11 @@ class StreamTop:
         return routers
 
     def _add_core(self) -> list[tuple[str, int]]:
-        """Add the modules of the core; return each router module by name, with its instances."""
+        """Add the modules of the core; return (name, number of instances) of each router module."""
         return self._core.add_modules(RUN_PORT_NETS)
 
     def _request_bits(self) -> Parts:
-        """Return the bits by which the watch for late nodes knows that somebody wants a run.
+        """Return the bits by which the watch for late nodes knows that a run is requested.
 
         At least one of them is then high. With commands, there is a bit for each waiting command;
         otherwise, for each node that sends, a bit that is high while a message of the node waits.
@@ -189,10 +189,10 @@ class StreamTop:
             add_single_instance(build, "commands", Role.STREAM, commands, renamed=nets)
 
     def _command_nets(self) -> dict[str, str]:
-        """Return the nets for inputs and outputs of `Commands` that other names do not determine.
+        """Return further inputs and outputs of `Commands` whose net has another name.
 
-        A key is the name of the input or output, the value that of the net. The result is empty
-        here; a subclass for loadable tables overrides the method.
+        A key is the name of the input or output, the value that of the net to which it is
+        connected. The result is empty here; a subclass for loadable tables overrides the method.
         """
         return {}
 
@@ -281,10 +281,10 @@ class StreamTop:
         return inputs
 
     def _add_own_blocks(self) -> None:
-        """Add the module of each node that keeps words to itself, and drives `tdata` of its stream.
+        """Add, at each node, the memory for words that it sends to itself; it also drives `tdata`.
 
-        The module is an `OwnBlock`. Nodes that never send words to themselves get a variant without
-        a memory, named ``outlet``.
+        The module is an `OwnBlock`; `tdata` is the data of the node's stream of received words.
+        Nodes that never send words to themselves get a variant without a memory, named ``outlet``.
         """
         build, shape = self._build, self.unloader
         keeps = np.any([each.has_own_words for each in shape.packets], axis=0)

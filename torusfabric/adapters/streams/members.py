@@ -52,6 +52,8 @@ def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Mem
 
     Examples
     --------
+    Data have 12 bits; a packet names its destination or origin, the number of one of nine nodes.
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "alltoall")), width=12, top="stream")
     >>> fabric.node[8].send.payload.shape()

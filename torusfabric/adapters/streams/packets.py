@@ -116,6 +116,9 @@ def packets_sent(core: Core, form: int) -> Packets:
 
     Examples
     --------
+    In a scatter on nine nodes only the root sends: nine packets, of four flits each, at addresses
+    0, 4, 8, ..
+
     >>> import torusfabric as tf
     >>> core = Core(tf.compile(tf.plan("3x3", "scatter"), flits=4), 8, sections=2, concurrent=True)
     >>> sent = packets_sent(core, 0)
@@ -145,6 +148,8 @@ def packets_received(core: Core, form: int) -> Packets:
 
     Examples
     --------
+    In a gather on nine nodes only the root receives: nine packets, of which one is its own.
+
     >>> import torusfabric as tf
     >>> core = Core(tf.compile(tf.plan("3x3", "gather"), flits=4), 8, sections=2, concurrent=True)
     >>> received = packets_received(core, 0)

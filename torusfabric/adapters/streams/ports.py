@@ -49,6 +49,8 @@ def needs_commands(program: Program) -> bool:
 
     Examples
     --------
+    If runs choose only their length, there are no commands; if they choose the root, there are.
+
     >>> import torusfabric as tf
     >>> schedule = tf.plan("3x3", "broadcast")
     >>> needs_commands(tf.compile(schedule, max_flits=8))
@@ -107,6 +109,9 @@ def stream_ports(
 
     Examples
     --------
+    In an all-to-all packets name their destination (`tdest`). Words of 12 bits are padded to two
+    bytes. Ports without a node are those for the state of runs.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "alltoall"), flits=4)
     >>> ports = stream_ports(program, width=12)

@@ -67,6 +67,9 @@ class Sections:
 
     Examples
     --------
+    Two buffers need two sections, three buffers need four. A message number has one bit more than a
+    section number.
+
     >>> two, three = Sections(2), Sections(3)
     >>> two.n_sections, two.section_number_bits, two.message_number_bits
     (2, 1, 2)
@@ -128,6 +131,9 @@ def choose_sections(program: Program, beat: int = 1) -> Sections:
 
     Examples
     --------
+    Runs with messages of one flit are so short that they need four sections; with two flits, two
+    suffice.
+
     >>> import torusfabric as tf
     >>> gather = tf.plan("2x2x2", "allgather", algorithm="matching")
     >>> [choose_sections(tf.compile(gather, flits=flits)).n_sections for flits in (1, 2)]

@@ -66,6 +66,8 @@ def add_clear(m: Module, clear: Value, *registers: Signal) -> None:
 
     Examples
     --------
+    The register is assigned in the clock domain ``sync``.
+
     >>> from amaranth.hdl import Fragment
     >>> m, begun = Module(), make_register(name="begun")
     >>> add_clear(m, Signal(), begun)
@@ -103,6 +105,8 @@ def add_counter(
 
     Examples
     --------
+    Both results have two bits.
+
     >>> from amaranth.hdl import Fragment
     >>> m = Module()
     >>> up, down, clear = Signal(), Signal(), Signal()
@@ -172,6 +176,9 @@ class WordShape:
 
         Examples
         --------
+        With chunks of 8 words, the 3 low bits of a word number are the number of the word in its
+        chunk. With other numbers of chunks in different forms, there are no such bits.
+
         >>> WordShape(16, chunks=(2,), block=8).divisor_bits
         3
         >>> WordShape(16, chunks=(2, 3), block=8).divisor_bits is None

@@ -98,6 +98,8 @@ def spoil_run(
 
     Examples
     --------
+    The fault is here a packet with one word in place of two.
+
     >>> choices = FaultChoices(2, any_length=False, commands={}, destinations=0, destination_bits=0)
     >>> spoil_run(random.Random(5), choices, [[Packet(0, (5, 6))], []]).sent
     [[Packet(number=0, words=(5,))], []]

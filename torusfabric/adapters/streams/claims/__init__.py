@@ -50,6 +50,8 @@ def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
 
     Examples
     --------
+    A small fabric has one harness for each of four modules.
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather")), width=2, top="stream")
     >>> [harness.name for harness in stream_harnesses(fabric, tf.emit(fabric))]

@@ -117,7 +117,7 @@ def _add_counts(model: HarnessBuilder, shape: CommandShape) -> None:
 
 
 def _add_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Add registers to the harness that follow one command from its last word to its status.
+    """Add registers to the proof harness that follow one command from its last word to its status.
 
     The solver chooses the command, so that the claims hold for every command. The registers have
     the words of this command, the number of commands ahead of it, and its status. `model` is the
@@ -170,7 +170,7 @@ def _followed_form(shape: CommandShape) -> str:
 
 
 def _model_signal(name: str) -> str:
-    """Return the name of the signal of the harness for one word of the followed command.
+    """Return the name of the signal of the proof harness for one word of the followed command.
 
     `name` is that of the word. For ``mode`` the signal is ``its_form``, because `Commands` stores
     the form in place of the mode; for ``tag`` it is ``its_tag``.

@@ -26,7 +26,7 @@ __all__ = ["add_runs", "add_word_position", "address_expression", "choose_by_for
 
 
 def add_runs(model: HarnessBuilder, sections: Sections, *, begins_if: str) -> None:
-    """Add counters to a harness: the runs that have begun, and the runs that have ended.
+    """Add counters to a proof harness: the runs that have begun, and the runs that have ended.
 
     The proof assumes that runs follow one another: a run may begin in the cycle in which the run
     before ends, or later. The harness is that of a loader or unloader.
@@ -78,6 +78,8 @@ def section_of(number: str, sections: Sections) -> str:
 
     Examples
     --------
+    With four sections (three buffers), the section is the two lowest bits of the number.
+
     >>> from torusfabric.adapters.streams.sections import Sections
     >>> section_of("begun", Sections(3))
     'begun[1:0]'

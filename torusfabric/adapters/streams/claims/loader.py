@@ -59,7 +59,7 @@ def loader_harness(design: Design, shape: EngineShape) -> Harness:
 
 
 def _add_message(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add signals to the harness for the message being loaded: its number, form, and root.
+    """Add signals to the proof harness for the message being loaded: its number, form, and root.
 
     The claims say that the loader numbers messages equally, and accepts words only while the memory
     has room and a command allows it. `model` is the harness, and `shape` has the parameters of all

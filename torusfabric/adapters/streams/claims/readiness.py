@@ -26,7 +26,7 @@ __all__ = ["add_nodes", "claim_facts", "crossing_harness", "tree_harness"]
 
 
 def add_nodes(model: HarnessBuilder, levels: int) -> None:
-    """Add a model of all nodes to the harness of the control, which starts runs.
+    """Add a model of all nodes to the proof harness of the control, which starts runs.
 
     One node has outputs that the solver chooses, and stands for any node. One further signal stands
     for all others together. The readiness tree between nodes and control is a delay of `levels`
@@ -101,7 +101,7 @@ def claim_facts(model: HarnessBuilder) -> None:
 
 
 def tree_harness(design: Design, name: str) -> Harness:
-    """Return the harness of one module of the readiness tree, which combines states of nodes.
+    """Return the proof harness of one module of the readiness tree, which combines states of nodes.
 
     The claims say that its outputs are the combination of its inputs, one cycle later.
 
@@ -154,7 +154,7 @@ RESETS = ("node_reset_node_resets", "sync_reset_sync_resets")
 
 
 def crossing_harness(design: Design, name: str) -> Harness:
-    """Return the harness of a queue between two clocks, with claims about its counters.
+    """Return the proof harness of a queue between two clocks, with claims about its counters.
 
     The claims say that a counter which the other clock reads changes one bit at a time.
 
@@ -170,6 +170,8 @@ def crossing_harness(design: Design, name: str) -> Harness:
 
     Examples
     --------
+    There are two claims for each of the two counters of the queue.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("2", "allgather"))
     >>> fabric = tf.Fabric(program, width=2, top="stream", clocks="per-node")

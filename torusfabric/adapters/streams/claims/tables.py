@@ -98,12 +98,12 @@ def decode_field(table: PacketTable, name: str) -> IntArray:
 def _rows_and_steps(
     shape: EngineShape, form: int, root: int, beats: int
 ) -> tuple[IntArray, IntArray]:
-    """Return, for each word of the packets of one form, its row in the packet table and distance.
+    """Return two arrays for the packets of one form: the table row, and the distance, of each word.
 
-    The first array, of shape (packets, words), has the number of the row. The second, of shape
-    (words,), has the distance of the word from the first address of its block. `beats` is the
-    number of words of the longest packet. `form` and `root` are the numbers of the form and of the
-    root in its group.
+    The first array, of shape (packets, words), has the number of the word's row in the packet
+    table. The second, of shape (words,), has the distance of the word from the first address of its
+    block. `beats` is the number of words of the longest packet. `form` and `root` are the numbers
+    of the form and of the root in its group.
     """
     words, packets, table = shape.word_shape, shape.packets[form], shape.packet_table
     packet = np.array([root]) if packets.by_root else np.arange(packets.most_packets)

@@ -45,7 +45,7 @@ __all__ = ["unloader_harness"]
 
 
 def unloader_harness(design: Design, shape: EngineShape) -> Harness:
-    """Return the harness of an unloader: the emitted module, the model and the claims.
+    """Return the proof harness of an unloader: the emitted module, the model and the claims.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add a queue to the harness with the tags of all words in the pipeline of the unloader.
+    """Add a queue to the proof harness with the tags of all words in the pipeline of the unloader.
 
     The tags of a word are `tlast`, `tid`, and its valid flits. The claims say that each pipeline
     stage has the tags of its word, so that no word is lost or doubled. `model` is the harness, and

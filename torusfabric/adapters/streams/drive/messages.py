@@ -48,6 +48,8 @@ def random_run_packets(fabric: Fabric, job: Job, *, seed: int) -> RunPackets:
 
     Examples
     --------
+    In a gather each node sends one packet, and the root, node 0, receives all three.
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "gather"), flits=2), width=8)
     >>> exchange = random_run_packets(fabric, Job(), seed=1)
@@ -131,6 +133,9 @@ def make_faulty_run(
 
     Examples
     --------
+    In this run a packet has a fault. So the fabric must report the error ``PACKETS``, and no node
+    receives anything.
+
     >>> import torusfabric as tf
     >>> from torusfabric.adapters.streams.drive.messages import random_run_packets
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "gather"), flits=2), width=8, top="stream")
