@@ -85,7 +85,7 @@ def writing_harnesses(netlist: Netlist, design: Design, digest: int) -> Iterator
 
 
 def _table_harness(design: Design, name: str, table: LoadedTable) -> Harness:
-    """Return the proof harness that proves the tables of one owner.
+    """Return the harness that proves the tables of one owner.
 
     `design` is the emitted Verilog; `name` is that of the module, and `table` its hardware.
     """
@@ -143,7 +143,7 @@ def _successive_bits(places: Sequence[tuple[str, int]]) -> Iterator[tuple[int, i
 
 
 def _loader_harness(design: Design, name: str, loader: ImageLoader, digest: int) -> Harness:
-    """Return the proof harness that compares the loader with the reader.
+    """Return the harness that compares the loader with the reader.
 
     `design` is the emitted Verilog, `name` is that of the module, and `digest` that of the fabric.
     """
@@ -207,7 +207,7 @@ def _claim_block_outputs(model: HarnessBuilder, blocks: IntArray) -> None:
 
 
 def _add_reader(model: HarnessBuilder, digest: int) -> None:
-    """Add the reader to the proof harness.
+    """Add the reader to the harness.
 
     Its register ``waits_for`` is the part of the image to which the next word belongs. Its other
     registers are the fields that it has read, and the CRC. `model` is the harness, and `digest`

@@ -30,7 +30,7 @@ __all__ = ["commands_harness"]
 
 
 def commands_harness(design: Design, shape: CommandShape) -> Harness:
-    """Return the harness of `Commands`: the emitted module, a model of its behaviour, and claims.
+    """Return the proof harness of `Commands`: the emitted module, a model of it, and claims.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def commands_harness(design: Design, shape: CommandShape) -> Harness:
 
 
 def _add_collection(model: HarnessBuilder) -> None:
-    """Add registers to the harness with the words of the command that arrives, and their count.
+    """Add registers to the proof harness: the words of the command that arrives, and their count.
 
     The claims say that `Commands` has stored the same words and the same count in its own
     registers.
@@ -91,7 +91,7 @@ def _add_collection(model: HarnessBuilder) -> None:
 
 
 def _add_counts(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Add registers to the harness that count the commands in each state, and claims about them.
+    """Add registers to the proof harness that count the commands in each state, with claims.
 
     The states are: received, waiting for its run, run under way, status in the queue. The claims
     say that `Commands` counts the same. `shape` has the parameters of `Commands`.
@@ -181,8 +181,8 @@ def _model_signal(name: str) -> str:
 def _claim_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
     """Claim that `Commands` holds the words of the followed command from arrival to run, unchanged.
 
-    The followed command is the one that the solver has chosen. `model` is the harness, and `shape`
-    has the parameters of `Commands`.
+    The followed command is the one that the solver has chosen. `model` is the proof harness, and
+    `shape` has the parameters of `Commands`.
     """
     bits = {name: width for name, width in shape.stored_bits.items() if width}
     held = {"mode": "load_mode", "root": "load_root"}
@@ -242,7 +242,7 @@ def _claim_refusals(model: HarnessBuilder, shape: CommandShape) -> None:
     """Claim that `Commands` refuses exactly the invalid commands, each with a right error number.
 
     A command is invalid if its mode, root, length, operator or number of words is wrong. `model` is
-    the harness, and `shape` has the parameters of `Commands`.
+    the proof harness, and `shape` has the parameters of `Commands`.
     """
     modes = shape.choices.n_modes
     mode = f"command_mode[{max(shape.mode_bits, 1) - 1}:0]"
@@ -274,7 +274,7 @@ def _claim_refusals(model: HarnessBuilder, shape: CommandShape) -> None:
 def _claim_statuses(model: HarnessBuilder) -> None:
     """Claim that each status is sent as a packet of AXI-Stream with tag, error and cycles.
 
-    `model` is the harness to which the claims are added.
+    `model` is the proof harness to which the claims are added.
     """
     last = len(STATUS_WORDS) - 1
     moves = "status_tvalid && status_tready"
@@ -301,7 +301,7 @@ def _claim_stable_choices(model: HarnessBuilder, shape: CommandShape) -> None:
     """Claim that `Commands` keeps form and root of a run at its outputs while nodes use them.
 
     Nodes use them while they load the message of the run and while they unload its received words.
-    `model` is the harness, and `shape` has the parameters of `Commands`.
+    `model` is the proof harness, and `shape` has the parameters of `Commands`.
     """
     bits = {"mode": shape.facts.form_bits, "root": shape.facts.root_bits}
     sections = shape.facts.sections

@@ -25,7 +25,7 @@ __all__ = ["control_harness"]
 
 
 def control_harness(design: Design, program: Program | None, *, levels: int) -> Harness:
-    """Return the harness of `StreamControl`, which starts runs: the emitted module, and claims.
+    """Return the proof harness of `StreamControl`: the module that starts runs, and claims.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def control_harness(design: Design, program: Program | None, *, levels: int) -> 
 
 
 def _add_core(model: HarnessBuilder) -> None:
-    """Add a model of the core to the harness: a run ends `LEAD_CYCLES` after the output `ends`.
+    """Add a model of the core to the proof: a run ends `LEAD_CYCLES` after the output `ends`.
 
     The solver chooses the cycle of `ends`. If a run begins in the last cycle of another, `busy`
     rises one cycle later than usual. The proof of whole runs shows that the real core behaves so.
@@ -79,8 +79,8 @@ def _claim_runs(model: HarnessBuilder, *, round_trip: int) -> None:
     """Claim that the control begins a run if, and only if, all nodes are ready, and ends it once.
 
     A run whose messages have a fault must be dropped. After the begin of a run, the control has to
-    wait `round_trip` cycles, until it knows again which nodes are ready. `model` is the harness to
-    which the claims are added.
+    wait `round_trip` cycles, until it knows again which nodes are ready. `model` is the proof
+    harness to which the claims are added.
     """
     wrong = "bad != 0"
     if model.has_name("wanted") and model.has_name("last"):
@@ -132,7 +132,7 @@ def _claim_blocks(model: HarnessBuilder, program: Program) -> None:
     The flits of a packet belong to its blocks in turn, in units of `unit` flits. The number `last`
     is that of the last flit of the packet, and `chunks` the number of its blocks. So the last flit
     b of the longest block satisfies ``(b + 1 - unit) * chunks <= last < (b + 1) * chunks``. `model`
-    is the harness to which the claim is added.
+    is the proof harness to which the claim is added.
     """
     form, last, sampled = "0", "last", "start"
     if len(program.forms) > 1:

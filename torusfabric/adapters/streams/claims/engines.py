@@ -59,8 +59,8 @@ def assume_stable_facts(model: HarnessBuilder, sections: Sections, bits: Mapping
 
     Each input has a field for the last run in each section (a part of each memory, used by runs in
     turn). The field may change only when the next run in its section begins. `bits` has the width
-    of a field for each input, by name. `model` is the harness to which the assumptions are added,
-    and `sections` the division of the memories.
+    of a field for each input, by name. `model` is the proof harness to which the assumptions are
+    added, and `sections` the division of the memories.
     """
     begun = section_of("$past(begun)", sections)
     for name, width in bits.items():
@@ -92,8 +92,8 @@ def section_fact(model: HarnessBuilder, name: str, section: str, bits: int) -> s
 
     `name` is that of the input, which has several fields of `bits` bits. `section` is an expression
     for the number of the field: the section of the run or, at a loader, the lowest bit of the
-    message number. The result is 0 if the module has no such input. `model` is the harness of the
-    module.
+    message number. The result is 0 if the module has no such input. `model` is the proof harness of
+    the module.
     """
     return vector_field(name, section, bits) if model.has_name(name) else "1'b0"
 
@@ -130,7 +130,7 @@ def choose_by_form(texts: Sequence[str], form: str) -> str:
 def add_word_position(
     model: HarnessBuilder, shape: EngineShape, number: str, form: str, *, valid: str
 ) -> None:
-    """Add two wires to a harness: the block of a word in its packet, and its place in the block.
+    """Add two wires to a proof harness: the block of a word in its packet, and its place there.
 
     The wire ``word_block`` is the number of the block, and ``word_within`` the distance of the word
     from the first address of the block.

@@ -34,7 +34,7 @@ __all__ = ["loader_harness"]
 
 
 def loader_harness(design: Design, shape: EngineShape) -> Harness:
-    """Return the harness of a loader: the emitted module, a model of its behaviour, and claims.
+    """Return the proof harness of a loader: the emitted module, a model of it, and claims.
 
     Parameters
     ----------
@@ -105,7 +105,8 @@ def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
     """Add counters to the harness: the number of the next word in its packet, and of the packet.
 
     The claims say that the counters of the loader have the same values. Words beyond the longest
-    packet are not counted. `model` is the harness, and `shape` has the parameters of all loaders.
+    packet are not counted. `model` is the proof harness, and `shape` has the parameters of all
+    loaders.
     """
     most, counts = (
         shape.word_shape.most,
@@ -141,8 +142,8 @@ def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
 def _add_faults(model: HarnessBuilder, shape: EngineShape) -> None:
     """Add signals to the harness for the two faults of a message: wrong length, wrong destination.
 
-    The claims say that the loader finds the same faults. `model` is the harness, and `shape` has
-    the parameters of all loaders.
+    The claims say that the loader finds the same faults. `model` is the proof harness, and `shape`
+    has the parameters of all loaders.
     """
     most, bits, full = shape.word_shape.most, shape.flit_bits, full_flit_keeps(shape)
     last, torn = "at", "0"
@@ -186,7 +187,7 @@ def _bad_destination(model: HarnessBuilder, shape: EngineShape) -> str:
     """Return a Verilog expression: true with the last word of a packet with a wrong destination.
 
     A destination is wrong if it does not exist, or if an earlier packet of the message had it.
-    `model` is the harness, and `shape` has the parameters of all loaders.
+    `model` is the proof harness, and `shape` has the parameters of all loaders.
     """
     if not model.has_name("tdest"):
         return "1'b0"
@@ -206,7 +207,7 @@ def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
     """Add a queue to the harness with length and faults of each message that waits for its run.
 
     The claims say that the outputs of the loader describe the first message of this queue. `model`
-    is the harness, and `shape` has the parameters of all loaders.
+    is the proof harness, and `shape` has the parameters of all loaders.
     """
     bits, length = 3 + shape.length_bits, ""
     if shape.length_bits:
@@ -242,8 +243,8 @@ def _equals_model(register: str, known: str, shape: EngineShape) -> str:
     """Return a Verilog expression: true if the loader has the right facts of a waiting message.
 
     `register` is the register of the loader with length and faults of the message, `known` that of
-    the harness. The length of a message with a wrong length does not matter. `shape` has the width
-    of the length.
+    the proof harness. The length of a message with a wrong length does not matter. `shape` has the
+    width of the length.
     """
     same = f"{register}[2:0] == {known}[2:0]"
     if shape.length_bits:
@@ -255,8 +256,8 @@ def _claim_writes(model: HarnessBuilder, shape: EngineShape) -> None:
     """Claim that the loader writes each accepted word, and nothing else, one cycle later.
 
     Further claims say that the memory and the address are those of the packet table, and that no
-    run uses this section of the memory. `model` is the harness, and `shape` has the parameters of
-    all loaders.
+    run uses this section of the memory. `model` is the proof harness, and `shape` has the
+    parameters of all loaders.
     """
     sections, table = shape.facts.sections, shape.packet_table
     model.add_wire("counts_word", "accepted && !beyond")

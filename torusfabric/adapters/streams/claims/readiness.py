@@ -72,7 +72,7 @@ def claim_facts(model: HarnessBuilder) -> None:
     From one cycle after the begin of a run, these outputs say why it was dropped, if it was
     dropped, and the number of the last flit of its packets. `run_empty` and `run_last` have a field
     for each section of the memories, which keeps its value until the next run in this section
-    begins. `model` is the harness to which the claims are added.
+    begins. `model` is the proof harness to which the claims are added.
     """
     sections, bits = range(model.port_width("run_empty")), model.port_width("last")
     destination, packets = RunError.DESTINATION, RunError.PACKETS

@@ -99,12 +99,12 @@ def _pipeline_stages(shape: EngineShape) -> list[tuple[str, str]]:
 
 
 def _add_facts(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add signals to the harness that describe the run being unloaded: form, root, length, dropped.
+    """Add signals to the proof harness that describe the run being unloaded, such as its form.
 
-    A claim says that the register ``brought`` of the unloader has a bit for each section of the
-    memories: high if the last run there has words for this node. The proof assumes that each
-    section has a valid form; a claim about `Commands` proves this. `shape` has the parameters of
-    all unloaders.
+    They are its form, its root, the length of its packets, and high if it was dropped. A claim says
+    that the register ``brought`` of the unloader has a bit for each section of the memories: high
+    if the last run there has words for this node. The proof assumes that each section has a valid
+    form; a claim about `Commands` proves this. `shape` has the parameters of all unloaders.
     """
     facts, sections = shape.facts, shape.facts.sections
     widths = {"run_empty": 1, "unload_mode": facts.form_bits, "unload_root": facts.root_bits,
@@ -137,7 +137,8 @@ def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
     """Add counters to the harness: the number of the current packet, and of the next word in it.
 
     The claims say that the counters of the unloader have the same values. Runs without words for
-    this node are skipped. `model` is the harness, and `shape` has the parameters of all unloaders.
+    this node are skipped. `model` is the proof harness, and `shape` has the parameters of all
+    unloaders.
     """
     sections, bits = shape.facts.sections, shape.facts.sections.message_number_bits
     model.add_wire("last_word", "at == last_index")
@@ -235,7 +236,7 @@ def _packet_origin(shape: EngineShape) -> str:
 
 
 def _add_location(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add registers to the harness with the expected memory and address of each word that is read.
+    """Add registers to the proof harness: the expected memory and address of each word read.
 
     The claims say that the unloader reads there. The packet table gives the location in the row of
     the word's block, which is read one cycle after the ROM has its address. For this cycle the
@@ -312,7 +313,7 @@ def _add_location(model: HarnessBuilder, shape: EngineShape) -> None:
 def _claim_port(model: HarnessBuilder, shape: EngineShape) -> None:
     """Claim that the unloader obeys AXI-Stream, and offers every word after a bounded time.
 
-    `model` is the harness, and `shape` has the parameters of all unloaders.
+    `model` is the proof harness, and `shape` has the parameters of all unloaders.
     """
     stages, tags = (
         len(_pipeline_stages(shape)),
