@@ -38,7 +38,7 @@ MOST_TIMEOUT = 2**32 - 1
 
 
 class Top(Choice):
-    """The option ``top``: a fabric has a host port, memory ports at each node, or streams."""
+    """The option ``top``: a fabric has a host port, plain ports at each node, or streams."""
 
     #: One memory-mapped port serves all nodes.
     HOST = "host"
@@ -147,8 +147,10 @@ class Fabric(rtl.Fabric):
     InputError
         If the width is out of range, or the prefix cannot begin a name.
 
-    Examples -------- The fabric has six nodes, and a word can be read at the host port 14 clock
-    edges after its address.
+    Examples
+    --------
+    The fabric has six nodes, and a word can be read at the host port 14 clock edges after its
+    address.
 
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan(tf.Torus(2, 3), "allgather"))

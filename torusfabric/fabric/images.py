@@ -89,9 +89,10 @@ def image(
     ScheduleError
         If a schedule does not pass its check.
 
-    Examples -------- By the first image the fabric executes an all-to-all, which takes 19 cycles
-    for messages of four flits. An image with a scatter has 125 words; a further image adds a
-    gather, as mode 1.
+    Examples
+    --------
+    By the first image the fabric executes an all-to-all, which takes 19 cycles for messages of four
+    flits. An image with a scatter has 125 words; a further image adds a gather, as mode 1.
 
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
@@ -163,7 +164,7 @@ def _fabric_facts(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> Loaded
 
 
 def image_around_faults(there: LoadedFabric, broken_links: Sequence[str] = ()) -> Image:
-    """Plan the modes that a fabric was built with again, without broken links; return the image.
+    """Plan the built-in modes of a fabric again, around broken links; return them as an image.
 
     `there` has the facts of the fabric: sizes of its tables, width, and built-in modes. A link is
     written as for `repair`, such as ``0:+1``.
@@ -233,7 +234,7 @@ def repair(
 
     Examples
     --------
-    With the image, a fabric with a broken link receives no wrong word.
+    With the image the fabric works in spite of a broken link: no received word is wrong.
 
     >>> import torusfabric as tf
     >>> plan = tf.plan("3x3", "broadcast", algorithm="spanning-tree")
