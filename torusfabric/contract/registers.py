@@ -167,7 +167,7 @@ class RegisterMap:
 
     @property
     def address_bits(self) -> int:
-        """Bits of an address that counts bus words, not bytes: two for the quarter and the rest."""
+        """Bits of an address that counts bus words; its two highest bits select the quarter."""
         return self.quarter_bits + 2
 
     @property

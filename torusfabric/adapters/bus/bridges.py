@@ -77,7 +77,7 @@ class AxiLiteBridge(BusBridge):
     """
 
     def elaborate(self, platform: object) -> Module:
-        """Build the choice between reads and writes, and the responses."""
+        """Build the choice between a waiting read and a waiting write, and the responses."""
         m = Module()
         done, error = self.input_value("access_done"), self.input_value("access_error")
         wants_write = (

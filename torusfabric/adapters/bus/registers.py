@@ -151,12 +151,12 @@ class PartialFlit(NamedTuple):
 
     @property
     def is_last(self) -> Value:
-        """A bit: 1 if the current word is the last of its flit."""
+        """A bit: 1 if the current bus word is the last of its flit."""
         return self.at.part == len(self.held) if self.held else Const(1)
 
     @property
     def whole_flit(self) -> Value:
-        """The bus words in `held`, then the current one: the whole flit if `is_last` is 1."""
+        """The collected bus words, then the current one: the whole flit if `is_last` is 1."""
         return Cat(*self.held, self.data)
 
     def store_word(self, m: Module) -> None:

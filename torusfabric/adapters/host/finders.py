@@ -132,9 +132,9 @@ class HostLayout:
 
     @classmethod
     def from_program(cls, program: Program, words: int = 0, beat: int = 1) -> HostLayout:
-        """Return the host addresses for a program with one form.
+        """Return the `HostLayout` of a program with one form.
 
-        `words` and `beat` are parameters of the class.
+        `words` (room for words in each address range) and `beat` are parameters of the class.
         """
         return cls(
             program.layout, program.flits, in_turn=program.any_length, words=words, beat=beat
@@ -592,7 +592,11 @@ class _LookUpRoms:
         self._differences: dict[tuple[int, int], Signal] = {}
 
     def subtract_modulo(self, here: Value, there: Value, modulus: int) -> Value:
-        """Return ``here - there`` modulo `modulus`, `wrapping` + 1 cycles later."""
+        """Return the difference ``here - there`` modulo `modulus`, from registers.
+
+        It is valid `wrapping` + 1 cycles after both operands; `wrapping` is a parameter of the
+        class.
+        """
         key, difference = (id(here), id(there)), here - there
         if key not in self._differences:
             if self._wrapping:
@@ -661,6 +665,8 @@ def division_cycles(count: int, divisor: int) -> int:
 
     Examples
     --------
+    A number below 64 is divided in one cycle by 3 or by 25, and in none by 4 or by 100.
+
     >>> [division_cycles(64, divisor) for divisor in (4, 3, 25, 100)]
     [0, 1, 1, 0]
     >>> division_cycles(1024, 3), division_cycles(1024, 100)
@@ -697,7 +703,9 @@ def table_digits(count: int, divisor: int) -> tuple[int, ...]:
 
 
 def _largest_quotient_bits(count: int, divisor: int) -> int:
-    """Return the number of bits of the largest quotient, for dividends below `count`.
+    """Return the bits of the largest quotient of a number below `count` and `divisor`.
+
+    For numbers below 1024 and divisor 100, the largest quotient is 10, with 4 bits.
 
     `divisor` is the constant by which they are divided.
     """

@@ -207,12 +207,12 @@ class HostTranslator(Leaf):
 
     @property
     def _select_cycles(self) -> int:
-        """Cycles to select the finder of the last run's form; 0 for a program with one form."""
+        """Cycles to select one form's translation of an address; 0 for a program with one form."""
         return int(len(self._views) > 1)
 
     @property
     def _locate_cycles(self) -> int:
-        """Cycles from a host address until memory and address of the read are sent to the nodes."""
+        """Cycles from the host address of a read until memory and address are sent to nodes."""
         return max(view.latency for view in self._views) + self._select_cycles
 
     @property
@@ -327,10 +327,11 @@ class HostTranslator(Leaf):
         ]
 
     def group_enables(self, m: Module, pulse: Value, group: Value) -> Value:
-        """Return registers with the write enables: a bit for each set of nodes behind a register.
+        """Return registers with the write enables, one bit for each set of nodes.
 
-        `group` is the number of such a set (`NodeGroups`). One cycle after `pulse`, the bit with
-        this number is high and all others are low.
+        The nodes of a set share a register, so that wires stay short. `group` is the number of a
+        set (`NodeGroups`). One cycle after `pulse`, the bit with this number is high and all others
+        are low.
         """
         chosen = Cat(pulse & (group == number) for number in range(self._groups.n_groups))
         return delay_pulse(m, chosen, 1, name="write_enable_now")

@@ -265,7 +265,7 @@ class Loader(Engine):
         return Mux(first, last, held), (~first & (last != held)) | beyond
 
     def _keep_by_flit(self) -> list[Value]:
-        """Return, for each flit of a word, its bits of `tkeep`: one for each byte, 1 if valid."""
+        """Return, for each flit of a word, the bits of `tkeep` for its bytes: 1 if valid."""
         keep, beat = self.input_value("tkeep"), self.shape.beat
         return [keep.word_select(k, len(keep) // beat) for k in range(beat)]
 

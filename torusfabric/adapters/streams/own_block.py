@@ -64,7 +64,7 @@ class OwnBlock(Leaf):
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
-        """Build the memory, and the selection of `tdata`: an own word or a received word."""
+        """Build the memory, and select `tdata`: a word of the node itself, or a received word."""
         m, word = Module(), self.input_value("read_data")
         if self._keeps:
             own, kept = self._read_own_word(m)

@@ -81,12 +81,12 @@ class Sections:
 
     @property
     def section_number_bits(self) -> int:
-        """Bits of the number of a section."""
+        """Bits of the number of a section: one of some equal parts of each memory."""
         return (self.buffers - 1).bit_length()
 
     @property
     def n_sections(self) -> int:
-        """Number of sections of a memory."""
+        """Number of sections: equal parts of each memory, each for the data of one run."""
         return 1 << self.section_number_bits
 
     @property
@@ -205,6 +205,8 @@ def section_bits(depth: int) -> int:
 
     Examples
     --------
+    Sections of one, four and five words:
+
     >>> [section_bits(depth) for depth in (1, 4, 5)]
     [0, 2, 3]
     """
@@ -226,6 +228,8 @@ def tree_levels(nodes: int) -> int:
 
     Examples
     --------
+    A module of the tree combines up to four nodes, or modules of the level below.
+
     >>> tree_levels(2), tree_levels(16), tree_levels(17)
     (1, 2, 3)
     """

@@ -122,7 +122,7 @@ class PacketTable:
 
     @property
     def address_bits(self) -> int:
-        """Bits of the address of a row."""
+        """Bits of the address of a row: form, packet and block together."""
         return (self.n_rows - 1).bit_length()
 
     def row_address(self, block: Value, packet: Value, form: Value) -> Value:
@@ -276,6 +276,9 @@ class PacketTable:
 
 
 def _row_bits(fields: Mapping[str, Sequence[Sequence[BitSource]]]) -> int:
-    """Return the number of bits of a ROM row: the bits of `fields` whose source is the ROM."""
+    """Return the number of bits of a ROM row: of all bits of `fields`, those from the ROM.
+
+    `fields` has a list of bit sources for each field and form.
+    """
     every = (place for forms in fields.values() for places in forms for place in places)
     return max((place.number + 1 for place in every if place.kind == "rom"), default=0)

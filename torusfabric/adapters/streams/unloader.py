@@ -320,7 +320,7 @@ class Unloader(Engine):
         return packet, last_follows
 
     def _packet_origin(self, packet: Value) -> Value:
-        """Return a signal with the origin of the packet with a number, from 0, in its run."""
+        """Return a signal with a packet's origin; `packet` is its number in the run, from 0."""
         shape = self.shape
         number = packet | constant_at([each.origin for each in shape.packets], self._current_form)
         if shape.has_unequal_packets:

@@ -168,11 +168,12 @@ class WordShape:
 
     @property
     def divisor_bits(self) -> int | None:
-        """Low bits of a word number that are a remainder: number of the word, or of the chunk.
+        """Number of low bits in a word number that are the remainder when it is divided; or None.
 
         The number of a word in its packet is divided to find its chunk, and its number in the
-        chunk. The divisor is the number of chunks if `in_turn` is True, else the number of words of
-        a chunk. The result is None if a packet has one chunk, or if the divisor is no power of two.
+        chunk. With a power of two as divisor, the remainder is the low bits of the number. The
+        divisor is the number of chunks if `in_turn` is True, else the number of words of a chunk.
+        The result is None if a packet has one chunk, or if the divisor is no power of two.
 
         Examples
         --------

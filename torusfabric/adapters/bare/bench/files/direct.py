@@ -14,7 +14,7 @@ __all__ = ["FabricPort"]
 
 
 class FabricPort(DirectPort):
-    """Driver that injects words while a core runs, and records those that arrive."""
+    """Driver that sends words into a core while it runs, and records the words that arrive."""
 
     cycles_of_a_word = 0  # words need no cycles besides those of the run
 
@@ -27,7 +27,7 @@ class FabricPort(DirectPort):
         self.received: dict[Place, int] = {}
 
     async def load(self, sent: list[Words]) -> None:
-        """Keep the message of each node for `drive_inputs`; a node has its message at once."""
+        """Store the messages for `drive_inputs`; a node's own message counts as received."""
         (mode,) = self.manifest["modes"]
         self.sent, self.received = sent, {}
         for nodes in groups_of_axes(

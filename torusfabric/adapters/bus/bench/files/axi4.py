@@ -88,7 +88,10 @@ class FabricPort(bus_port.FabricPort):
         ]
 
     async def _check_wrap_and_fixed(self, at: int, found: dict[int, int]) -> None:
-        """Read two flits by a WRAP burst, and one flit twice by a FIXED burst."""
+        """Read two flits by a WRAP burst, and one flit twice by a FIXED burst; check their values.
+
+        `at` is the byte address of a flit. `found` has the flits that were read before, by address.
+        """
         other = at ^ self.bytes
         for kind, second in ((AxiBurstType.WRAP, other), (AxiBurstType.FIXED, at)):
             answer = await self.master_of_windows.read(at, 2 * self.bytes, burst=kind)

@@ -71,7 +71,7 @@ class Source(Stream):
             self.packets.popleft()
 
     async def pause_or_wait(self) -> None:
-        """Offer nothing while there is no packet or a stall is due; scramble the other signals."""
+        """Offer no word during a stall or without a packet; set the other signals at random."""
         while not self.packets or self.stalls.needs_pause():
             self.signal("tvalid").value = 0
             names = [name for name in ("tdata", "tkeep", "tlast", "tdest") if self.has_signal(name)]
