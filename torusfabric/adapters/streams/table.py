@@ -90,12 +90,12 @@ class PacketTable:
 
     @cached_property
     def packet_bits(self) -> list[int]:
-        """For each form, the bits of a packet number in the address of a row."""
+        """For each form, the number of bits that the packet number has in a row address."""
         return [(each.base.shape[1] - 1).bit_length() for each in self.packets]
 
     @cached_property
     def block_bits(self) -> list[int]:
-        """For each form, the bits of a block number in the address of a row."""
+        """For each form, the number of bits that the block number has in a row address."""
         return [(each.n_blocks - 1).bit_length() for each in self.packets]
 
     @cached_property
@@ -138,7 +138,7 @@ class PacketTable:
 
     @cached_property
     def field_widths(self) -> dict[str, int]:
-        """Bits of each field, keyed by its name."""
+        """Bits of each field of a row, by name, such as ``{"bank": 2, "base": 5}``."""
         return {
             name: max(int(each.max(initial=0)) for each in values).bit_length()
             for name, values in self.fields.items()
@@ -228,7 +228,7 @@ class PacketTable:
 
     @property
     def depends_on_form(self) -> bool:
-        """True if the source (constant, address, ROM) of any bit differs between forms."""
+        """True if the source (constant, address, ROM) of some field bit differs between forms."""
         return any(places != forms[0] for forms in self.bit_sources.values() for places in forms)
 
     @cached_property
