@@ -126,7 +126,7 @@ class RegisterMap:
     """All registers and windows of a fabric, with their addresses.
 
     A window is a range of addresses for the memories of nodes. The address space has four quarters:
-    registers, words to send, received words, and images.
+    registers, words to send, received words, and words for tables that can be loaded.
 
     A flit of more than 32 bits occupies several bus words, the lowest bits first. It begins at an
     address that is a multiple of a power of two.
