@@ -165,7 +165,8 @@ class SequencerSignals:
 
     The planner of each module requests signals by the `add_..` methods. Requests that agree share
     one signal. At the end `fix_widths` sets the widths. `Delays` has, for each form, the cycles
-    from the slot of a row (in which the sequencer presents it) to the cycle in which the signal acts.
+    from the slot of a row (in which the sequencer presents it) to the cycle in which the signal
+    acts.
 
     Parameters
     ----------
@@ -343,7 +344,8 @@ class NodeTable:
     Parameters
     ----------
     delays : MemberDelays
-        Cycles from the slot of a row, in which the sequencer presents it, to the output of the table.
+        Cycles from the slot of a row, in which the sequencer presents it, to the output of the
+        table.
     by_row : bool
         True if the contents depend on the row.
     by_choice : bool
