@@ -120,8 +120,7 @@ class CoreBuilder(NetlistBuilder):
 
     @property
     def read_cycles(self) -> int:
-        """Cycles from a read address at the inputs of a node to the word at the output of the node.
-        """
+        """Cycles from an address at the inputs of a node to the word read, at its output."""
         return self.memory_port.read_cycles
 
     @property
@@ -168,8 +167,7 @@ class CoreBuilder(NetlistBuilder):
         return WordNets(nets, which, np.where(there < 0, links, there), start)
 
     def word_nets(self, nodes: IntArray, sources: IntArray) -> list[Slice | SliceChoice]:
-        """Return the nets of the words that some nodes select, one slice for each column of
-        `sources`.
+        """Return the nets of the words that nodes select, one slice for each column of `sources`.
 
         Parameters
         ----------
@@ -338,8 +336,7 @@ class Core:
         return self.build.make_netlist()
 
     def _expose_ports(self) -> None:
-        """Make all signals of the core (run port, link ports, memory ports) ports of the netlist.
-        """
+        """Make the signals of run port, link ports and memory ports ports of the netlist."""
         build, port = self.build, self.run_port
         for name, width in port.inputs.items():
             build.add_input(name, width)

@@ -102,8 +102,7 @@ def pad_rows(rows: IntArray, values: IntArray, count: int) -> IntArray:
 
 
 def group_kinds(columns: Sequence[IntArray]) -> list[IntArray]:
-    """Return sets of kinds that agree in all given properties, each set as an array of kind
-    numbers.
+    """Return sets of kinds that agree in all given properties, as an array of kinds for each set.
 
     Parameters
     ----------
@@ -192,8 +191,7 @@ class MultiplexerSources:
         )
 
     def input_words(self, kind: int, slot: int) -> list[LocalWord]:
-        """Return the words at the inputs of multiplexer `slot`, at nodes of a kind, input by input.
-        """
+        """Return the word at each input of multiplexer `slot`, in order, at nodes of a kind."""
         low, high = np.searchsorted(self.kind, [kind, kind + 1])
         codes = self._codes[low:high][self.slot[low:high] == slot].tolist()
         return [
@@ -206,8 +204,7 @@ class MultiplexerSources:
         ]
 
     def find_inputs(self, slot: int, kinds: IntArray, values: IntArray) -> IntArray:
-        """Return the input of a multiplexer that must pass in each row, given the source of the
-        word.
+        """Return the input that a multiplexer must pass in each row, given the source of the word.
 
         Parameters
         ----------

@@ -310,8 +310,7 @@ class NodeModule(Leaf):
         return self._held[name]
 
     def early_bit_value(self, bit: Bit) -> Value:
-        """Return a control bit one cycle before the hardware needs it, as the input of a register.
-        """
+        """Return a control bit one cycle before it is needed, as the input of a register."""
         if bit.place is BitPlace.CONSTANT:
             return Const(bit.number, 1)
         if bit.place is BitPlace.TABLE:
@@ -320,14 +319,15 @@ class NodeModule(Leaf):
         return self.input_value("columns")[bit.number]
 
     def bit_value(self, bit: Bit) -> Value:
-        """Return a control bit in the cycle in which the hardware needs it."""
+        """Return a control bit in the cycle in which it is needed."""
         if bit.place is BitPlace.COLUMN:
             return self.node_register("columns")[bit.number]
         return self.early_bit_value(bit)
 
     def number_value(self, bits: Sequence[Bit]) -> Value:
-        """Return a number in the cycle in which the hardware needs it. `bits` has the source of
-        each bit.
+        """Return a number in the cycle in which it is needed.
+
+        `bits` has the source of each bit, the least significant first.
         """
         return Cat(*map(self.bit_value, bits))
 

@@ -130,8 +130,7 @@ class RoomShape(Protocol):
 
     @property
     def beat(self) -> int:
-        """Flits in a word of the memory ports; the flits lie side by side in one word of a memory.
-        """
+        """Flits that a memory port moves in a cycle; they lie in one word of a memory."""
 
     @property
     def read_lags(self) -> int:
@@ -290,7 +289,9 @@ class RoomRows(Rows):
 
     @property
     def blocks(self) -> IntArray:
-        """Blocks of each row, here always 1: a table of the node decides if the words are stored.
+        """Blocks of each row, here always 1.
+
+        A table of the node decides if the words of the block are stored.
         """
         return np.ones(self.n_rows, int)
 

@@ -154,9 +154,7 @@ class Rows:
         return self.concatenate_forms([loop.blocks for loop in self.loops])
 
     def by_flit(self) -> list[bool]:
-        """Return True for each form whose rows are all repeated for each flit, and False for each
-        other.
-        """
+        """Return for each form True if all rows are repeated for each flit."""
         return [loop.order is Order.FLIT for loop in self.loops]
 
     def pitch_of(self, memory: int) -> Delays:
@@ -290,8 +288,7 @@ class NodeKinds:
 
     @property
     def n_choices(self) -> int:
-        """Number of behaviours among which a node chooses by the root of a run; 1 without a choice.
-        """
+        """Number of behaviours that a node chooses from by the root; 1 without a choice."""
         return int(self.variants.shape[2])
 
     def outnumber_groups(self, kinds: IntArray) -> bool:
@@ -318,10 +315,9 @@ class NodeKinds:
         return found
 
     def choice_by_root(self, nodes: IntArray) -> IntArray:
-        """Return the number of the behaviour of each node in `nodes` for each root: shape (nodes,
-        roots).
+        """Return the choice of each node in `nodes`, for each root of a run: shape (nodes, roots).
 
-        The behaviours of a node that depends on the root are numbered from 0, see `n_choices`.
+        A choice is the number of one of the behaviours that a node selects by the root, from 0.
         """
         program = self._program
         groups = program.root_groups

@@ -148,8 +148,7 @@ class RunControl(Leaf):
     # The start
 
     def _accept_start(self) -> Value:
-        """Add registers for the choices of a run, and return a signal that is high when the run
-        begins.
+        """Register the choices of a run, and return a signal that is high when the run begins.
 
         The registers take the inputs (mode, root and others) in the cycle in which a start is
         accepted.

@@ -158,8 +158,8 @@ class SlotCounters:
         self._facts: list[tuple[Signal, Value, Value]] = []
 
     class _ResetSegment(NamedTuple):
-        """The first segment of a row as numbers: pause or not, cycles minus 1, and 1 for one cycle.
-        """
+        """The first segment of a row: 1 for a pause, cycles minus 1, and 1 for a single cycle."""
+
         pauses: int
         left: int
         last: int
@@ -285,8 +285,7 @@ class SlotCounters:
             self._load_counters(m, load, chosen)
 
     def _load_counters(self, m: Module, load: Value, chosen: FormAndLength) -> None:
-        """Write the initial values for a run into the counters, in the cycle in which `load` is
-        high.
+        """Write the initial values for a run into the counters, in a cycle with `load` high.
 
         They are the values of the first row of ``chosen.form``, for blocks whose last flit is
         ``chosen.last``.
@@ -419,8 +418,9 @@ class SlotCounters:
         )
 
     def _begin_row(self, m: Module, segment: _Segment, blocks: Value) -> None:
-        """Add the logic that begins a row with `blocks` blocks; `segment` has the values of the
-        counters.
+        """Add the logic that begins a row with `blocks` blocks.
+
+        `segment` has the initial values of the counters.
         """
         m.d.sync += [self.pausing.eq(segment.pauses), self._left.eq(segment.left)]
         m.d.sync += self._last.eq(segment.last)

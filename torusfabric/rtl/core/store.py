@@ -309,14 +309,13 @@ class StoreModule(NodeModule):
 
     @property
     def _is_busy(self) -> Value:
-        """High while a run controls the addresses of memories, low while the memory port does."""
+        """High while a run controls the memories, low while the memory port does."""
         return self.node_register("busy")
 
     # Memories
 
     def _add_bank(self, bank: Bank) -> None:
-        """Add the Verilog memories of a bank: one for each copy, written alike and read separately.
-        """
+        """Add the Verilog memories of a bank: one for each copy, all written alike."""
         stored = self._run_write_port(bank)
         for number, copy in enumerate(bank.copies):
             rows, name = bank.rows_of(number), bank_name(bank, number)
