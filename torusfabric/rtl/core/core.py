@@ -239,8 +239,8 @@ class Core:
     run_port : RunPort, optional
         The port that starts runs, by default one with every choice that the program offers.
     memory_port : MemoryPort or DirectPort, optional
-            The port by which an adapter writes and reads the words of a node, by default a memory
-            port at each node. A `DirectPort` makes a core without memories.
+        The port by which an adapter writes and reads the words of a node, by default a memory port
+        at each node. A `DirectPort` makes a core without memories.
 
     Attributes
     ----------
@@ -393,8 +393,8 @@ class Core:
             The number of the form in the program. By default `mode` and `length` in `chosen` decide
             it.
         words : ndarray of int, optional
-                The numbers of the words, from 0, by default all. With `words`, `length` need not be
-                given.
+            The numbers of the words, from 0, by default all. With `words`, `length` need not be
+            given.
         **chosen : int, optional
             The `mode`, `length` and `root` of the run.
 
@@ -442,8 +442,8 @@ class Core:
         Parameters
         ----------
         renamed : dict of str to str
-                Signal of the run port -> net that it is connected to. A signal that is not in
-                `renamed` is connected to the net with the name of the signal.
+            Signal of the run port -> net that it is connected to. A signal that is not in `renamed`
+            is connected to the net with the name of the signal.
         add_tables : function, optional
             A function that adds the writable tables of the nodes.
 
