@@ -25,7 +25,7 @@ __all__ = ["FrontFacts", "Front", "short_digest"]
 
 
 def short_digest(text: str) -> int:
-    """Return the first 32 bits of the SHA-256 hash of a text."""
+    """Return the first 32 bits of the SHA-256 hash of a text, as a number."""
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
@@ -122,8 +122,8 @@ class Front(ABC):
         for_bus : bool
             True if a bus adapter will stand in front of the port.
         closed_by : str
-            The beginning of the names of two nets, which end in `start` and `busy`. While either
-            net is high, the port ignores writes.
+            A prefix P. While one of the nets ``Pstart`` and ``Pbusy`` is high, the port ignores
+            writes.
         """
         raise NotImplementedError
 

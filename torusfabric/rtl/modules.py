@@ -108,7 +108,7 @@ class Leaf(wiring.Component):
         return [whole[start : start + width] for start in range(0, len(whole), width)]
 
     def memory_shapes(self) -> Sequence[MemoryShape]:
-        """Return the sizes of the memories and ROMs inside; see `memories_of`."""
+        """Return the size of each memory and ROM inside this module; see `memories_of`."""
         return memories_of(self)
 
 
@@ -142,7 +142,7 @@ class SharedModule:
     clocked: bool = False
 
     def make_ports(self) -> list[Signal]:
-        """Return a new signal for each port; ports with a width of 0 are left out."""
+        """Return a new signal for each port, in the order of `widths`, without ports of 0 bits."""
         return [
             Signal(width, name=name, reset_less=True)
             for name, width in self.widths.items()
@@ -150,7 +150,7 @@ class SharedModule:
         ]
 
     def make_module(self, ports: Sequence[Signal]) -> Module:
-        """Return the Amaranth module with the logic, between signals that `ports` has made."""
+        """Return the Amaranth module with the logic, between signals that `make_ports` has made."""
         m = Module()
         self.fill(m, *ports)
         return m
@@ -171,7 +171,11 @@ class SharedInstance(Elaboratable):
         self.module, self._ports = module, ports
 
     def elaborate(self, platform: object) -> Instance:
-        """Return the instance as Verilog has it; the simulators get the logic without a module."""
+        """Return an Amaranth instance of the module, by its name.
+
+        In simulation nothing is elaborated here: the simulators take the logic of the module
+        itself.
+        """
         return Instance(self.module.name, **self._ports)
 
 
@@ -259,7 +263,8 @@ def delay_value(m: Module, value: Value, cycles: int, name: str = "") -> Value:
 
 
 class _DelayLine(NamedTuple):
-    """A delay line; stage k holds the value k cycles later, stage 0 is the value itself."""
+    """A chain of registers: ``stages[k]`` holds the value k cycles later, and k = 0 is the value.
+    """
 
     name: str
     stages: list[Value]
@@ -272,10 +277,10 @@ _lines: WeakKeyDictionary[Module, dict[tuple[int, int, int], tuple[_DelayLine, i
 
 
 def _bits_key(value: Value) -> tuple[int, int, int]:
-    """Return a key of the bits of `value`.
+    """Return a key that is equal for two slices of the same bits of a signal.
 
-    The key is the underlying signal, the first bit, and the bit after the last. Amaranth makes a
-    new object for each slice, so that equal slices differ in their identity.
+    The key consists of the identity of the signal, the first bit, and the bit after the last. Why:
+    Amaranth makes a new object for each slice, so that equal slices differ as objects.
     """
     start, bits = 0, len(value)
     while isinstance(value, ast.Slice):
@@ -284,7 +289,7 @@ def _bits_key(value: Value) -> tuple[int, int, int]:
 
 
 def _line_name(value: Value) -> str:
-    """Return the name of the signal whose bits a value is, or "later" for an expression."""
+    """Return the name of the signal of which `value` is a slice, or "later" for an expression."""
     while isinstance(value, ast.Slice):
         value = value.value
     return value.name if isinstance(value, Signal) else "later"
