@@ -249,8 +249,7 @@ class Fabric(wiring.Component):
 
     @cached_property
     def origins(self) -> Origins:
-        """The fact by which receivers know the origin of a word, and its cost in hardware, as bits.
-        """
+        """The fact by which receivers know the origin of a word, and its cost in hardware."""
         from .inventory import Origins, tag_cost  # imported here because only reports need it
 
         rom_bits = sum(finder.rom_bits() for finder in self._finders)

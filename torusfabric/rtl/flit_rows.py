@@ -196,7 +196,8 @@ def unsupported_beat_reason(program: Program, beat: int) -> str | None:
     >>> program = tf.compile(tf.plan("3x3", "alltoall"), flits=6)
     >>> unsupported_beat_reason(program, 2)
     >>> print(unsupported_beat_reason(program, 4))
-    Beat must be at most 2 for 6-flit blocks, not 4. Choose flits that make blocks a multiple of 4, or max_flits.
+    Beat must be at most 2 for 6-flit blocks, not 4. Choose flits that make blocks a multiple \
+of 4, or max_flits.
     """
     if beat == 1:
         return None

@@ -263,8 +263,7 @@ def delay_value(m: Module, value: Value, cycles: int, name: str = "") -> Value:
 
 
 class _DelayLine(NamedTuple):
-    """A chain of registers: ``stages[k]`` holds the value k cycles later, and k = 0 is the value.
-    """
+    """A chain of registers: ``stages[k]`` holds the value k cycles later, from k = 0 on."""
 
     name: str
     stages: list[Value]

@@ -102,7 +102,8 @@ class MemoryPort:
     Examples
     --------
     >>> MemoryPort([Memory(()), Memory((), own=True)], depth=16, width=8, sections=2).inputs
-    {'write_enable': 1, 'write_data': 8, 'read_enable': 1, 'write_bank': 1, 'write_address': 4, 'write_section': 1, 'read_bank': 1, 'read_address': 4, 'read_section': 1}
+    {'write_enable': 1, 'write_data': 8, 'read_enable': 1, 'write_bank': 1, 'write_address': 4, \
+'write_section': 1, 'read_bank': 1, 'read_address': 4, 'read_section': 1}
     """
 
     #: True if one port serves all nodes.
