@@ -105,7 +105,7 @@ def bank_name(bank: Bank, copy: int) -> str:
 
 
 class StoreModule(NodeModule):
-    """The module of a node with its memories, their readers and the memory port.
+    """The module of a node with its memories, its readers, and its side of the memory port.
 
     A reader passes, in each row of the program, the word of one memory to the router.
 

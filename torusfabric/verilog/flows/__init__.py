@@ -26,7 +26,7 @@ PERIOD = "4.000"
 
 
 class Flow(Choice):
-    """A vendor's tools."""
+    """A vendor's tools, for which project files are written."""
 
     VIVADO = "vivado"
     QUARTUS = "quartus"
