@@ -48,8 +48,10 @@ def crc_masks(width: int) -> tuple[int, ...]:
     width : int
         Bits of the word.
 
-    Examples -------- The CRC of the byte 255, from the masks. The initial CRC and the byte consist
-    of ones, so each bit of the CRC is the parity of its whole mask.
+    Examples
+    --------
+    The CRC of the byte 255, from the masks. The initial CRC and the byte consist of ones, so each
+    bit of the CRC is the parity of its whole mask.
 
     >>> import zlib
     >>> after = sum((mask.bit_count() & 1) << k for k, mask in enumerate(crc_masks(8)))

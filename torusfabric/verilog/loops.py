@@ -86,7 +86,7 @@ class MemberTable(NamedTuple):
     Parameters
     ----------
     bits : int
-        Bits of a number.
+        Width of each number.
     values : ndarray of int, shape (members,)
         The number for each iteration; 0 where none is defined yet.
     defined : ndarray of bool, shape (members,)

@@ -119,7 +119,7 @@ def instance_counts(
     prefix : str
         Beginning of the names of modules.
     names : dict of RomContents to str
-        Contents -> name.
+        Contents of a ROM -> the name that the result uses for them.
     """
     found = Counter[str]()
     for array in netlist.arrays:

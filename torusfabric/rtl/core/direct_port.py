@@ -45,8 +45,10 @@ class DirectPort:
     outside : dict of str to int
         The inputs of each node with their widths: the words that it sends, side by side.
 
-    Examples -------- Each node sends two words of 8 bits per cycle. The 6 flits of a message are
-    two chunks of 3 flits, so that a flit number has 2 bits.
+    Examples
+    --------
+    Each node sends two words of 8 bits per cycle. The 6 flits of a message are two chunks of 3
+    flits, so that a flit number has 2 bits.
 
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "allgather", algorithm="hamiltonian"), flits=6)

@@ -326,7 +326,7 @@ class RoomRows(Rows):
         Parameters
         ----------
         memory : int
-            The number of the memory.
+            The number of the memory; that of sent words comes after one for each port.
         """
         return (int(memory < self.room.topology.ports),)
 

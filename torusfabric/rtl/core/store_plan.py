@@ -64,7 +64,7 @@ assert SETTING == ADDRESS + 1, "a word is there a cycle after its address"
 
 @dataclass(frozen=True)
 class AddressSource:
-    """How the module of a node computes an address of a memory during a run.
+    """The source of an address of a memory during a run, in the module of a node.
 
     Either the sequencer sends the address to all nodes (`column`), or the node adds a first address
     of its own, which differs from row to row, and a word counter: the number of the word in the
