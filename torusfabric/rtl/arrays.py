@@ -335,14 +335,15 @@ class Array:
         )
 
     def rename_nets(self, names: Mapping[str, str]) -> Array:
-        """Return the array with some nets renamed, given the new name for each old name.
+        """Return the array with some nets renamed.
 
-        A name with ``{}``, which stands for a net of each instance, is replaced as it is written.
+        A name such as ``word_{}``, which stands for a net of each instance, is looked up in `names`
+        as it is written.
 
         Parameters
         ----------
         names : mapping of str to str
-            The new name of each net that is renamed, by its old name.
+            Old name -> new name of each net that is renamed.
         """
         inputs = {
             port: tuple(
@@ -417,6 +418,8 @@ class NodeGroups:
 
     Examples
     --------
+    Nine nodes are three groups: nodes 0 to 3, nodes 4 to 7, and node 8.
+
     >>> groups = NodeGroups(9)
     >>> groups.group_size, groups.n_groups, [groups.group_of(node) for node in (0, 3, 4, 8)]
     (4, 3, [0, 0, 1, 2])

@@ -45,7 +45,7 @@ class Rom(Leaf):
         self.data = self._port.data
 
     def elaborate(self, platform: object) -> Module:
-        """Bind the address to the port of the memory."""
+        """Return the Amaranth module: a memory whose read port has the address."""
         m = Module()
         m.submodules.rows = self._memory
         # The address signal of the port is replaced, rather than assigned, so that the simulator

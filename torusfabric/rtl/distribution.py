@@ -210,7 +210,9 @@ class Distribution:
         self._widths: dict[str, int] = {}
 
     def group_register(self, net: str, node: int, width: int | None = None) -> Parts:
-        """Return the register of a node's group for a net, or the low bits of that register.
+        """Return the register that brings a net to a node, or the low bits of this register.
+
+        A group of nodes with consecutive numbers shares the register.
 
         For a net with a bit for each group (`has_bit_per_group`), the register holds the bit of the
         group.
@@ -268,7 +270,10 @@ class Distribution:
         )
 
     def add_registers(self) -> None:
-        """Add the registers of all requested nets: for each group, `DISTRIBUTION` - 1 in series."""
+        """Add the registers of all requested nets to the netlist.
+
+        Each group of nodes gets `DISTRIBUTION` - 1 registers in series for a net.
+        """
         net, widths, groups = self._netlist, self._widths, np.arange(self.groups.n_groups)
         net.add_module("control_stage", partial(ControlStage, widths), role=Role.CONTROL)
         given = {

@@ -244,7 +244,7 @@ class Fabric(wiring.Component):
 
     @property
     def write_latency(self) -> int:
-        """Clock edges of a write at the host port, including the edge that writes the memory."""
+        """Clock edges of a write, from the host port to the edge that writes the memory."""
         return self.front.write_latency
 
     @cached_property

@@ -78,7 +78,7 @@ class FlitRows(NamedTuple):
         return self.beat.bit_length() - 1
 
     def n_rows(self, words: int) -> int:
-        """Return the number of rows of a memory of `words` flits, rounded up to whole beats."""
+        """Return the number of words (rows) of a memory that holds `words` flits."""
         if self.beat == 1:
             return words
         return -(-words // (self.beat * self.pitch)) * self.pitch
@@ -101,10 +101,10 @@ class FlitRows(NamedTuple):
         return row, address[low : low + self.flit_select_bits]
 
     def write_flit(self, port: WritePort) -> WritePort:
-        """Return the port that writes one flit of a row, given address and data of the flit.
+        """Return the signals of a write port that write one flit into a word of several flits.
 
-        The flit is repeated at all positions in the row, and one write enable for each position
-        selects the position to write.
+        `port` has the address, data and enable of the flit. The flit is repeated at all positions
+        in the word, and one write enable for each position selects the position to write.
         """
         if self.beat == 1:
             return port

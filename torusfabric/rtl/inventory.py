@@ -106,7 +106,7 @@ class Origins:
 
     @property
     def tag_cells(self) -> int:
-        """Number of logic cells that tags would take.
+        """Number of logic cells for tags: the number of the origin, sent along with each flit.
 
         A cell holds a bit of a register and a bit of a two-way multiplexer.
         """

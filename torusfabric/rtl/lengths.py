@@ -45,7 +45,7 @@ class Lengths:
 
     @property
     def beats_and_chunks(self) -> list[tuple[int, int]]:
-        """Flits of a beat and number of chunks, for each form."""
+        """For each form, the flits of a beat and the number of chunks: ``[(1, 2), (1, 3)]``."""
         return [*zip(self.beats or (1,) * len(self.chunks), self.chunks, strict=True)]
 
     @property

@@ -317,7 +317,7 @@ class RomColumns:
         return self.read_column(base) + word
 
     def build_rom(self, m: Module, name: str, *, alone: bool = False) -> None:
-        """Add the ROM to a module, after the last request for a column.
+        """Add the ROM with all columns to a module; call it after the last request for a column.
 
         Parameters
         ----------

@@ -88,7 +88,10 @@ class Leaf(wiring.Component):
 
     @property
     def is_unbound(self) -> bool:
-        """True if no input is bound, as in a leaf whose Verilog is emitted."""
+        """True if the inputs are ports of the module, as in a leaf whose Verilog is emitted.
+
+        In a simulation the inputs are bound to the signals that drive them.
+        """
         return not self._bound
 
     def input_words(self, name: str, width: int) -> list[Value]:
@@ -114,7 +117,9 @@ class Leaf(wiring.Component):
 
 @dataclass(frozen=True, eq=False)
 class SharedModule:
-    """A module that lies inside leaves, and that many leaves have instances of.
+    """A module, such as a multiplexer, that is written once and has instances in many others.
+
+    A netlist does not list these modules. They lie inside the modules (leaves) that it lists.
 
     Parameters
     ----------

@@ -104,6 +104,8 @@ def select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
 
     Examples
     --------
+    The select bits of each of four inputs, and of two inputs if 0 can be passed, too.
+
     >>> [select_bits(4, index) for index in range(4)]
     [[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]]
     >>> [select_bits(2, index, idles=True) for index in range(2)]
@@ -117,7 +119,7 @@ def select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
 
 
 def select_code(count: int, index: int) -> int:
-    """Return the select bits of `select_bits` as a number; y is its lowest bit.
+    """Return the select bits of an input as one number, the first bit of `select_bits` lowest.
 
     Parameters
     ----------
@@ -259,6 +261,8 @@ def branched_select_bits(count: int, index: int, *, idles: bool = False) -> list
 
     Examples
     --------
+    Five inputs are two branches of two inputs, with two bits each, and the last input.
+
     >>> [branched_select_bits(5, index) for index in range(5)]
     [[0, 1, 0, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]]
     """
@@ -348,7 +352,9 @@ class Multiplexer:
     def add_logic(
         self, m: Module, inputs: Sequence[Value], select: Value | Sequence[Value]
     ) -> Value:
-        """Return the selected word; the stages of the cascade are marked to be kept.
+        """Return the word that the select bits choose, and add the logic to a module.
+
+        Synthesis is told to keep each LUT as a signal of its own.
 
         Parameters
         ----------
@@ -427,15 +433,15 @@ def add_multiplexer(
     inputs : sequence of Value
         The input words.
     select : Value
-        The select bits: if `name` is given, one cycle ahead of the words, since a selector
-        registers them; otherwise in the cycle of the words.
+        The select bits. If `name` is given, they come one cycle ahead of the words, and the
+        multiplexer has a register for them. Otherwise they come in the cycle of the words.
     width : int
         Bits of a word.
     name : str or None
         The name of the instance, if Verilog is emitted. None for simulation, which gets the logic
         without modules or registers.
     branched : bool
-        See `Multiplexer`.
+        True for two branches that select in parallel, False for one chain of LUTs.
     small : bool
         True to prefer few LUTs to a fast clock, on all devices.
     """

@@ -151,7 +151,7 @@ class Netlist:
         return [Part(net, start, width) for start in range(0, self.net_widths[net], width)]
 
     def instances_with_role(self, role: Role) -> Iterator[Instance]:
-        """Yield the instances with a role, in the order of the arrays."""
+        """Yield the instances whose modules have a role, such as `Role.ROUTER`."""
         return (instance for instance in self.instances if instance.role is role)
 
 
@@ -213,7 +213,7 @@ class NetlistBuilder:
     def add_input(self, name: str, width: int = 1, *, node: int | None = None) -> tuple[Part, ...]:
         """Declare an input of the netlist and return all its bits.
 
-        With `node`, the input belongs to the node, and its net is named as by `_declare_port`.
+        With `node`, the input belongs to this node, and its name gets the number: ``word_7``.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class NetlistBuilder:
     def add_output(self, name: str, width: int = 1, *, node: int | None = None) -> None:
         """Declare an output of the netlist. An instance must drive the net with the same name.
 
-        With `node`, the output belongs to the node, and its net is named as by `_declare_port`.
+        With `node`, the output belongs to this node, and its name gets the number: ``word_7``.
 
         Parameters
         ----------

@@ -67,7 +67,10 @@ class PathStage(NamedTuple):
 
 @public
 def word_path(program: Program, origin: int, destination: int, flit: int = 0) -> list[PathStage]:
-    """Return the stages of a flit from the send memory of a node to the memory of its receiver.
+    """Return the path of a flit through the hardware, stage by stage.
+
+    It begins in the send memory of a node and ends in the memory of the receiver. A stage is a
+    register or memory that holds the flit.
 
     Parameters
     ----------
@@ -86,6 +89,8 @@ def word_path(program: Program, origin: int, destination: int, flit: int = 0) ->
 
     Examples
     --------
+    The cycles of the nine stages; the flit is stored in cycle 6.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "allgather", algorithm="matching"))
     >>> [stage.cycle for stage in word_path(program, 0, 1)]

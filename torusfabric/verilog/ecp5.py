@@ -82,6 +82,8 @@ class BitCells:
 
         Examples
         --------
+        The AND of bit k of two words is the LUT with the contents 8888.
+
         >>> column = BitCells(8)
         >>> column.add_lut(lambda a, b: a and b, "a[k]", "b[k]"), column.cells
         ('n[0]', ["LUT4 #(.INIT(16'h8888)) t0 (.A(a[k]), .B(b[k]), .C(1'b0), .D(1'b0), .Z(n[0]));"])

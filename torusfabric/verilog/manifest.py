@@ -62,12 +62,14 @@ PORT_MEANINGS = ports_by_name(
 
 
 def port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
-    """Return the facts about each port of a top: port -> dict.
+    """Return the facts about each port of the Verilog top, by the name of the port.
 
-    The facts are direction, width, role, protocol, node, clock and meaning.
+    The facts are a dict with direction, width, role, protocol, node, clock and meaning.
 
     Examples
     --------
+    The port ``receive_1`` of node 1 carries data.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("2", "allgather"))
     >>> netlist = tf.Fabric(program, width=8, top="core").netlist
@@ -301,7 +303,7 @@ def companion_files(
     flow: str | None = None,
     templates: bool = False,
 ) -> dict[str, str]:
-    """Return the text of each file of an export other than the Verilog, by its name.
+    """Return the text of each file beside the Verilog, such as the manifest, by its name.
 
     Parameters
     ----------

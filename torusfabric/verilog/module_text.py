@@ -80,7 +80,7 @@ class Structure(NamedTuple):
 
 
 class ModuleText(NamedTuple):
-    """A module as Verilog, with the facts that `Design` needs.
+    """A module as Verilog, with its ports and signals and the modules inside.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class MemoryRule:
         return cls(tuple(entries))
 
     def choose_style(self, width: int, depth: int, *, at_once: bool = False) -> MemoryStyle:
-        """Return the style of a memory.
+        """Return the kind of RAM for a memory: the style of the first entry whose limits it keeps.
 
         Parameters
         ----------

@@ -79,6 +79,8 @@ class UsedNames:
 
     Examples
     --------
+    The name ``later`` is taken, ``table`` is a keyword, and ``a.b`` is no name in Verilog.
+
     >>> naming = UsedNames()
     >>> naming.reserve("later")
     >>> [naming.new_name(wanted) for wanted in ("later", "later", "table", "a.b")]
@@ -157,7 +159,10 @@ class SignalNames(UsedNames):
         return self._names[id(signal)]
 
     def name_for_reading(self, signal: Signal) -> str | None:
-        """Return the name of a signal, and mark it as read; None if nothing drives the signal."""
+        """Return the name of a signal that an expression reads; None if nothing drives the signal.
+
+        The name is added to `read`.
+        """
         name = self._names.get(id(signal))
         self.read.add(name)
         return name
@@ -194,9 +199,9 @@ class SignalNames(UsedNames):
             self._alias_outputs(inner, outputs, driven)
 
     def _name_signals(self, fragment: Fragment, prefix: str) -> None:
-        """Name all signals that a fragment and its subfragments drive and that have no name yet.
+        """Name all signals without a name that are driven by a component or the components inside.
 
-        A name begins with `prefix` and the names of the subfragments around the signal.
+        A name begins with `prefix` and the names of the components around the signal.
         """
         if any(isinstance(o, FFSynchronizer | AsyncFFSynchronizer) for o in fragment.origins or ()):
             clocked = (each for domain, each in fragment.statements.items() if domain != "comb")

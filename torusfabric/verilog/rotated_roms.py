@@ -47,7 +47,7 @@ class RotatedRoms:
 
     @classmethod
     def from_rows(cls, rows: IntArray) -> RotatedRoms | None:
-        """Return the rule that derives all rows of some ROMs; None if there is no such rule.
+        """Return the rule by which the first ROMs yield all others, or None if there is none.
 
         Parameters
         ----------
@@ -56,7 +56,8 @@ class RotatedRoms:
 
         Examples
         --------
-        Three nodes: a segment of three rows, rotated by the node's number, and two constant rows.
+        Three nodes: a segment of three words, rotated by the number of the node, and two constant
+        words.
 
         >>> RotatedRoms.from_rows(np.array([[5, 6, 7, 0, 9], [7, 5, 6, 0, 9], [6, 7, 5, 0, 9]]))
         RotatedRoms(nodes=3, step=1, starts=(0,))
@@ -103,7 +104,9 @@ class RotatedRoms:
         return tuple(starts) if (found == rows[members]).all() else None
 
     def declare_rows(self, name: str, rows: str, width: int, depth: int) -> Iterator[str]:
-        """Yield the Verilog that computes the rows of node ``k`` inside a generate loop over nodes.
+        """Yield the Verilog that computes the ROM contents of node ``k`` from the stored ones.
+
+        It stands in a generate loop over the nodes.
 
         Parameters
         ----------

@@ -84,7 +84,7 @@ def parse_constant(text: str) -> tuple[int, int]:
 
 
 def parenthesize(text: str) -> str:
-    """Return the expression `text` in parentheses, unless it can stand anywhere without them."""
+    """Return the expression `text` in parentheses; a name, constant or concatenation needs none."""
     if text[0] == "{":
         depths = accumulate((char == "{") - (char == "}") for char in text[:-1])
         return text if min(depths) > 0 else f"({text})"
@@ -98,6 +98,8 @@ def as_operand(text: str) -> str:
 
     Examples
     --------
+    An operand needs parentheses unless it is a name or its inverse.
+
     >>> as_operand("~a[0]"), parenthesize("~a[0]"), as_operand("~a & b")
     ('~a[0]', '(~a[0])', '(~a & b)')
     """
@@ -109,6 +111,8 @@ def join_operands(sign: str, texts: Sequence[str]) -> str:
 
     Examples
     --------
+    The operand with an operator of its own gets parentheses.
+
     >>> join_operands("&", ["a", "b | c", "~d"])
     'a & (b | c) & ~d'
     """
@@ -194,8 +198,8 @@ def _replicate(same: list[str]) -> list[str]:
 def _concatenation_parts(text: str) -> list[str]:
     """Return the parts of a concatenation: ``["b", "c"]`` for ``{b, c}``.
 
-    Any other expression is one part, and so is a concatenation with others or with a condition
-    inside.
+    Any other expression is one part. A concatenation that contains another one, or a condition, is
+    one part, too.
     """
     inner = text[1:-1]
     plain = text[0] == "{" and not re.search(r"[{}?]", inner)
@@ -261,6 +265,8 @@ def declare_ports(ports: Mapping[str, str]) -> Iterator[str]:
 
     Examples
     --------
+    The ports of node 1 share a line.
+
     >>> for line in declare_ports({"clk": "input clk", "a_1": "input a_1", "b_1": "input b_1"}):
     ...     print(line)
       input clk,

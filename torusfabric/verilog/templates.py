@@ -32,7 +32,7 @@ def template_files(manifest: Mapping[str, Any], interface: Interface) -> dict[st
 
 
 def instance_text(manifest: Mapping[str, Any]) -> str:
-    """Return an instance of the fabric, with a wire for each port and the meaning of the port.
+    """Return Verilog to copy: an instance of the fabric, and a wire with a comment for each port.
 
     `manifest` has the contents of ``manifest.json``, from which names, widths and meanings come.
     """

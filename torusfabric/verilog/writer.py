@@ -227,7 +227,7 @@ class _ModuleWriter:
         return signals
 
     def _declare_ports(self, driven: set[int], shown: Collection[str]) -> dict[str, Port]:
-        """Return the ports apart from clocks, by name.
+        """Return the ports of the module by name, without clocks and resets.
 
         An output that shares its signal with another port, or that nothing drives, gets an
         assignment here, because no statement of the module assigns it.
@@ -317,7 +317,10 @@ class _ModuleWriter:
         self._body.append(attribute + "\n".join(statement_block(head, lines)))
 
     def _initial_assignments(self, signals: Iterable[Signal], sign: str) -> list[str]:
-        """Return the lines that assign signals their initial values; `sign` is ``<=`` or ``=``."""
+        """Return the lines that assign signals their initial values: ``count <= 2'd0;``.
+
+        `sign` is ``<=`` or ``=``.
+        """
         return [
             f"{self._names[signal]} {sign} {constant(signal.init, len(signal))};"
             for signal in signals

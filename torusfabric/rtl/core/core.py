@@ -130,9 +130,10 @@ class CoreBuilder(NetlistBuilder):
 
     @cached_property
     def sending_ports(self) -> tuple[IntArray, IntArray]:
-        """The node and the out-port that send to each in-port, both of shape (nodes, ports).
+        """The neighbour and the out-port that send to each in-port: two arrays of shape (nodes,
+        ports).
 
-        The node is -1 if it is not in this core.
+        The neighbour is -1 if it is not in this core.
         """
         there, port = (each[self.here] for each in self.program.topology.upstream)
         number = np.full(self.program.topology.nodes + 1, -1)

@@ -194,7 +194,7 @@ def needs_branches(counts: Sequence[int], others: int) -> list[bool]:
 
 @dataclass(frozen=True)
 class NodeInputs:
-    """The control inputs of a module of a node, without the words.
+    """The control inputs of a module of a node: their number, names and widths.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class NodeInputs:
 
     @classmethod
     def from_placer(cls, placer: BitPlacer) -> NodeInputs:
-        """Return the inputs for all values that a placer has placed."""
+        """Return the inputs for all control values of a module, as `placer` has planned them."""
         columns = placer.columns
         addresses = tuple(
             columns.address_name(numbers.tolist(), slot)
@@ -236,7 +236,7 @@ class NodeInputs:
 
     @property
     def signature_members(self) -> dict[str, Member]:
-        """The members of the signature of a module with these inputs."""
+        """The Amaranth members for these inputs, by the names of the inputs."""
         found = {"columns": In(self.columns)}
         found |= {name: In(bits) for name, bits in self.widths}
         return found | {f"table_{k}": In(bits) for k, bits in enumerate(self.tables)}
@@ -363,7 +363,7 @@ class NodeModule(Leaf):
 
     @property
     def available_words(self) -> list[Value]:
-        """The words at the inputs of the module, port by port."""
+        """The signals of all words at the inputs of the module: first `rx`, then `inject`."""
         return [
             word
             for port, count in self._given.items()

@@ -77,7 +77,7 @@ class MemberDelays(NamedTuple):
         return cls(tuple(map(delays, distinct.tolist())), np.asarray(which).ravel())
 
     def lengthen(self, cycles: int) -> MemberDelays:
-        """Return the same delays, all made longer by some cycles."""
+        """Return delays that are all longer by `cycles`."""
         return MemberDelays(
             tuple(lengthen_delays(each, cycles) for each in self.distinct), self.which
         )
@@ -298,7 +298,9 @@ class SequencerSignals:
         return f"{'read' if {*numbers} <= self.asked else 'address'}_{index}"
 
     def add_word_counter(self, delays: Delays, pitch: Delays) -> int:
-        """Request a word counter, and return its number; equal requests share a counter.
+        """Request a word counter of the sequencer, and return its number.
+
+        Equal requests share a counter. It counts the words of a row.
 
         Parameters
         ----------
@@ -310,7 +312,9 @@ class SequencerSignals:
         return _find_or_append(self.words, (delays, pitch))
 
     def add_row_signal(self, delays: Delays) -> int:
-        """Request a row signal, and return its number; equal requests share a signal.
+        """Request the number of the current row as a signal, and return the index of the signal.
+
+        Equal requests share a signal. Nodes address their tables by it.
 
         Parameters
         ----------
@@ -320,7 +324,9 @@ class SequencerSignals:
         return _find_or_append(self.rows, delays)
 
     def add_strobe(self, delays: Delays) -> int:
-        """Request a strobe, and return its number; equal requests share a strobe.
+        """Request a strobe, and return its index in `valids`; equal requests share a strobe.
+
+        A strobe is high in the cycles in which words of a row move.
 
         Parameters
         ----------

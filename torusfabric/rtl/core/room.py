@@ -119,7 +119,7 @@ class RoomShape(Protocol):
 
     @property
     def sizes(self) -> RoomSizes:
-        """Sizes of tables and memories."""
+        """Sizes of the tables and memories, which limit the programs."""
 
     @property
     def sent_words(self) -> int:
@@ -312,7 +312,7 @@ class RoomRows(Rows):
 
     @property
     def run_setup(self) -> int:
-        """Cycles from a start to the first slot."""
+        """Cycles from a start to the cycle in which the sequencer presents the first row."""
         return RUN_SETUP + MODE_SETUP
 
     def pitch_of(self, memory: int) -> Delays:

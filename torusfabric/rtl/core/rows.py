@@ -115,7 +115,7 @@ class Rows:
 
     @property
     def sources(self) -> Sources:
-        """The sources of the words of a node, common to all forms."""
+        """The words that out-ports, operators and memories of a node select; equal in all forms."""
         return self.loops[0].sources
 
     @property
@@ -125,7 +125,7 @@ class Rows:
 
     @property
     def run_setup(self) -> int:
-        """Cycles from a start to the first slot."""
+        """Cycles from a start to the cycle in which the sequencer presents the first row."""
         return self.program.form.timing.run_setup
 
     @property
@@ -158,7 +158,7 @@ class Rows:
         return [loop.order is Order.FLIT for loop in self.loops]
 
     def pitch_of(self, memory: int) -> Delays:
-        """Return the distance of the addresses of successive flits of a block, for each form.
+        """Return the distance between the addresses of successive flits of a block, for each form.
 
         Parameters
         ----------

@@ -93,9 +93,10 @@ class _BlockLengths:
 
 
 class SlotCounters:
-    """Counters of the rows and words of a run.
+    """The counters of rows and words, which step through the program in a run.
 
-    The counters are one cycle ahead of their slot, because they address ROMs.
+    A *slot* is a cycle in which the sequencer presents a row and a word. The counters are one cycle
+    ahead, because they address ROMs.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ class SlotCounters:
         m : Module
             The module of the sequencer.
         go : Value
-            High in the cycle before the first slot.
+            High in the cycle before the first slot, the cycle in which the first row is presented.
         load : Value
             High in an earlier cycle, in which the counters load the form and the length of the run.
         chosen : FormAndLength

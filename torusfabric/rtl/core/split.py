@@ -50,7 +50,10 @@ class MemorySplit(NamedTuple):
 
 
 class SplitRows(Rows):
-    """The rows of a program, with each memory split that both the memory port and runs write.
+    """The rows of a program for a core whose memory port writes during runs.
+
+    A memory that both the port and the runs write is split into two: one for words that the node
+    sends, and a new one for words that arrive.
 
     Attributes
     ----------
@@ -59,6 +62,9 @@ class SplitRows(Rows):
 
     Examples
     --------
+    Memory 0 is split: words that arrive go to memory 4, where address 0 stands for address 1 of
+    memory 0.
+
     >>> import torusfabric as tf
     >>> rows = SplitRows(tf.compile(tf.plan("3x3", "broadcast"), flits=4, root="any"))
     >>> [(split.memory, split.received, split.shift) for split in rows.splits]

@@ -303,7 +303,7 @@ class StoreModule(NodeModule):
 
     @cached_property
     def _port_signals(self) -> PortSignals:
-        """The signals of the memory port, decoded for this node."""
+        """The signals of the memory port at this node: write strobes, addresses and data."""
         written = [number for bank in self.shape.banks if bank.own for number in bank.members]
         return self._port.node_signals(self, written)
 
@@ -496,7 +496,10 @@ class StoreModule(NodeModule):
     # The memory port
 
     def _drive_read_data(self, read: list[Value]) -> None:
-        """Drive ``read_data`` with the word that the memory port reads, or 0 without a read."""
+        """Drive ``read_data`` with the word that the memory port reads, or 0 if it reads none.
+
+        ``read[k]`` is the word of reader k. One reader can serve the memory port between runs.
+        """
         banks = [number for number in self.shape.received if number in self._shown]
         if not banks:
             return

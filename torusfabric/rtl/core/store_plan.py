@@ -395,7 +395,7 @@ class StoreKinds:
         return found
 
     def writes_of_memory(self, number: int) -> tuple[RowField, IntArray]:
-        """Return the first write address of a memory, and the length of the links in cycles.
+        """Return the write address of a memory in each row, and the length of the words' links.
 
         Parameters
         ----------
@@ -568,7 +568,10 @@ class _StorePlanner:
         )
 
     def _find_reads(self, place: int) -> _ReaderFields:
-        """Return the reads of the reader at the position `place` in the module."""
+        """Return the memory and addresses that a reader reads, at all nodes of the family.
+
+        `place` is the position of the reader in the module.
+        """
         shape = len(self._members), self._rows.n_rows, self._kinds.n_choices
         memory, first = np.full(shape, -1), np.full(shape, -1)
         numbers, fields = self._readers[:, place], {}

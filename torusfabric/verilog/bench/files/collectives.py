@@ -146,7 +146,7 @@ def expected_words(
 
 
 def combine_function(manifest: dict[str, Any], mode: dict[str, Any], operation: int = 0) -> Combine:
-    """Return the function that combines a list of words in a run.
+    """Return the operator of a run, as a function from a list of words to one word.
 
     Parameters
     ----------

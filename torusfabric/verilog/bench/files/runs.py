@@ -146,7 +146,7 @@ def random_send_words(generator: random.Random, run: Run, most: float = math.inf
 def random_sample(
     generator: random.Random, run: Run, most: float
 ) -> tuple[list[Words], dict[tuple[int, int, int], int]]:
-    """Return random words to send, and the words that then arrive.
+    """Return random words to send, and the words that must then arrive.
 
     Parameters
     ----------
