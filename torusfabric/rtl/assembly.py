@@ -108,7 +108,10 @@ class Assembly(wiring.Component):
         return self._nets[name]
 
     def define_domains(self, m: Module) -> None:
-        """Define the gated clocks in a design that contains this assembly, instead of inside it."""
+        """Define the clocks of the nodes in a design that contains this assembly.
+
+        By default the assembly defines them itself.
+        """
         self._defined_above = True
         self._define_domains(m)
 

@@ -63,8 +63,8 @@ up to 64 in all, not '2nd_'
 class Fabric(wiring.Component):
     """A core and its front as one component.
 
-    The constructor builds the whole netlist. Simulation, proof, Verilog and synthesis read
-    `netlist`. The front decides the ports.
+    The front is the hardware around the core that provides the ports. The constructor builds the
+    whole netlist, which simulation, proof, Verilog and synthesis read.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Fabric(wiring.Component):
     netlist : Netlist
         All instances of the fabric, and the nets between them.
     interface : Interface
-        The declarations of the ports.
+        The names, widths and meanings of the ports.
     answer : int
         Cycles from a read address at the ports to the word.
     core : Core

@@ -255,7 +255,10 @@ def divide_by_beats(program: Program, width: int, beat: int) -> Program:
 
 
 def check_beat(program: Program, width: int, beat: int) -> None:
-    """Check that a beat is a power of two, and no wider than messages and words of ports allow.
+    """Check that a beat, the flits that a port moves in a cycle, is possible.
+
+    It must be a power of two. A message must have that many flits, and the word of a port must not
+    be too wide.
 
     Parameters
     ----------

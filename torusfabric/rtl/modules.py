@@ -43,9 +43,9 @@ class Leaf(wiring.Component):
     """A module that a netlist has instances of.
 
     A leaf is used in two ways. To emit its Verilog, it stands alone: its inputs are the ports of
-    its signature. Inside an `Assembly`, the assembly binds each input to the signals that drive
-    the input. Why: the simulator then has no wires between instances to evaluate. `elaborate` of
-    a leaf therefore reads its inputs by `value` and `input_words`, which serve in both cases.
+    its signature. Inside an `Assembly`, the assembly binds each input to the signals that drive the
+    input. Why: the simulator then has no wires between instances to evaluate. `elaborate` of a leaf
+    therefore reads its inputs by `input_value` and `input_words`, which serve in both cases.
 
     Parameters
     ----------
@@ -62,19 +62,19 @@ class Leaf(wiring.Component):
         super().__init__({name: each for name, each in signature.items() if each.shape})
 
     def bind_input(self, name: str, parts: list[Value]) -> None:
-        """Bind an input to its drivers, least significant part first.
+        """Connect an input to the signals that drive it, in place of a port of the module.
 
         Parameters
         ----------
         name : str
             The name of the input.
         parts : list of Value
-            The drivers.
+            The signals, least significant part first.
         """
         self._bound[name] = parts
 
     def input_value(self, name: str) -> Value:
-        """Return the value of an input: its bound signals, or its port if none are bound.
+        """Return the value of an input: the signals that drive it, or else the port of the module.
 
         Parameters
         ----------

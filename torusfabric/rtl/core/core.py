@@ -113,8 +113,9 @@ class CoreBuilder(NetlistBuilder):
     def read_net(self) -> str:
         """The net with the word that the memory port of a node has read.
 
-        It is ``read_data_K`` at node K. If the fabric has a single node of a larger network, no
-        read tree follows, and the net is the output ``host_rdata`` of the host port itself.
+        It is ``read_data_K`` at node K. A read tree behind it combines the words of all nodes. If
+        the fabric has a single node of a larger network, there is no tree, and the net is the
+        output ``host_rdata`` of the host port itself.
         """
         return "host_rdata" if self.cut and self.nodes == 1 else "read_data_{}"
 

@@ -127,7 +127,7 @@ class MultiplexerSources:
     Parameters
     ----------
     sources : Sources
-        The sources of the words of a node.
+        The numbered words that the multiplexers of a node can select.
     count : int
         Number of kinds.
     kind, slot, source : ndarray of int, shape (uses,)
@@ -247,7 +247,7 @@ def find_multiplexer_sources(
     Parameters
     ----------
     sources : Sources
-        The sources of the words of a node.
+        The numbered words that the multiplexers of a node can select.
     kinds : NodeKinds
         The kinds of nodes: the nodes of a kind have the same values in all rows.
     values : iterable of (int, ndarray of int), shape (rows, variants)

@@ -1,6 +1,6 @@
 """Placement of control values in hardware, bit by bit.
 
-Each bit of a control value, such as a select bit, has one of three places:
+Each bit of a control value, such as a select bit, comes from one of three places (sources):
 
 ========== =====================================================================================
 constant   the bit is the same in all rows, at all nodes of the family
@@ -89,7 +89,11 @@ class MemberDelays(NamedTuple):
 
 
 class BitPlace(enum.Enum):
-    """The three sources of a control bit: a constant, the sequencer, or a table at the node."""
+    """The three sources of a control bit: a constant, a column of the sequencer, or a table at the
+    node.
+
+    A column has a value for each row of the program, and goes to all nodes.
+    """
 
     CONSTANT = "constant"
     COLUMN = "column"
@@ -441,10 +445,12 @@ class BitPlacer:
         self.valid_slots: list[IntArray] = []
 
     def common_values(self, values: IntArray, delays: MemberDelays) -> list[IntArray] | None:
-        """Return the values that serve all members in each row, or None if members disagree.
+        """Return the value in each row that suits all members, or None if members need different
+        ones.
 
-        A member is a kind of nodes. Only members with the same delays must agree. The result is a
-        list with an array of shape (rows,) for each entry of ``delays.distinct``.
+        A member is a kind of nodes that share the module. Only members with the same delays must
+        agree. The result is a list with an array of shape (rows,) for each entry of
+        ``delays.distinct``.
 
         Parameters
         ----------

@@ -88,6 +88,8 @@ class Rows:
 
     Examples
     --------
+    The only form has two rows, which begin at row 0. Each of the four out-ports selects words.
+
     >>> import torusfabric as tf
     >>> rows = Rows(tf.compile(tf.plan("3x3", "allgather", algorithm="matching"), flits=4))
     >>> rows.n_rows, rows.starts.tolist(), rows.point_numbers(Action.SELECT)

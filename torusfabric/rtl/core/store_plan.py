@@ -375,8 +375,9 @@ class StoreKinds:
     def reads_of_reader(self, reader: int) -> tuple[RowField, RowField] | None:
         """Return the memory that a reader reads in each row, and the first address there.
 
-        Both are a `RowField` with values of shape (rows, variants). The memory is -1 where the
-        reader reads nothing. The result is None if the reader reads nothing in any form.
+        Both are a `RowField`, with values of shape (rows, variants): a column for each behaviour of
+        a node. The memory is -1 where the reader reads nothing. The result is None if the reader
+        reads nothing in any form.
         """
         memory, first = (self.rows.field(act, reader) for act in (Action.MEMORY, Action.READ))
         if memory is None or first is None:
@@ -417,8 +418,9 @@ class StoreKinds:
     def word_source(self, number: int) -> IntArray:
         """Return the number of the source that memory `number` stores, shape (rows, variants).
 
-        The value is -1 in rows in which the memory stores nothing. Source numbers are those of
-        `Sources`: for words of an in-port, the number of the in-port.
+        A variant is one behaviour of a node. The number is -1 in rows in which the memory stores
+        nothing. Source numbers are those of `Sources`: for words of an in-port, the number of the
+        in-port.
         """
         write, source = (self.rows.field(act, number) for act in (Action.WRITE, Action.SOURCE))
         assert write is not None

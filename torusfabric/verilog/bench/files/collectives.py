@@ -101,7 +101,8 @@ def expected_words(
 ) -> list[Words]:
     """Return the words that each node of a group receives, by the definition of the collective.
 
-    A node is identified by its position in the group.
+    A node is identified by its position in the group. A *part* is the data that a node sends to one
+    other node, or to all.
 
     Parameters
     ----------
