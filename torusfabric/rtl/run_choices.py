@@ -184,7 +184,9 @@ class RunChoices:
     def check_start(
         self, m: Module, leaf: Leaf, others: Sequence[tuple[RunError, Value]]
     ) -> Signal:
-        """Check a start, and return a signal that is high in the cycle in which it is accepted.
+        """Return a signal that is high in the cycle in which a start is accepted.
+
+        A start is refused if a choice of the run cannot be executed.
 
         If the module has an output `error`, it shows the reason of a refusal from the next clock
         edge on.

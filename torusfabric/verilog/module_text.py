@@ -211,7 +211,7 @@ NO_COLLISIONS = 'ramstyle = "no_rw_check"'
 
 
 def memory_attributes(style: MemoryStyle, better: str | None = None) -> list[str]:
-    """Return the attributes of a writable memory, line by line.
+    """Return the Verilog attributes that give a writable memory its style, line by line.
 
     Parameters
     ----------
@@ -220,6 +220,8 @@ def memory_attributes(style: MemoryStyle, better: str | None = None) -> list[str
 
     Examples
     --------
+    A memory that is made of block RAM.
+
     >>> memory_attributes(MemoryStyle.BLOCK)
     ['(* ram_style = "block", ramstyle = "no_rw_check" *)']
     """

@@ -233,7 +233,7 @@ ICARUS = "__ICARUS__"
 
 
 def unknown_to_zero_body(module: UnknownToZero) -> str:
-    """Return the Verilog of an `UnknownToZero` for Icarus, after the ports.
+    """Return the Verilog of an `UnknownToZero` for the simulator Icarus, after the ports.
 
     Each bit of ``known`` is 1 if the bit of ``word`` is 1, and 0 if the bit is 0 or X.
     """

@@ -89,10 +89,10 @@ class MemberDelays(NamedTuple):
 
 
 class BitPlace(enum.Enum):
-    """The three sources of a control bit: a constant, a column of the sequencer, or a table at the
-    node.
+    """The three sources of a control bit: constant, column, or table at the node.
 
-    A column has a value for each row of the program, and goes to all nodes.
+    A column is a bit of the sequencer with a value for each row of the program. It goes to all
+    nodes.
     """
 
     CONSTANT = "constant"
@@ -130,7 +130,8 @@ class BitColumn(NamedTuple):
     values : ndarray of int, shape (rows,)
         0, 1, or -1 where the bit does not matter.
     delays : tuple of int
-        For each form, cycles from the slot of a row to the cycle in which the bit acts.
+        For each form, cycles from the slot of a row, in which the sequencer presents it, to the
+        cycle in which the bit acts.
     """
 
     values: IntArray
@@ -250,7 +251,8 @@ class SequencerSignals:
         values : ndarray of int, shape (rows,)
             The bit in each row, -1 where it does not matter.
         delays : Delays
-            For each form, cycles from the slot of a row to the cycle in which the bit acts.
+            For each form, cycles from the slot of a row, in which the sequencer presents it, to the
+            cycle in which the bit acts.
         """
         for number, known in enumerate(self.bits):
             if known.delays == delays and _are_compatible(known.values, values):
@@ -270,7 +272,8 @@ class SequencerSignals:
         first : ndarray of int, shape (rows,)
             The first address of each row, -1 where it does not matter.
         delays : Delays
-            For each form, cycles from the slot of a row to the address.
+            For each form, cycles from the slot of a row, in which the sequencer presents it, to the
+            address.
         pitch : Delays
             For each form, the distance between the addresses of successive flits of a block.
         bits : int
@@ -309,7 +312,7 @@ class SequencerSignals:
         Parameters
         ----------
         delays : Delays
-            Cycles from the slot of a row to the count.
+            Cycles from the slot of a row, in which the sequencer presents it, to the count.
         pitch : Delays
             The number by which the counter counts, for each form.
         """
@@ -323,7 +326,7 @@ class SequencerSignals:
         Parameters
         ----------
         delays : Delays
-            Cycles from the slot of a row to the row signal.
+            Cycles from the slot of a row, in which the sequencer presents it, to the row signal.
         """
         return _find_or_append(self.rows, delays)
 
@@ -335,7 +338,7 @@ class SequencerSignals:
         Parameters
         ----------
         delays : Delays
-            Cycles from the slot of a row to the strobe.
+            Cycles from the slot of a row, in which the sequencer presents it, to the strobe.
         """
         return _find_or_append(self.valids, delays)
 
@@ -445,8 +448,7 @@ class BitPlacer:
         self.valid_slots: list[IntArray] = []
 
     def common_values(self, values: IntArray, delays: MemberDelays) -> list[IntArray] | None:
-        """Return the value in each row that suits all members, or None if members need different
-        ones.
+        """Return the value in each row that suits all members, or None if members differ.
 
         A member is a kind of nodes that share the module. Only members with the same delays must
         agree. The result is a list with an array of shape (rows,) for each entry of
@@ -552,7 +554,8 @@ class BitPlacer:
         values : ndarray of int, shape (members, rows, choices)
             The bit, -1 where it does not matter.
         delays : MemberDelays
-            Cycles from the slot of a row to the cycle in which the bit acts.
+            Cycles from the slot of a row, in which the sequencer presents it, to the cycle in which
+            the bit acts.
         alike : bool
             True if all nodes at which the value matters agree, including other families.
         early : bool
@@ -669,6 +672,9 @@ def _add_slot(slots: list[IntArray], numbers: Sequence[int], delays: MemberDelay
 
 
 def _varies_along(values: IntArray, axis: int) -> bool:
-    """Return True if two values that are not -1 differ in their index along `axis` only."""
+    """Return True if values that are not -1 change along an axis, with all other indices equal.
+
+    With `axis` 1, for example, a value depends on the row.
+    """
     most = values.max(axis=axis, keepdims=True)
     return not bool(((values == most) | (values < 0)).all())

@@ -331,9 +331,10 @@ class RoomRows(Rows):
         return (int(memory < self.room.topology.ports),)
 
     def max_word_offset(self, pitch: Delays) -> int:
-        """Return the highest address of the deepest memory.
+        """Return the largest distance of an address in a row from the first address of the row.
 
-        A program that comes later may use any distance from the first address of a row.
+        It is the highest address of the deepest memory, because a later program may use any
+        distance.
 
         Parameters
         ----------

@@ -188,12 +188,12 @@ class SplitRows(Rows):
         )
 
     def pitch_of(self, memory: int) -> tuple[int, ...]:
-        """Return the distance of the addresses of successive flits of a block, for each form.
+        """Return the distance between the addresses of successive flits of a block, for each form.
 
         Parameters
         ----------
         memory : int
-            The number of the memory, after the split.
+            The number of the memory in hardware, where a memory of the program can be two.
         """
         sent = {each.received: each.memory for each in self.splits}
         return super().pitch_of(sent.get(memory, memory))
