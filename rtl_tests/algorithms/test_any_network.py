@@ -16,8 +16,10 @@ from torusfabric.algorithms import Options
 from torusfabric.algorithms.network import plan as network_plan
 from torusfabric.algorithms.network.plan import ANY_NETWORK
 from torusfabric.algorithms.network.shared_trees import shared_trees
+from torusfabric.algorithms.network.slots import schedule_paths
+from torusfabric.algorithms.network.spread import route_messages
 from torusfabric.algorithms.network.trees import disjoint_trees_from
-from torusfabric.analysis.congestion import MEMORY_CYCLES
+from torusfabric.analysis.congestion import MEMORY_CYCLES, WeightedArcs
 from torusfabric.analysis.cuts import worst_cut
 from torusfabric.analysis.facts import schedule_facts
 from torusfabric.analysis.partitions import worst_partition
@@ -142,6 +144,49 @@ def test_total_exchanges_around_hubs(graph):
     least = least_time(schedule.topology, schedule.collective)
     assert Fraction(schedule.round_count, schedule.chunks) <= Fraction(11, 10) * least
     assert schedule.chunks <= 4
+
+
+@pytest.mark.parametrize(
+    "graph",
+    few(
+        4,
+        [
+            nx.complete_bipartite_graph(4, 60),
+            nx.wheel_graph(17),
+            nx.complete_bipartite_graph(2, 7),
+            nx.convert_node_labels_to_integers(
+                nx.corona_product(nx.path_graph(5), nx.empty_graph(3))
+            ),
+            nx.wheel_graph(64),
+            nx.complete_bipartite_graph(8, 24),
+            nx.barabasi_albert_graph(64, 2, seed=5),
+            nx.random_labeled_tree(40, seed=2),
+        ],
+    ),
+)
+@pytest.mark.parametrize("kind", ["alltoall", "scatter"])
+def test_whole_messages_take_little_more_than_the_bound(graph, kind):
+    """Whole messages take at most 5 % more steps than the bound, and the diameter."""
+    schedule = plan(Graph(graph), kind, chunks=1)
+    least = least_time(schedule.topology, schedule.collective)
+    assert schedule.round_count <= Fraction(21, 20) * least + schedule.topology.diameter
+
+
+def test_ejected_blocks_wait_for_slow_links():
+    """A block that arrives over a slow link leaves later, also if another block ejected it."""
+    arcs = WeightedArcs(parse_topology("4x4x4!0:+0=9,21:-1=5,3"))
+    origin, target = np.nonzero(~np.eye(arcs.nodes, dtype=bool))
+    paths = route_messages(arcs, origin, target, 32.0)
+    slow = [arcs.forwarding_steps[arc] > 1 for path in paths for arc in path[:-1]]
+    assert sum(slow) > 50
+    steps = schedule_paths(arcs, paths, (origin, target), np.arange(len(paths)))
+    assert len(steps) == 32  # 35 before blocks are ejected
+    apart = dict(zip(zip(arcs.tail, arcs.port, strict=True), arcs.forwarding_steps, strict=True))
+    ready = dict.fromkeys(range(len(paths)), 0)
+    for number, step in enumerate(steps):
+        for block, *arc in zip(step.listed.ids, step.source, step.hops[:, 0], strict=True):
+            assert ready[block] <= number
+            ready[block] = number + apart[tuple(arc)]
 
 
 @pytest.mark.filterwarnings("error")

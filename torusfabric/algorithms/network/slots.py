@@ -1,23 +1,18 @@
 """The steps in which messages go along given paths, where an arc carries one message a step.
 
-Two orders are tried, and the order with fewer steps is taken:
+1. *Insertion*: messages choose their steps one after another, those with the longest paths first.
+   Each takes, arc by arc, the first step in which the arc is free. Messages with paths of equal
+   length come in the order of a Latin square: first from every node to the next one, then from
+   every node to the one after that. Why: around a hub, an arc out of the hub is idle unless
+   messages for different nodes arrive in each step.
+2. *Ejection*: the messages that arrive in the last step must take earlier steps. A message may take
+   a step in which its arc is busy; the message in that step is ejected and inserted again. Each
+   message takes the steps with the smallest sum of weights of ejected messages. A message weighs
+   more with each hop, and with each time that it was ejected, so that the same messages do not
+   eject each other for ever. This is repeated until no step can be saved.
 
-- *Farthest first*: in every step each arc sends, of the messages that wait for it, the message with
-  the most hops to go (`spread.schedule_trees`).
-- *Insertion*: messages choose their steps one after another, those with the longest paths first.
-  Each takes, arc by arc, the first step in which the arc is free. Messages with paths of equal
-  length come in the order of a Latin square: first from every node to the next one, then from every
-  node to the one after that.
-
-Why: around a hub, some arcs out of the hub are idle unless messages for different nodes arrive in
-each step. Farthest first lets all leaves send to the same node at once; in a Latin square each leaf
-sends to another node.
-
-Messages that arrive too late are moved to the front of the order, and all messages are inserted
-again.
-
-Source: D. E. Joslin, D. P. Clements, "Squeaky wheel optimization", J. Artificial Intelligence
-Research 10, 1999, for moving late messages to the front.
+Source: Y. Nagata, O. Bräysy, "A powerful route minimization heuristic for the vehicle routing
+problem with time windows", Operations Research Letters 37, 2009, for the ejections.
 """
 
 from __future__ import annotations
@@ -29,12 +24,22 @@ import numpy as np
 from ...analysis.congestion import WeightedArcs
 from ...schedule import Transfers
 from ...topology import IntArray
-from .spread import schedule_trees
 
 __all__ = ["schedule_paths"]
 
-#: The most repetitions of the insertion, and the most hops of all repetitions.
-TRIES, WORK_LIMIT = 12, 1_000_000
+#: The weight of a message that may be ejected, for the message and for each hop. The weight grows
+#: by 1 with each ejection.
+MESSAGE_WEIGHT, HOP_WEIGHT = 10, 2
+
+#: The work of the ejections, in pairs of an arc and a step: the most in all, the most for each
+#: message, and the fixed part of an insertion. The most takes about two seconds.
+WORK_LIMIT, WORK_PER_MESSAGE, INSERTION_WORK = 60_000_000, 20_000, 1000
+
+#: The most pairs of an arc and a step with which messages are ejected, to save memory.
+MOST_PAIRS = 30_000_000
+
+#: A sum of weights that is larger than any other.
+FORBIDDEN = 1 << 60
 
 
 def schedule_paths(
@@ -45,9 +50,9 @@ def schedule_paths(
 ) -> tuple[Transfers, ...]:
     """Return the transfers of each step, in which blocks go along given paths.
 
-    An arc carries one block in a step. Two methods are tried, and the result with fewer steps is
-    taken. In the first, the block with the most hops to go comes first on each arc. In the second,
-    blocks choose their steps one after another, those with the longest paths first.
+    An arc carries one block in a step. Blocks choose their steps one after another, those with the
+    longest paths first. Blocks that arrive in the last steps then take steps of other blocks, which
+    choose again.
 
     Parameters
     ----------
@@ -72,44 +77,19 @@ def schedule_paths(
     >>> len(schedule_paths(arcs, paths, ends, np.arange(6)))
     3
     """
-    found = schedule_trees(arcs, paths, blocks)
-    # Lower bound: the load of the busiest arc, and the longest path.
-    lengths = [len(path) for path in paths]
-    load = np.bincount([arc for path in paths for arc in path], minlength=1)
-    fewest = max(int(load.max()), *lengths, 0)
-    if len(found) <= fewest:
-        return found
+    if not paths:
+        return ()
+    lengths = np.array([len(path) for path in paths])
     # The longest paths come first; among these, small differences of the node numbers.
-    order = np.lexsort(((ends[1] - ends[0]) % arcs.nodes, -np.array(lengths)))
-    steps = _insert_in_orders(arcs, paths, order, fewest)
-    if 1 + max(taken[-1] for taken in steps) >= len(found):
-        return found
-    block = np.repeat(blocks, lengths)
-    arc, step = np.concatenate(paths), np.concatenate(steps)
-    return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], block)
-
-
-def _insert_in_orders(
-    arcs: WeightedArcs, paths: Sequence[Sequence[int]], order: IntArray, fewest: int
-) -> list[list[int]]:
-    """Schedule paths in several orders, and return the steps of the order that needs fewest steps.
-
-    The result has, for each path, the step in which its block goes over each arc. In an order,
-    paths take the first free steps one after another. `order` has the indices of the paths for the
-    first order; afterwards, late paths are moved to the front. The search ends when only `fewest`
-    steps, a lower bound, are needed. A path is a list of indices of `arcs`.
-    """
-    best: list[list[int]] = []
-    least, rank = np.inf, np.argsort(order)
-    for _ in range(1 + min(TRIES, WORK_LIMIT // sum(map(len, paths)))):
-        steps = _insert_paths(arcs, paths, np.argsort(rank).tolist())
-        last = np.array([taken[-1] for taken in steps])
-        if last.max() < least:
-            least, best = last.max(), steps
-        if least < fewest:
-            break
-        rank = rank - len(paths) * (last >= fewest)
-    return best
+    order = np.lexsort(((ends[1] - ends[0]) % arcs.nodes, -lengths))
+    steps = _insert_paths(arcs, paths, order.tolist())
+    # Lower bound: the load of the busiest arc, and the longest path.
+    apart, arc = arcs.forwarding_steps, np.concatenate(paths)
+    longest = max(1 + sum(apart[hop] for hop in path[:-1]) for path in paths)
+    steps = _save_steps(arcs, paths, steps, max(longest, int(np.bincount(arc).max())))
+    # While all blocks are on slow arcs, the fabric waits: such a step is left out.
+    _, step = np.unique(np.concatenate(steps), return_inverse=True)
+    return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], np.repeat(blocks, lengths))
 
 
 def _insert_paths(
@@ -132,3 +112,60 @@ def _insert_paths(
             step += apart[arc]
         steps[number] = taken
     return steps
+
+
+def _save_steps(
+    arcs: WeightedArcs, paths: Sequence[Sequence[int]], steps: list[list[int]], fewest: int
+) -> list[list[int]]:
+    """Return steps of paths with an earlier end, found by ejections.
+
+    ``steps[k]`` has the step in which block k goes over each arc of ``paths[k]``. The search ends
+    when only `fewest` steps, a lower bound, are needed, or after a limit of work.
+    """
+    count, end = len(paths), 1 + max(taken[-1] for taken in steps)
+    if end <= fewest or end * len(arcs.tail) > MOST_PAIRS:
+        return steps
+    apart, work = arcs.forwarding_steps, min(WORK_LIMIT, WORK_PER_MESSAGE * count)
+    # A step in which an arc is free has the block number `count`, which has no weight.
+    block_at = np.full((len(arcs.tail), end), count, np.int32)
+    weight = np.array([*(MESSAGE_WEIGHT + HOP_WEIGHT * len(path) for path in paths), 0])
+    for number, taken in enumerate(steps):
+        block_at[paths[number], taken] = number
+    best = steps
+    while end > fewest:
+        end, best, steps = end - 1, steps, [*steps]
+        waiting = [number for number, taken in enumerate(steps) if taken[-1] == end]
+        for number in waiting:
+            block_at[paths[number], steps[number]] = count
+        while waiting:
+            number = waiting.pop()
+            path = paths[number]
+            work -= INSERTION_WORK + end * len(path)
+            if work < 0:
+                return best
+            taken = _least_weights(weight[block_at[path, :end]], [apart[arc] for arc in path[:-1]])
+            for other in {*block_at[path, taken].tolist()} - {count}:
+                block_at[paths[other], steps[other]] = count
+                weight[other] += 1
+                waiting.append(other)
+            block_at[path, taken] = number
+            steps[number] = taken
+    return steps
+
+
+def _least_weights(weights: IntArray, apart: Sequence[int]) -> list[int]:
+    """Return a step for each arc of a path, so that the sum of the weights is smallest.
+
+    ``weights[k, step]`` belongs to arc k of the path, and ``apart[k]`` is the least difference
+    between the steps of arcs k and k + 1. Among equal sums, the last arc has the earliest step.
+    """
+    sums = [weights[0]]
+    for row, gap in zip(weights[1:], apart, strict=True):
+        before = np.full_like(row, FORBIDDEN)
+        before[gap:] = np.minimum.accumulate(sums[-1])[:-gap]
+        sums.append(row + before)
+    taken, until = [], weights.shape[1]
+    for row, gap in zip(sums[::-1], [*apart[::-1], 0], strict=True):
+        taken.append(int(row[:until].argmin()))
+        until = taken[-1] - gap + 1
+    return taken[::-1]
