@@ -5,14 +5,19 @@
    length come in the order of a Latin square: first from every node to the next one, then from
    every node to the one after that. Why: around a hub, an arc out of the hub is idle unless
    messages for different nodes arrive in each step.
-2. *Ejection*: the messages that arrive in the last step must take earlier steps. A message may take
+2. *Both ways round*: the last hops are made as late as possible, then the hops before them, and so
+   on to the first. Then the first hops are made as early as possible, and so on to the last. This
+   is repeated while it saves steps.
+3. *Ejection*: the messages that arrive in the last step must take earlier steps. A message may take
    a step in which its arc is busy; the message in that step is ejected and inserted again. Each
    message takes the steps with the smallest sum of weights of ejected messages. A message weighs
    more with each hop, and with each time that it was ejected, so that the same messages do not
    eject each other for ever. This is repeated until no step can be saved.
 
-Source: Y. Nagata, O. Bräysy, "A powerful route minimization heuristic for the vehicle routing
-problem with time windows", Operations Research Letters 37, 2009, for the ejections.
+Sources: K. Y. Li, R. J. Willis, "An iterative scheduling technique for resource-constrained project
+scheduling", European Journal of Operational Research 56, 1992, for both ways round;
+Y. Nagata, O. Bräysy, "A powerful route minimization heuristic for the vehicle routing problem with
+time windows", Operations Research Letters 37, 2009, for the ejections.
 """
 
 from __future__ import annotations
@@ -51,8 +56,8 @@ def schedule_paths(
     """Return the transfers of each step, in which blocks go along given paths.
 
     An arc carries one block in a step. Blocks choose their steps one after another, those with the
-    longest paths first. Blocks that arrive in the last steps then take steps of other blocks, which
-    choose again.
+    longest paths first; then hop by hop, from the last step to the first one and back. Blocks that
+    arrive in the last steps then take steps of other blocks, which choose again.
 
     Parameters
     ----------
@@ -79,39 +84,59 @@ def schedule_paths(
     """
     if not paths:
         return ()
-    lengths = np.array([len(path) for path in paths])
-    # The longest paths come first; among these, small differences of the node numbers.
-    order = np.lexsort(((ends[1] - ends[0]) % arcs.nodes, -lengths))
-    steps = _insert_paths(arcs, paths, order.tolist())
+    apart, lengths = np.array(arcs.forwarding_steps), np.array([len(path) for path in paths])
+    arc, first = np.concatenate(paths), np.cumsum(lengths) - lengths
     # Lower bound: the load of the busiest arc, and the longest path.
-    apart, arc = arcs.forwarding_steps, np.concatenate(paths)
-    longest = max(1 + sum(apart[hop] for hop in path[:-1]) for path in paths)
-    steps = _save_steps(arcs, paths, steps, max(longest, int(np.bincount(arc).max())))
+    longest = 1 + (np.add.reduceat(apart[arc], first) - apart[arc[first + lengths - 1]]).max()
+    fewest = max(int(longest), int(np.bincount(arc).max()))
+    # The longest paths come first; among these, small differences of the node numbers.
+    rank = np.argsort(np.lexsort(((ends[1] - ends[0]) % arcs.nodes, -lengths)))
+    step = _insert_hops(arcs, arc, first, np.argsort(np.repeat(rank, lengths), kind="stable"))
+    while step.max() >= fewest:
+        late = _insert_hops(arcs, arc, first, np.argsort(-step, kind="stable"), backwards=True)
+        early = _insert_hops(arcs, arc, first, np.argsort(-late, kind="stable"))
+        if early.max() >= step.max():
+            break
+        step = early
+    parts = [part.tolist() for part in np.split(step, first[1:])]
+    step = np.concatenate(_save_steps(arcs, paths, parts, fewest))
     # While all blocks are on slow arcs, the fabric waits: such a step is left out.
-    _, step = np.unique(np.concatenate(steps), return_inverse=True)
+    _, step = np.unique(step, return_inverse=True)
     return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], np.repeat(blocks, lengths))
 
 
-def _insert_paths(
-    arcs: WeightedArcs, paths: Sequence[Sequence[int]], order: Sequence[int]
-) -> list[list[int]]:
-    """Choose the steps of paths one after another; each takes the first steps with free arcs.
+def _insert_hops(
+    arcs: WeightedArcs, arc: IntArray, first: IntArray, order: IntArray, *, backwards: bool = False
+) -> IntArray:
+    """Choose the steps of hops one after another; each takes the first step with a free arc.
 
-    The result has, for each path, the step in which its block goes over each arc. `order` has the
-    indices of the paths. A path is a list of indices of `arcs`.
+    Parameters
+    ----------
+    arc : ndarray of int
+        The arc of each hop. The hops of a path follow one another.
+    first : ndarray of int
+        The first hop of each path.
+    order : ndarray of int
+        The hops in the order in which they choose; each comes after the one before it in its path.
+    backwards : bool
+        True to go from the end of the schedule to its beginning. Steps are then counted from the
+        last one, and each hop comes after the one behind it in its path.
     """
-    apart, busy = arcs.forwarding_steps, [0] * len(arcs.tail)
-    steps: list[list[int]] = [[]] * len(paths)
-    for number in order:
-        taken, step = [], 0
-        for arc in paths[number]:
-            free = ~(busy[arc] >> step)
-            step += (free & -free).bit_length() - 1
-            busy[arc] |= 1 << step
-            taken.append(step)
-            step += apart[arc]
-        steps[number] = taken
-    return steps
+    count, ends = len(arc), np.append(first[1:], len(arc)) - 1
+    apart = np.array(arcs.forwarding_steps)[arc]
+    before = np.arange(count) + (1 if backwards else -1)
+    gap = apart if backwards else np.roll(apart, 1)
+    # The outermost hop of a path waits for no other: a hop with number `count` has step 0.
+    outermost = ends if backwards else first
+    before[outermost], gap[outermost] = count, 0
+    busy, step = [0] * len(arcs.tail), [0] * (count + 1)
+    on, behind, gaps = arc.tolist(), before.tolist(), gap.tolist()
+    for hop in order.tolist():
+        start = step[behind[hop]] + gaps[hop]
+        free = ~(busy[on[hop]] >> start)
+        step[hop] = start + (free & -free).bit_length() - 1
+        busy[on[hop]] |= 1 << step[hop]
+    return np.array(step[:count])
 
 
 def _save_steps(
