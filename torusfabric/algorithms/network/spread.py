@@ -2,9 +2,10 @@
 
 Messages get shortest paths, or trees of shortest paths, a part of the messages at a time. An arc is
 the longer the more messages it carries already. Once all messages have arcs, this is repeated.
-Messages on an arc that still carries too many get other paths one by one. `schedule_trees` then
-chooses the steps: in every step each arc sends, of the messages that wait for it, the message with
-the most hops to go.
+Messages on an arc that still carries too many get other paths one by one. If this does not help,
+all is done again, and an arc that carries too many becomes longer for good. `schedule_trees`
+chooses the steps of trees: in every step each arc sends, of the messages that wait for it, the
+message with the most hops to go.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from math import ceil
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,6 +33,10 @@ PASSES, PARTS, WORK_LIMIT = 3, 64, 8192
 #: that length grows with the load.
 PENALTY, STEEPNESS = 1.0, 8
 
+#: The permanent increase of the length of an arc, in hops, for each part of the messages after
+#: which the arc carries twice its target. Why: around a hub, detours of many hops balance loads.
+PART_LENGTHENING = 2.0
+
 #: The greatest length of an arc, in 1/1024 of a hop: sums of it fit in 64 bits.
 LONGEST_LENGTH = 2**40
 
@@ -43,7 +49,12 @@ Choose: TypeAlias = Callable[["IntArray", "IntArray"], Sequence["IntArray"]]
 
 
 def spread_messages(
-    arcs: WeightedArcs, count: int, most: float, random: np.random.Generator, choose: Choose
+    arcs: WeightedArcs,
+    count: int,
+    most: float,
+    random: np.random.Generator,
+    choose: Choose,
+    lengthening: float = 0.0,
 ) -> list[list[int]]:
     """Choose arcs for each message so that all arcs carry about equally many messages.
 
@@ -64,24 +75,30 @@ def spread_messages(
         Function that chooses the arcs of the messages with the numbers `messages`, and returns an
         array of arc numbers for each. ``by[start, node]`` is the last arc of the currently shortest
         path from node `start` to `node`.
+    lengthening : float
+        Permanent increase of the length of an arc, in hops, for each part of the messages after
+        which the arc carries ``2 * most`` messages. It is proportional to the messages beyond
+        `most`, and begins after the first pass.
     """
-    load = np.zeros(len(arcs.tail), np.int64)
+    load, longer = np.zeros(len(arcs.tail), np.int64), np.zeros(len(arcs.tail))
     taken: list[IntArray] = [np.empty(0, int)] * count
     parts = max(4, min(PARTS, WORK_LIMIT // arcs.nodes, count))
-    for _ in range(PASSES):
+    for number in range(PASSES):
         for part in np.array_split(random.permutation(count), parts):
             for message in part.tolist():
                 load[taken[message]] -= 1
             length = (
                 arcs.relative_forwarding_time + PENALTY * ((load + 1) / max(1.0, most)) ** STEEPNESS
             )
-            length = length + 0.1 * random.random(len(load))
+            length = length + longer + 0.1 * random.random(len(load))
             _, by = arcs.shortest_paths(
                 np.clip(np.rint(length * 1024), 1, LONGEST_LENGTH).astype(np.int64)
             )
             for message, chosen in zip(part.tolist(), choose(by, part), strict=True):
                 taken[message] = chosen
                 load[chosen] += 1
+            if number:
+                longer = np.maximum(0, longer + lengthening * (load / max(1.0, most) - 1))
     return [chosen.tolist() for chosen in taken]
 
 
@@ -300,6 +317,9 @@ def subtree_heights(
 #: that may be visited for that: in all, and for each message and node.
 LOAD_TARGETS, MOST_LOOKS, LOOKS_PER_PAIR = (1.1, 1.06, 1.03, 1.015, 1.0), 700_000, 200
 
+#: The load of the busiest arc, relative to the lower bound, with which no other paths are tried.
+NEAR_LOAD = 1.03
+
 
 def route_messages(
     arcs: WeightedArcs, source: IntArray, target: IntArray, most: float, seed: int = 0
@@ -332,18 +352,21 @@ def route_messages(
     def choose_paths(by: IntArray, part: IntArray) -> list[IntArray]:
         return _shortest_paths(arcs, by, source[part], target[part])
 
-    relieved = _PathRelief(
-        arcs, spread_messages(arcs, len(source), most, random, choose_paths), random
-    )
-    for aim in LOAD_TARGETS:
-        relieved.relieve_arcs(ceil(aim * most))
-    return relieved.best
+    tried = []
+    for lengthening in (0.0, PART_LENGTHENING):
+        paths = spread_messages(arcs, len(source), most, random, choose_paths, lengthening)
+        tried.append(relieved := _PathRelief(arcs, paths, random))
+        for aim in LOAD_TARGETS:
+            relieved.relieve_arcs(ceil(aim * most))
+        if relieved.least <= max(NEAR_LOAD * most, ceil(most)):
+            break
+    return min(tried, key=attrgetter("least")).best
 
 
 class _PathRelief(ArcLoads):
     """Paths of messages, which are improved: messages on overloaded arcs get other paths.
 
-    `best` has the paths with the smallest load of the busiest arc so far.
+    `best` has the paths with the smallest load of the busiest arc so far; `least` is this load.
     """
 
     def __init__(
@@ -351,7 +374,7 @@ class _PathRelief(ArcLoads):
     ) -> None:
         super().__init__(arcs, paths)
         self._paths, self.best, self._random = paths, [*paths], random
-        self._least = max(map(len, self.over), default=0)
+        self.least = max(map(len, self.over), default=0)
         self._looks = min(MOST_LOOKS, LOOKS_PER_PAIR * len(paths) * arcs.nodes)
 
     def relieve_arcs(self, aim: int) -> None:
@@ -367,8 +390,8 @@ class _PathRelief(ArcLoads):
                         return
                     self._reroute_message(over.pop(), aim)
             busiest = max(map(len, self.over))
-            if busiest < self._least:
-                self._least, self.best = busiest, [*self._paths]
+            if busiest < self.least:
+                self.least, self.best = busiest, [*self._paths]
 
     def _reroute_message(self, message: int, aim: int) -> None:
         """Replace the path of a message by the shortest one, given the paths of all other messages.
