@@ -88,7 +88,7 @@ def least_time(
         if collective.reducing and collective.to_all:
             least.append(worst_partition(topology).message_times)
         elif collective.from_each and collective.personal and not collective.reducing:
-            least.append(exchange_time(topology))
+            least.append(exchange_time(topology, max(least)))
         return max(least)
     ports = degree if ports is None else ports
     half = 2 if duplex == Duplex.HALF else 1
