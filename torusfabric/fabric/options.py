@@ -36,10 +36,12 @@ __all__ = ["FILE_OR_TOPOLOGY", "PLANNING_OPTIONS", "RUN_OPTIONS", "TOPOLOGY", "a
 
 #: Help text of TOPOLOGY.
 TOPOLOGY = (
-    "Network: side lengths of a torus (8x8, 7x7x7, twisted 8x4~4), mesh:4x6, 8|x8 (no wrap along "
-    "axis 0), arrowhead:ORDER, circulant:NODES:OFFSET,.., complete:NODES, cube:AXES or graph:FILE "
-    "(node-link JSON, or two node numbers a line: a link both ways, or one way below a line "
-    "`directed`). Broken links and nodes follow a !, as in 8x8!0:+0,9."
+    "Network: side lengths of a torus (8x8, 7x7x7), twisted torus (8x4~4: wraps of axis 1 lead 4 "
+    "further along axis 0; 4x4x8~2:0,1: wraps of axes 0 and 1 lead half the way round axis 2; "
+    "lattice:ROW/ROW/.. for any twists), mesh:4x6, 8|x8 (no wrap along axis 0), arrowhead:ORDER, "
+    "circulant:NODES:OFFSET,.., complete:NODES, cube:AXES or graph:FILE (node-link JSON, or two "
+    "node numbers a line: a link both ways, or one way below a line `directed`). Broken "
+    "links and nodes follow a !, as in 8x8!0:+0,9."
 )
 
 #: Help text of TOPOLOGY in commands that also take a schedule file in its position.
