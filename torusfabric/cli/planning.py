@@ -47,7 +47,10 @@ BOARDS_OPTION = """
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers, the entries of `commands`."""
+    """Add the commands ``algorithms``, ``plan``, ``check``, ``draw`` and ``animate``.
+
+    Their arguments are added, too. `commands` has the parser of each command.
+    """
     add_command(commands, "algorithms", run_algorithms)
     plan = add_command(commands, "plan", run_plan)
     add_selection_arguments(plan, plan=False, several=True)
@@ -226,7 +229,12 @@ def run_check(arguments: Namespace) -> None:
 
 
 def _take_broken_links(arguments: Namespace) -> list[str | Path]:
-    """Remove broken links from the arguments and return them; nothing if there is no ``--plan``."""
+    """Return the broken links that ``check`` must test a schedule file for, and remove them.
+
+    They are removed from the arguments, because the schedule was planned for the network with these
+    links. Without a file (``--plan``), planning itself avoids broken links, and the result is
+    empty.
+    """
     if arguments.plan is None:
         return []
     links = [*arguments.broken_link, *map(Path, filter(None, [arguments.broken_links]))]

@@ -68,6 +68,8 @@ class Collective:
 
     Examples
     --------
+    The name ``broadcast@2+0`` means a broadcast in each group of nodes along the axes 0 and 2.
+
     >>> import torusfabric as tf
     >>> from torusfabric.collective import parse_collective
     >>> scatter = parse_collective("scatter", root=3)
@@ -170,9 +172,10 @@ class Collective:
 
     @property
     def in_one_group(self) -> Collective:
-        """The collective of a single group, described on the torus of that group.
+        """The collective as it runs in a single group, described on the torus of the group.
 
-        Axes are dropped, and ports in `offsets` are renamed to the axes of the group.
+        The axes of the groups are dropped, and ports in `offsets` get the names that they have in a
+        group: ``exchange[+2]@0+2`` becomes ``exchange[+1]``.
         """
         axes = self.axes or ()
         offsets = tuple(_offset_in_group(offset, axes) for offset in self.offsets)
@@ -182,7 +185,7 @@ class Collective:
     def targets(self, topology: Topology) -> IntArray:
         """Return the receivers of an exchange or halo.
 
-        Nodes are given by their positions within a group.
+        Nodes are given by their positions: their numbers in the torus of their group.
 
         Returns
         -------
@@ -199,6 +202,9 @@ class Collective:
 
         Examples
         --------
+        On a mesh of 2x2, node 0 has neighbours only at ports +0 (node 2) and +1 (node 1); -2 is
+        `NO_NODE`.
+
         >>> import torusfabric as tf
         >>> tf.parse_collective("halo").targets(tf.parse_topology("mesh:2x2")).tolist()
         [[2, -2, 1, -2], [3, -2, -2, 0], [-2, 0, 3, -2], [-2, 1, -2, 2]]
@@ -237,7 +243,7 @@ class Collective:
         return MemoryLayout(self.blocks(topology, chunks))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the collective as an entry of a schedule file."""
+        """Return the entry of a schedule file, such as ``{"kind": "scatter", "root": 3}``."""
         entry: dict[str, Any] = {"kind": self.kind}
         if self.rooted:
             entry["root"] = self.root
@@ -305,7 +311,9 @@ def _targets_in_groups(groups: Groups, targets: IntArray) -> IntArray:
 class Blocks:
     """The numbered blocks of a collective.
 
-    The number of a block, for N = `group_size`, C = `chunks` and D = `messages_per_origin`::
+    A block is one chunk of one message. Origin and destination are *positions*: numbers of nodes
+    within their group. The number of a block, for N nodes in a group, C chunks of a message, and D
+    messages of an origin (`messages_per_origin`)::
 
         (origin, chunk)               (origin_index * G + group) * C + chunk
         (origin, destination, chunk)  ((origin_index * G + group) * D + destination) * C + chunk
@@ -377,17 +385,20 @@ class Blocks:
 
     @cached_property
     def target_positions(self) -> IntArray:
-        """The position to which each position (row) sends by each offset (column).
+        """The receivers in an exchange or halo, shape (positions, offsets).
 
-        Only for an exchange or halo; see `Collective.targets`.
+        A position is the number of a node within its group. Entry [v, k] is the position to which
+        position v sends by offset k; see `Collective.targets`.
         """
         return self.collective.targets(self.groups.topology)
 
     @cached_property
     def _origin_positions(self) -> IntArray:
-        """The position that sends to each position (row) by each offset (column).
+        """The senders in an exchange or halo, shape (positions, offsets).
 
-        `NO_NODE` where no position does. The table is the inverse of `target_positions`.
+        A position is the number of a node within its group. Entry [v, k] is the position that sends
+        to position v by offset k, or `NO_NODE` if none does. The table is the inverse of
+        `target_positions`.
         """
         origins = np.full_like(self.target_positions, NO_NODE)
         position, offset = np.nonzero(self.target_positions >= 0)
@@ -402,11 +413,13 @@ class Blocks:
         return self.target_positions.shape[1] if self.collective.local else self.group_size
 
     def origin_of_part(self, position: IntLike, part: IntLike) -> IntArray:
-        """Return the origin of part `part` in the receive memory at `position`, elementwise.
+        """Return the origin of the data in a part of the receive memory of a node, elementwise.
 
-        In an exchange or halo, `NO_NODE` where no node sends to this position by the offset with
-        number `part`. In other collectives the result is `part`. A broadcast, scatter or reduction
-        delivers a single part, 0, whatever its root.
+        The receive memory has a part for each message that is delivered. `position` is the number
+        of the node within its group, and so is the result. In an exchange or halo, `part` is the
+        number of the offset, and the result is `NO_NODE` if no node sends by this offset. In other
+        collectives the result is `part`, because parts are ordered by origin; a single part has
+        number 0, whatever the root.
         """
         if not self.collective.local:
             return np.broadcast_arrays(position, part)[1]
@@ -441,7 +454,7 @@ class Blocks:
         return index * self.chunks + chunk
 
     def origin(self, block: IntLike) -> IntArray:
-        """Return the position from which each block starts, elementwise."""
+        """Return the origin of each block, elementwise, as the position of a node in its group."""
         if self.single_origin:
             return np.full_like(np.asarray(block), self.collective.root)
         return np.asarray(block) // self.blocks_per_origin
@@ -462,7 +475,10 @@ class Blocks:
         return np.asarray(block) % self.chunks
 
     def precondition(self, block: IntLike) -> IntArray:
-        """Return the only position that holds each block before the collective: its origin."""
+        """Return the only node that holds each block at first, its origin, elementwise.
+
+        The node is given by its position, its number within its group.
+        """
         return self.origin(block)
 
     def initial_copies(self, block: IntArray) -> tuple[IntArray, IntArray]:
@@ -488,11 +504,12 @@ class Blocks:
         return nodes
 
     def postcondition(self, block: IntLike) -> IntArray:
-        """Return the position that must hold each block at the end, elementwise.
+        """Return the node that must hold each block at the end, elementwise.
 
-        The result is `EVERY_NODE` if all positions must hold the block, and `NO_NODE` if none
-        must. In a reduction that position must hold the complete sum to which the block
-        contributes. A halo delivers a block to several positions, so use `required_copies` for it.
+        The node is given by its position, its number within its group. The result is `EVERY_NODE`
+        if all nodes must hold the block, and `NO_NODE` if none must. In a reduction the node must
+        hold the complete sum to which the block contributes. A halo delivers a block to several
+        nodes, so use `required_copies` for it.
         """
         if self.collective.personal:
             goal = self.destination(block)
@@ -586,9 +603,9 @@ class Blocks:
 
 @dataclass(frozen=True)
 class MemoryLayout:
-    """The layout of node memories, the same at every node.
+    """The layout of the send memory and the receive memory of a node, the same at every node.
 
-    A memory is a row of parts, and a part is a row of `part_chunks` blocks::
+    A memory is a sequence of parts, and a part is a sequence of `part_chunks` blocks::
 
         memory  | part 0              | part 1              | ..
                 | block 0 | block 1.. | block 0 | block 1.. | ..
@@ -634,7 +651,7 @@ class MemoryLayout:
 
     @property
     def part_chunks(self) -> int:
-        """Number of chunks of a part: C, or C / N if parts are shares. Each is one block."""
+        """Number of chunks of a part: those of a message or of a share. Each chunk is one block."""
         return self.blocks.chunks // (self.blocks.group_size if self.in_shares else 1)
 
     @property
@@ -658,7 +675,10 @@ class MemoryLayout:
         return self.part_chunks * self.recv_parts
 
     def block_flits(self, flits: int) -> int:
-        """Return the flits of a block, L / C rounded up, for messages of L = `flits` flits."""
+        """Return the flits of a block, for messages of `flits` flits.
+
+        The number of flits is divided by the number of chunks, and rounded up.
+        """
         return -(-flits // self.blocks.chunks)
 
     def part_flits(self, flits: int) -> int:
@@ -670,20 +690,17 @@ class MemoryLayout:
         return self.part_chunks * self.block_flits(flits) if self.in_shares else flits
 
     def send_words(self, flits: int) -> int:
-        """Return the number of words that the host writes at a node.
+        """Return the number of words that the host writes at a node, for messages of `flits` flits.
 
-        `flits` is the length of a message.
-
-        Parts follow one another without the padding of blocks.
+        The messages to send, or the shares of a message, follow one another without the padding of
+        blocks.
         """
         return flits if self.in_shares else self.send_parts * flits
 
     def recv_words(self, flits: int) -> int:
-        """Return the number of words that the host reads at a node.
+        """Return the number of words that the host reads at a node, for messages of `flits` flits.
 
-        `flits` is the length of a message.
-
-        Parts follow one another without the padding of blocks.
+        Received messages, or shares of a sum, follow one another without the padding of blocks.
         """
         return flits if self.in_shares else self.recv_parts * flits
 
@@ -706,9 +723,9 @@ class MemoryLayout:
     def received_block(self, nodes: IntLike, index: IntLike) -> IntArray:
         """Return the number of the block at an index of the receive memory of each node.
 
-        Works elementwise. The result is -1 where no block is delivered.
-
-        In a reduction this is the contribution of position 0 to the sum at that index.
+        Works elementwise. The result is -1 where no block is delivered. In a reduction a sum lies
+        at the index; the result is then the number of the contribution of the first node to this
+        sum.
 
         Parameters
         ----------

@@ -42,7 +42,7 @@ def plan(  # noqa: PLR0913 (one choice of a user each)
     check: bool = True,
     **options: Unpack[PlanOptions],
 ) -> Schedule:
-    """Plan a collective, and prove the schedule right.
+    """Plan a collective, and check the schedule.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def plan(  # noqa: PLR0913 (one choice of a user each)
     Returns
     -------
     Schedule
-        A pattern, a table, or rounds.
+        A `Pattern`, a `Table` or `Rounds`: the smallest of these forms that can express the plan.
 
     Raises
     ------
@@ -112,14 +112,16 @@ def plan(  # noqa: PLR0913 (one choice of a user each)
 
 
 def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedule:
-    """Resolve a selection and return its schedule, which is not checked.
+    """Return the schedule of a selection; first choose an open algorithm or latency.
+
+    The latency is open if the user gave ``latency="auto"``. The schedule is not checked.
 
     Parameters
     ----------
     selection : Selection
         The choice to plan.
     flits : int, optional
-        Flits of a message. An open algorithm or latency is chosen for this length; without a
+        Flits of a message. The algorithm and the latency are chosen for this length; without a
         length, for long messages.
 
     Returns
@@ -136,6 +138,8 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
 
     Examples
     --------
+    Without a length, the algorithm is the best for long messages:
+
     >>> from torusfabric.planning import make_selection
     >>> plan_selection(make_selection("8x8", "broadcast")).algorithm
     'spanning-tree'
@@ -150,7 +154,10 @@ def resolve(
     any_length: bool = False,
     root: str | None = None,
 ) -> Selection:
-    """Choose the algorithm and the latency of sums where a selection leaves them open.
+    """Choose the algorithm and the latency of a selection, if the user left them open.
+
+    The latency is the least number of steps between the arrival of a word at a node and the
+    departure of the sum with this word. It is open with ``latency="auto"``.
 
     Parameters
     ----------
@@ -209,10 +216,11 @@ def is_full_search(selection: Selection) -> bool:
 def _choose_algorithm(
     selection: Selection, flits: int | None, *, any_length: bool, root: str | None
 ) -> Selection:
-    """Return the selection with an algorithm and a latency; it has no algorithm before.
+    """Return a selection with an algorithm, and with a latency if it was open.
 
-    `flits` is the length of a message; without it, long messages decide. With `any_length` each run
-    chooses its length, at most `flits`; `root` is "any" if each run chooses its root.
+    `selection` has no algorithm. `flits` is the length of a message; None stands for long messages.
+    With `any_length` each run chooses its length, at most `flits`; `root` is "any" if each run
+    chooses its root.
     """
     # A seed is meant for the catalogue's first suitable algorithm, so no other one is tried.
     first = replace(selection, algorithm=selection.resolve_algorithm())

@@ -127,9 +127,9 @@ def _check_at_most(name: str, value: int, most: int) -> None:
 def _parse_rounds(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
     """Return the transfers of all rounds of a file.
 
-    In some rounds, some transfers carry "all" and others list their blocks, or transfers carry
-    whole sums. The blocks that nodes hold are then followed from round to round, to list these
-    blocks.
+    Transfers of a file may name their blocks as "all", or as whole sums (all contributions to a sum
+    that the sender holds). Where other transfers of the round list their blocks, these are listed,
+    too. For this, the blocks that nodes hold are followed from round to round.
     """
     known: KnownPaths = {}
     idle = _RoundParser(topology, 0, [], known).parse_transfers(blocks)
@@ -166,7 +166,7 @@ class _RoundParser:
     entries : object
         The JSON value of the round.
     known : dict
-        Cache of the out-ports of paths, shared by all rounds.
+        The out-ports along each path that has been parsed before, shared by all rounds.
     """
 
     def __init__(self, topology: Topology, number: int, entries: Any, known: KnownPaths) -> None:
@@ -176,11 +176,11 @@ class _RoundParser:
             raise AssertionError("the schema accepts what is not well formed")
 
     def parse_transfers(self, blocks: Blocks) -> tuple[Transfers, npt.NDArray[np.bool_] | None]:
-        """Return the transfers of the round, and the argument `whole` of `HeldBlocks.execute`.
+        """Return the transfers of the round, and a mask of those whose blocks must still be listed.
 
-        `whole` is a mask of the transfers that carry all that their sender holds, although the
-        payload lists blocks. It is None if all transfers list their blocks, or if all carry
-        everything.
+        The mask is the argument `whole` of `HeldBlocks.execute`: True for a transfer that carries
+        all that its sender holds, although the payload of the round lists blocks. It is None if
+        nothing must be listed: all transfers list their blocks, or all carry everything.
         """
         source, hops = self._parse_hops()
         if any("sum" in entry for entry in self.entries):
@@ -203,7 +203,10 @@ class _RoundParser:
         return InputError(json_location(["rounds", self.number, transfer]) + rest)
 
     def _parse_hops(self) -> tuple[Ints, Ints]:
-        """Return the senders and the out-ports of all paths, as in `Transfers`."""
+        """Return two arrays: the sender of each transfer, and the out-ports along its path.
+
+        The second has the shape (transfers, longest path), with -1 past the end of a path.
+        """
         ports = []
         for transfer, entry in enumerate(self.entries):
             way = tuple(entry["path"]), tuple(entry.get("via", ()))
@@ -268,9 +271,10 @@ class _RoundParser:
         return port
 
     def _parse_sums(self, blocks: Blocks) -> KeptSums:
-        """Return the payload of the round, if nodes keep their sums in this schedule.
+        """Return the sums that transfers carry, in a schedule whose nodes keep their sums.
 
-        `blocks` are the blocks of the collective, of which the number of chunks is needed.
+        `blocks` are the blocks of the collective. They give the number of chunks, for the check of
+        the entries.
         """
         chunk, passed = np.full((2, len(self.entries)), -1)
         for transfer, entry in enumerate(self.entries):
@@ -286,10 +290,11 @@ class _RoundParser:
         return KeptSums(chunk, passed)
 
     def _parse_block_ids(self, blocks: Blocks, lists: list[list[list[Any]]]) -> Ints:
-        """Return the block numbers of all lists, concatenated.
+        """Return the numbers of all blocks in `lists`, as one array in the same order.
 
-        ``lists[k]`` has the blocks of transfer k as entries of the file. All blocks are checked at
-        once, with numpy. If one is invalid, a loop finds it and raises the error.
+        ``lists[k]`` has the blocks of transfer k as they are written in a file, such as ``[3, 0]``
+        for origin 3 and chunk 0. All blocks are checked at once, with numpy. If one is invalid, a
+        loop finds it and raises the error.
         """
         names, limit = blocks.entry_limits
         size = len(names)

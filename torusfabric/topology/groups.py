@@ -160,14 +160,17 @@ class Groups:
 
     @cached_array
     def port_in_topology(self) -> IntArray:
-        """The port of the whole topology at each port of `group_topology`, shape (group ports,)."""
+        """The number of each port of `group_topology` in the whole topology.
+
+        The shape is (ports of `group_topology`,).
+        """
         if self.axes is None:
             return np.arange(self.topology.ports)
         return np.array([2 * axis + sign for axis in self.axes for sign in (0, 1)])
 
     @cached_array
     def port_in_group(self) -> IntArray:
-        """The port of `group_topology` at each port of the whole topology, shape (ports,).
+        """The number in `group_topology` of each port of the whole topology, shape (ports,).
 
         -1 for a port whose link leads to another group.
         """
@@ -199,6 +202,8 @@ class Groups:
 
         Examples
         --------
+        On a ring of four, node 1 is the root. It gets the value 7, which belongs to the root.
+
         >>> Groups(Torus(4)).translate_values(np.array([7, 1, 2, 3]), 1).tolist()
         [3, 7, 1, 2]
         """
@@ -211,7 +216,10 @@ class Groups:
 
     @cached_property
     def _unbroken_group(self) -> Topology:
-        """The topology of a group; if axes span the group, without the faults of the network."""
+        """The topology of a group without the faults of the network, if axes span the group.
+
+        One group of all nodes keeps its faults.
+        """
         if self.without:
             topology, broken = self.topology, np.array(self.without)
             if isinstance(topology, Faulty):
