@@ -180,13 +180,16 @@ PLANNING_OPTIONS = ("topology", "collective", *options_of(ALGORITHM_TEXT, PLAN_O
 
 
 def fabric_options() -> dict[str, Option]:
-    """Return all options that describe a fabric and its adapter, keyed by attribute name."""
+    """Return all options that describe a fabric and its adapter, keyed by attribute name.
+
+    The attribute of ``--link-latency`` is ``link_latency``.
+    """
     return _own_options() | all_adapter_options()
 
 
 @cache
 def _own_options() -> dict[str, Option]:
-    """Return the options that describe a fabric without an adapter, keyed by attribute name."""
+    """Return the options that describe a fabric, but not its adapter, keyed by attribute name."""
     texts = (
         ALGORITHM_TEXT,
         PLAN_OPTIONS_TEXT,
@@ -308,7 +311,7 @@ def add_prefix_option(group: Any) -> None:
 
 
 def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, otherwise: str) -> None:
-    """Add ``--ram``, the rule that selects the kind of memory for each memory of a node.
+    """Add ``--ram``: the rule that decides which kind of FPGA memory each memory of a node becomes.
 
     Parameters
     ----------
@@ -317,7 +320,7 @@ def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, othe
     default : str or None
         Value without the option.
     otherwise : str
-        Description of this value in the help.
+        Text in the help that describes this default.
     """
     text = f"""
         --ram RULE: Style of the memories of nodes, STYLE[:DEPTH[xWIDTH]],..: registers,
@@ -344,7 +347,7 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
 
 
 def add_run_options(group: Any) -> None:
-    """Add to `group`, a group of options, those by which a simulation drives the ports of nodes."""
+    """Add options for a simulation of streams to `group`: how often ports stall, and faults."""
     add_options(group, streams.RUNS, **SETTINGS)
 
 
