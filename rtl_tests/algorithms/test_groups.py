@@ -11,7 +11,7 @@ import torusfabric as tf
 from torusfabric.algorithms import find_algorithm
 from torusfabric.analysis.volume import cycle_limit, least_time, longest_distance
 from torusfabric.collective import expected_words, random_messages, split_names
-from torusfabric.schedule import Listed
+from torusfabric.schedule import Listed, Rounds
 
 ANY_GROUP = find_algorithm("any-group")
 
@@ -81,6 +81,7 @@ def test_schedules_of_groups_are_read_from_files(tmp_path, kind):
 def test_a_missing_round_is_found(kind):
     """The checker notices that a member lacks data of its own group."""
     schedule = plan("3x5", f"{kind}@{{6,0,3}}{{1,4,7}}")
+    assert isinstance(schedule, Rounds)
     short = replace(schedule, transfers=schedule.transfers[:-1])
     with pytest.raises(tf.ScheduleError):
         tf.check(short)
@@ -89,6 +90,7 @@ def test_a_missing_round_is_found(kind):
 def test_a_block_of_another_group_is_found():
     """A node that delivers the block of another group in place of its own is at fault."""
     schedule = tf.plan("4", "allgather@{0,1}{2,3}", chunks=1)
+    assert isinstance(schedule, Rounds)
     blocks = schedule.blocks
     first = schedule.transfers[0]
     swapped = np.where(blocks.group(first.listed.ids) == 0, first.listed.ids + 1, first.listed.ids)
