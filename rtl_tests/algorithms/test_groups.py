@@ -93,7 +93,9 @@ def test_a_block_of_another_group_is_found():
     assert isinstance(schedule, Rounds)
     blocks = schedule.blocks
     first = schedule.transfers[0]
-    swapped = np.where(blocks.group(first.listed.ids) == 0, first.listed.ids + 1, first.listed.ids)
+    swapped = np.where(
+        blocks.group_of_block(first.listed.ids) == 0, first.listed.ids + 1, first.listed.ids
+    )
     wrong = replace(first, payload=Listed.single(swapped))
     with pytest.raises(tf.ScheduleError, match="before it holds it"):
         tf.check(replace(schedule, transfers=(wrong, *schedule.transfers[1:])))

@@ -356,7 +356,7 @@ class Blocks:
         return max(1, len(self.groups.listed))
 
     @property
-    def copies(self) -> int:
+    def copies_per_block(self) -> int:
         """Number of nodes at which each block number starts: one for each sub-torus, else 1."""
         return self.groups.n_groups // self.numbered_groups
 
@@ -459,7 +459,7 @@ class Blocks:
             return np.full_like(np.asarray(block), self.collective.root)
         return np.asarray(block) // self.blocks_per_origin
 
-    def group(self, block: IntLike) -> IntArray:
+    def group_of_block(self, block: IntLike) -> IntArray:
         """Return the listed group to which each block belongs, elementwise; 0 for sub-tori."""
         return np.asarray(block) // self.blocks_per_node % self.numbered_groups
 
@@ -484,14 +484,16 @@ class Blocks:
     def initial_copies(self, block: IntArray) -> tuple[IntArray, IntArray]:
         """Return pairs (node, block) for the copies of `block` that exist before the collective.
 
-        There is one pair for each number in `block` and each of its `copies`.
+        There is one pair for each number in `block` and each of its `copies_per_block`.
 
         Returns
         -------
-        nodes, blocks : ndarray of int, shape (copies * len(block),)
+        nodes, blocks : ndarray of int, shape (copies_per_block * len(block),)
             Pair k says that node ``nodes[k]`` holds block ``blocks[k]``.
         """
-        return self._nodes_at(self.precondition(block), block), np.tile(block, self.copies)
+        return self._nodes_at(self.precondition(block), block), np.tile(
+            block, self.copies_per_block
+        )
 
     def _nodes_at(self, position: IntArray, block: IntArray) -> IntArray:
         """Return the node at a position in the group of each block, one copy after another.
@@ -499,7 +501,11 @@ class Blocks:
         A block of sub-tori has a copy in each of them.
         """
         members = self.groups.members
-        at = members[self.group(block), position] if self.groups.listed else members[:, position]
+        at = (
+            members[self.group_of_block(block), position]
+            if self.groups.listed
+            else members[:, position]
+        )
         nodes: IntArray = at.ravel()
         return nodes
 
@@ -537,7 +543,7 @@ class Blocks:
         if (position == EVERY_NODE).any():
             position = np.tile(np.arange(self.group_size), len(block))
             block = np.repeat(block, self.group_size)
-        return self._nodes_at(position, block), np.tile(block, self.copies)
+        return self._nodes_at(position, block), np.tile(block, self.copies_per_block)
 
     def block_entry(self, block: int) -> tuple[int, ...]:
         """Return a block as in a schedule file: (origin, chunk) or (origin, destination, chunk).
@@ -549,7 +555,7 @@ class Blocks:
     def entry_columns(self, block: IntLike) -> list[IntArray]:
         """Return the numbers of `block_entry` for many blocks, one array for each number."""
         middle = [self.destination(block)] if self.collective.personal else []
-        last = [self.group(block)] if self.numbered_groups > 1 else []
+        last = [self.group_of_block(block)] if self.numbered_groups > 1 else []
         return [self.origin(block), *middle, self.chunk(block), *last]
 
     def parse_entry(self, entry: object) -> int:

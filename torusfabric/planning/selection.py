@@ -229,7 +229,8 @@ def make_selection(
     if isinstance(collective, Collective):
         if root is not None or axes is not None or len(groups):
             raise InputError(
-                "The collective has its own root, axes and groups; leave these arguments out"
+                "The collective has its own root and groups; leave the arguments root, axes and "
+                "groups out"
             )
         kind, root = replace(collective, axes=None).name, collective.root
         axes = collective.axes

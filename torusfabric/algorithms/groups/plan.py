@@ -74,9 +74,12 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
 
     Examples
     --------
+    The farthest two nodes of the group are three hops apart, so no schedule takes fewer steps:
+
     >>> import torusfabric as tf
-    >>> ANY_GROUP(tf.Torus(4, 4), tf.parse_collective("allgather@{0,1,5,9,11}")).round_count
-    4
+    >>> gather = tf.parse_collective("allgather@{0,1,5,4,3}")
+    >>> ANY_GROUP(tf.Torus(4, 4), gather, Options(chunks=1)).round_count
+    3
     """
     planner = _GroupPlanner(topology, collective, options.seed)
     best: tuple[Fraction, int, tuple[Transfers, ...]] | None = None
@@ -132,7 +135,7 @@ class _Hops(NamedTuple):
         tree : sequence of int
             The arcs of the tree.
         block : int
-            The block.
+            The number of the block, or of the sum.
         ends : (list of int, list of int)
             The tail and the head of each arc of the network.
         """
@@ -150,7 +153,7 @@ class _Hops(NamedTuple):
         return [number[head[arc]] for arc in tree]
 
     @property
-    def waits(self) -> list[int]:
+    def predecessor_counts(self) -> list[int]:
         """The number of hops for which each hop waits."""
         counts = [0] * len(self.arc)
         for following in self.after:
@@ -164,7 +167,7 @@ class _Hops(NamedTuple):
         `apart` has, for each arc, the steps after which a block that it carries may go on.
         """
         urgency = [(-hops, block) for hops, block in zip(self.urgency, self.block, strict=True)]
-        for step in schedule_hops(self.arc, self.after, self.waits, urgency, apart):
+        for step in schedule_hops(self.arc, self.after, self.predecessor_counts, urgency, apart):
             yield (np.array([self.arc[hop] for hop in step]),
                    np.array([self.block[hop] for hop in step]))  # fmt: skip
 
@@ -228,7 +231,7 @@ class _GroupPlanner:
     def _plan_sums(self, blocks: Blocks) -> tuple[Transfers, ...]:
         """Return the steps of sums that go up a tree each, and in an all-reduce down another."""
         sums = np.arange(blocks.blocks_per_origin)
-        members = self.groups.members[blocks.group(sums)]
+        members = self.groups.members[blocks.group_of_block(sums)]
         if blocks.collective.kind == "allreduce":
             position = self._roots_of_sums(blocks)
         else:
@@ -315,7 +318,7 @@ class _GroupPlanner:
             return blocks.chunk(sums) // (chunks // size)
         away = [self.topology.distance(nodes[:, None], nodes) for nodes in self.groups.members]
         middle = np.array([(d.max(axis=0) + d.max(axis=1)).argmin() for d in away])
-        return middle[blocks.group(sums)]
+        return middle[blocks.group_of_block(sums)]
 
     def _spread_trees(
         self,
@@ -348,7 +351,7 @@ class _GroupPlanner:
 
 def _set_urgency(hops: _Hops) -> None:
     """Set the urgency of each hop to the longest chain of hops that begins with it."""
-    waits = hops.waits
+    waits = hops.predecessor_counts
     order = [hop for hop, count in enumerate(waits) if not count]
     for hop in order:
         for following in hops.after[hop]:

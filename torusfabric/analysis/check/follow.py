@@ -334,7 +334,7 @@ class BlockHoldings:
         self.blocks, self.ids = blocks, ids
         self.words = np.zeros((-(-len(ids) // 64), blocks.groups.topology.nodes), np.uint64)
         nodes, _ = blocks.initial_copies(ids)
-        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.copies), nodes)
+        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.copies_per_block), nodes)
 
     def lacking_pairs(self, column: IntArray, node: IntArray) -> IntArray:
         """Return the indices k for which node ``node[k]`` lacks block ``ids[column[k]]``."""
@@ -347,7 +347,7 @@ class BlockHoldings:
 
         A block counts once for each node that holds it.
         """
-        start = self.blocks.copies * len(self.ids)
+        start = self.blocks.copies_per_block * len(self.ids)
         return int(popcount(self.words).sum(dtype=np.int64)) - start
 
     def first_missing(self) -> tuple[int, int] | None:
@@ -486,7 +486,7 @@ class SumWindow:
         and `node` is a node of the sub-torus.
         """
         if self.groups.listed:
-            group = self.schedule.blocks.group(np.asarray(key) + self.first)
+            group = self.schedule.blocks.group_of_block(np.asarray(key) + self.first)
         else:
             group = self.groups.group_of_node[node]
         found: IntArray = self.groups.members[group]
