@@ -80,8 +80,8 @@ class TableLayout:
     def setting_bits(self) -> tuple[int, ...]:
         """Bits in a row of each setting table of a node, in the order of `SettingTable`.
 
-        For example (20, 0, 24, 20, 4): 20 bits for the selectors of out-ports, none for operators,
-        ..
+        A setting table has the values of one kind of selectors, addresses or enables. For example
+        (20, 0, 24, 20, 4): 20 bits for the selectors of out-ports, none for operators, ..
         """
         return tuple(
             bits.shape[2]
@@ -90,9 +90,10 @@ class TableLayout:
 
     @cached_property
     def row_fields(self) -> StructLayout:
-        """The fields of a row of the table `rows`, the program as the sequencer steps through it.
+        """The fields of a row of the table `rows`, through which the sequencer steps in a run.
 
-        A row has its duration, the address for stored words, and a number for each setting table.
+        A row has its duration, the address at which nodes store words, and for each setting table
+        of a node the number of a row in it.
         """
         return row_layout(self.room)
 
@@ -208,7 +209,8 @@ class TableLayout:
     def single_tables(self) -> dict[str, TableSize]:
         """Sizes (rows, bits) of the tables that exist once in a fabric, keyed by name.
 
-        The first table has the owner number N, the next one N + 1, and so on, for N nodes.
+        On the bus of the loader, with N nodes, the first table has the number N, the next one
+        N + 1, and so on.
         """
         sizes = self.room.sizes
         blocks = {} if self.room.streams else {"blocks": (sizes.blocks, self.block_fields.size)}
@@ -221,10 +223,10 @@ class TableLayout:
 
     @cached_property
     def table_sizes(self) -> list[tuple[TableSize, ...]]:
-        """Sizes (rows, bits) of all tables, as one tuple for each owner.
+        """Sizes (rows, bits) of all tables, as one tuple of sizes for each owner.
 
-        Owners 0 to N - 1 are the nodes, with several tables each. The further owners are the tables
-        that exist once in a fabric.
+        Owners 0 to N - 1 are the N nodes, with several tables each. Each further owner has one
+        table, of which the fabric has only one.
         """
         settings = zip(self.room.sizes.settings, self.setting_bits, strict=True)
         of_node = (*settings, *self.stream_tables.values())
@@ -241,9 +243,9 @@ class TableLayout:
         """Signals of the bus from the loader to all tables, with their bits.
 
         If `load_valid` is high, `load_word` is written into row `load_row` of piece `load_piece` (a
-        range of columns of a table). The tables are those of node `load_table`, or of all nodes if
-        `load_every` is high. From the number of nodes on, `load_table` selects a table that exists
-        once.
+        range of columns of a table). With N nodes, a `load_table` below N selects the tables of
+        this node. Each `load_table` from N on selects one table of which the fabric has only one.
+        If `load_every` is high, the tables of all nodes are written.
         """
         tables = self.table_sizes
         return {
