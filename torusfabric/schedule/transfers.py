@@ -24,7 +24,10 @@ class Everything:
     """Payload of transfers that carry all that their sender held before the round."""
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
+        """Return the payload (all that each sender held) of the transfers that `chosen` selects.
+
+        `chosen` has the indices of transfers, or True for each selected transfer.
+        """
         return self
 
 
@@ -74,7 +77,10 @@ class Listed(ArrayFields):
         return [ids[low:high] for low, high in pairwise(np.asarray(self.indptr).tolist())]
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
+        """Return the payload (listed blocks) of the transfers that `chosen` selects.
+
+        `chosen` has the indices of transfers, or True for each selected transfer.
+        """
         first, sizes = self.indptr[:-1][chosen], np.diff(self.indptr)[chosen]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         inside = np.arange(indptr[-1]) + np.repeat(first - indptr[:-1], sizes)
@@ -101,7 +107,10 @@ class Grouped:
     wanted: IntArray
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
+        """Return the payload (sets of blocks) of the transfers that `chosen` selects.
+
+        `chosen` has the indices of transfers, or True for each selected transfer.
+        """
         return type(self)(self.group, self.wanted[chosen])
 
 
@@ -127,7 +136,10 @@ class KeptSums(ArrayFields):
     passed: IntArray
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
+        """Return the payload (words of sums) of the transfers that `chosen` selects.
+
+        `chosen` has the indices of transfers, or True for each selected transfer.
+        """
         return type(self)(self.chunk[chosen], self.passed[chosen])
 
 
@@ -208,7 +220,10 @@ class Transfers(ArrayFields):
         return len(self.source)
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the transfers in `chosen`: their indices, or a mask."""
+        """Return the transfers that `chosen` selects.
+
+        `chosen` has the indices of transfers, or True for each selected transfer.
+        """
         return type(self)(self.source[chosen], self.hops[chosen], self.payload.of(chosen))
 
     def moved(self, source: IntArray, port: IntArray) -> Self:
