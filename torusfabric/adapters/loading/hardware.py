@@ -185,9 +185,10 @@ class Loading:
             )
 
     def host_layouts(self) -> tuple[HostLayout, ...]:
-        """Return the division of host addresses into node, part and flit, the same for all images.
+        """Return the bit fields of host addresses: node, part, and flit of the part.
 
-        A part is the message from one origin or for one destination. The tuple has one element.
+        A part is the message from one origin or for one destination. The fields are the same for
+        all images, so the tuple has one element.
         """
         return (host_layout(self.layout),)
 

@@ -44,8 +44,8 @@ class TableAllocation(NamedTuple):
     block : int
         First row in the tables of received blocks.
     settings : tuple of (sequence of int)
-        For each setting table of a node, a number for each row of the form: the row of the setting
-        table that has the values for it.
+        For each setting table of a node, an array with one number for each row of the form: the row
+        of the setting table in which the values for this row of the form are stored.
     """
 
     number: int
