@@ -173,8 +173,9 @@ class Fabric(wiring.Component):
 
         `m` is the module of the design that contains the fabric as `design`.
 
-        Here there are none. A fabric that is one part of a larger network overrides this method: it
-        drives the number of the part and the link ports.
+        This method drives nothing, because all inputs of a complete fabric have pins. A fabric that
+        is one part of a larger network overrides the method: it drives the number of the part and
+        the link ports.
         """
 
     @property

@@ -98,9 +98,9 @@ def select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
     Returns
     -------
     list of int
-        The bits y, x, z1, z2, ..: a stage whose z is 1 passes one of its two inputs, as y says. If
-        x is 1, the first stage does. The bit x is absent for fewer than four inputs, unless the
-        cascade idles.
+        The bits y, x, z1, z2, ..: with x = 1, the first stage passes one of its two inputs; with
+        zk = 1, stage k behind it does. In each case y says which input passes. The bit x is absent
+        for fewer than four inputs, unless the cascade idles.
 
     Examples
     --------
@@ -513,8 +513,8 @@ def continued_cascade(
 ) -> Value:
     """Return the output of the second half of a cascade, behind a pipeline register.
 
-    A cascade is a chain of stages that each pass the output of the last stage, or one of two more
-    words.
+    A cascade is a chain of stages. Each stage passes the output of the stage before it, or one of
+    two more words.
 
     Parameters
     ----------

@@ -103,13 +103,13 @@ class OperatorUnit:
 
     @cached_property
     def _control_plan(self) -> tuple[dict[str, _Control], list[list[Bit]]]:
-        """The driver of each control, by its name, and each control bit as a list of values.
+        """The driver of each control, by its name, and the values of each control bit.
 
-        A list has a value for each operator, None where the bit does not matter.
-
-        A *control* is a signal that configures the logic, such as ``signed``. For `add` and `max`
-        the plan is ``({"add": _Control(0, False), ..}, [[True, False]])``: the control ``add`` is
-        control bit 0, which is 1 for `add` and 0 for `max`.
+        A *control* is a signal that configures the logic, such as ``signed``. A *control bit* is
+        sent to all nodes, and drives one control or several. Its values are a list with an entry
+        for each operator, None where the bit does not matter. For `add` and `max` the plan is
+        ``({"add": _Control(0, False), ..}, [[True, False]])``: control bit 0 drives the control
+        ``add``, and is 1 for `add` and 0 for `max`.
         """
         wanted = [self._control_values(operator) for operator in self.operators]
         columns: list[list[Bit]] = []

@@ -134,7 +134,8 @@ class NodeMultiplexer:
     def bits_for_input(self, number: int) -> list[int]:
         """Return the select bits for input `number`: ``[1, 0]``, least significant bit first.
 
-        The number of inputs itself stands for the word 0, and yields zeros.
+        Inputs have the numbers 0 to k - 1. If the multiplexer idles, `number` k stands for the word
+        0, which zeros select.
         """
         if number == len(self.words):
             return [0] * len(self.bits)
@@ -344,7 +345,8 @@ class NodeModule(Leaf):
     def word_value(self, word: LocalWord) -> Value:
         """Return the signal of a word at the inputs, or of the identity word.
 
-        It is delayed by a cycle if `word.late` is true.
+        The identity word leaves the result of an operator unchanged. If ``word.late`` is true, the
+        signal is delayed by a cycle.
         """
         if word == IDENTITY_WORD:
             return self.identity_word()
@@ -386,7 +388,8 @@ class NodeModule(Leaf):
     def select_word(self, choice: NodeMultiplexer, inputs: Sequence[Value], name: str) -> Value:
         """Add a multiplexer of the signals `inputs`, and return the word that it passes.
 
-        Only the select bits come from `choice`. `choose_word` takes the words, too, from there.
+        The select bits are those of `choice`, the words are `inputs`. In contrast to this,
+        `choose_word` takes select bits and words from `choice`.
 
         Parameters
         ----------

@@ -139,7 +139,7 @@ class BitColumn(NamedTuple):
 
 
 def _are_compatible(a: IntArray, b: IntArray) -> bool:
-    """Return True if `a` and `b` are equal wherever neither is negative (-1: does not matter)."""
+    """Return True if `a` and `b` are equal wherever neither is -1, which does not matter."""
     return bool(((a == b) | (a < 0) | (b < 0)).all())
 
 
@@ -243,8 +243,8 @@ class SequencerSignals:
     def add_bit(self, values: IntArray, delays: Delays) -> int:
         """Return the number of a control bit of the sequencer with the given values and delays.
 
-        A known bit is used if its delays are equal, and its value too in each row in which both
-        values matter. Otherwise a new one is added to `bits`.
+        A bit that is in `bits` already serves if it has these delays, and these values in all rows
+        in which neither value is -1. Otherwise a new bit is added.
 
         Parameters
         ----------
@@ -264,8 +264,8 @@ class SequencerSignals:
     def add_address(self, first: IntArray, delays: Delays, pitch: Delays, bits: int) -> int:
         """Return the number of an address of the sequencer, as an index into `addresses`.
 
-        A known address is used if its delays and pitch are equal, and its first address too in each
-        row in which both matter. Otherwise a new one is added.
+        An address that is listed already serves if it has this pitch and these delays, and these
+        first addresses in all rows in which neither is -1. Otherwise a new address is added.
 
         Parameters
         ----------
@@ -380,10 +380,10 @@ class NodeTable:
     columns: list[IntArray] = field(default_factory=list)
 
     def add_bit(self, values: IntArray) -> int:
-        """Return the position in the table of a bit with the given values.
+        """Return the position in the table of a bit with the values `values`.
 
-        A known bit is used if it agrees wherever both matter (are not -1). Otherwise a bit is
-        added. `values` has the shape of the arrays in `columns`.
+        A bit that the table has already serves if it has these values wherever neither value is -1.
+        Otherwise a bit is added. `values` has the shape of the arrays in `columns`.
         """
         for number, known in enumerate(self.columns):
             if _are_compatible(known, values):
@@ -395,8 +395,10 @@ class NodeTable:
     def distinct_contents(self, row_bits: int) -> tuple[list[tuple[int, ...]], IntArray]:
         """Return the different contents of the table, and the index of the contents of each member.
 
-        Contents are a tuple of words in the order of addresses. The row is in the low address bits,
-        and the choice in the high ones. A member is a kind of nodes.
+        Contents are a tuple of words in the order of addresses: the low address bits are the row,
+        the high ones the choice (the behaviour that the node selects by the root). A member is a
+        kind of nodes. For three members, ``[(1, 0), (1, 1)]`` and ``[0, 1, 0]`` mean that the first
+        and the last have the contents (1, 0).
 
         Parameters
         ----------
@@ -448,11 +450,11 @@ class BitPlacer:
         self.valid_slots: list[IntArray] = []
 
     def common_values(self, values: IntArray, delays: MemberDelays) -> list[IntArray] | None:
-        """Return the value in each row that suits all members, or None if members differ.
+        """Return the common values of members with equal delays, or None if they differ.
 
-        A member is a kind of nodes that share the module. Only members with the same delays must
-        agree. The result is a list with an array of shape (rows,) for each entry of
-        ``delays.distinct``.
+        A member is a kind of nodes that share the module. The result is a list with an array of
+        shape (rows,) for each entry of ``delays.distinct``: the value in each row at all members
+        with these delays. Members with different delays need not agree.
 
         Parameters
         ----------

@@ -54,9 +54,9 @@ DRAIN_BITS, LEAST_BITS = 6, 5
 class SettingTable(enum.IntEnum):
     """The writable tables that every node has, each for one purpose.
 
-    A row of such a table is a *setting*. Each row of the sequencer has the number of one setting
-    per table, so that rows can share settings. The value of a member is the position of this
-    number.
+    A row of such a table is a *setting*. Each row of the sequencer has, for each table, the number
+    of one setting, so that rows can share settings. The value of a member of this class is the
+    position of its table among these numbers.
     """
 
     #: The select bits of out-ports.
@@ -236,7 +236,7 @@ def entry_layout(room: RoomShape) -> dict[str, int]:
     ``least``   least number of cycles of a row
     =========== =========================================================
 
-    The fields of `duration_fields` are those of the first row of the form.
+    The fields of `duration_fields` follow, with the duration of the first row of the form.
 
     Parameters
     ----------
@@ -257,11 +257,12 @@ def entry_layout(room: RoomShape) -> dict[str, int]:
 
 
 class RoomRows(Rows):
-    """Rows that stand for all programs of a room, and then the rows of one program, if given.
+    """Rows from which a core for many programs is planned, and behind them the rows of one program.
 
-    The rows that stand for all are the *template*: each control point has a random value in each,
-    and every value that the room allows occurs. A plan of hardware that fits these rows fits every
-    program.
+    The first rows are the *template*: in each of them, each control point (selector, address or
+    enable of a node) has a random value, and every value that the room allows occurs. Hardware that
+    is planned for these rows can execute every program of the room. The rows of a program follow
+    only if `values` is given; the plan then yields the contents of the tables for this program.
 
     Parameters
     ----------
@@ -316,12 +317,12 @@ class RoomRows(Rows):
         return RUN_SETUP + MODE_SETUP
 
     def pitch_of(self, memory: int) -> Delays:
-        """Return ``(1,)``, or ``(0,)`` for the memory of sent words.
+        """Return the distance between the addresses of successive flits of a block: ``(1,)``.
 
-        The entry is the distance between the addresses of successive flits of a block, for the only
-        form. In the memory of sent words the chunks are interleaved, so that the distance depends
-        on the program. There 0 stands for the second word counter, which the sequencer advances by
-        the number of chunks.
+        The tuple has one entry, for the only form. For the memory of sent words it is ``(0,)``. In
+        this memory the chunks are interleaved, so that the distance depends on the program. The
+        entry 0 stands for the second word counter, which the sequencer advances by the number of
+        chunks.
 
         Parameters
         ----------
@@ -503,7 +504,7 @@ def check_template(
 class RoomKinds(NodeKinds):
     """The kinds of nodes of a core with writable tables: a single one.
 
-    All nodes have the same modules, because each must be able to execute the part of any node.
+    All nodes have the same modules, because a program may give any node any actions.
     """
 
     def __init__(self, rows: RoomRows, *, concurrent: bool = False) -> None:

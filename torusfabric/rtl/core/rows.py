@@ -187,10 +187,9 @@ class Rows:
         )
 
     def port_read_memories(self, memories: frozenset[int]) -> frozenset[int]:
-        """Return the memories that the memory port reads.
+        """Return the memories that the memory port reads: `memories` itself.
 
-        These are the ones in which a node receives words, `memories`. A subclass may leave some
-        out.
+        `memories` are those in which a node receives words. A subclass may leave some of them out.
         """
         return memories
 

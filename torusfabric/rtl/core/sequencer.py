@@ -184,8 +184,8 @@ class RunControl(Leaf):
         If a run begins in the last cycle of another, its state appears one cycle later. Why: `done`
         and `cycles` of the ended run must be visible for a cycle.
 
-        `last` is high in the last cycle of a run. `stages` is the shift register of
-        `Sequencer._slot_valid_pipeline`.
+        `last` is high in the last cycle of a run. `stages` is a shift register that shows in which
+        cycles words move: bit 0 for the next cycle, bit 1 for this one.
         """
         m, accepted, begun = self._m, self._waits, 0
         if self._port.lead:
@@ -359,9 +359,7 @@ class Sequencer(RunControl):
         return line[age]
 
     def _delay_for_form(self, name: str, ages: Delays) -> Value:
-        """Return the counter `name`, delayed by the number of cycles for the form of the run.
-
-        ``ages[k]`` is that number for form k.
+        """Return the counter `name`, delayed by ``ages[k]`` cycles in a run of form k.
         """
         if len({*ages}) == 1:
             return self._delay_by_age(name, ages[0])

@@ -212,7 +212,7 @@ class StoreModule(NodeModule):
     def _shares_ports(self) -> bool:
         """Return True if runs and the memory port share a port of a memory or a multiplexer.
 
-        The module then needs the input ``busy``, which switches between the two.
+        The module then needs the input ``busy``, which gives the shared port to the run.
         """
         return self.shape.port_reader is not None or any(
             (bank.own and bank.arrivals)
@@ -261,7 +261,7 @@ class StoreModule(NodeModule):
     def _early_address(self, address: AddressSource) -> Value:
         """Return the address of a flit in a run, one cycle before the memory needs it.
 
-        It is the input of a register of this node.
+        The address then passes a register of this node.
         """
         if address.column is not None:
             return self.input_value(self.inputs.addresses[address.column])
@@ -309,7 +309,7 @@ class StoreModule(NodeModule):
 
     @property
     def _is_busy(self) -> Value:
-        """High while a run controls the memories, low while the memory port does."""
+        """Signal that is high while a run controls the memories; else the memory port does."""
         return self.node_register("busy")
 
     # Memories
@@ -341,8 +341,8 @@ class StoreModule(NodeModule):
     def _read_port(self, bank: Bank, number: int, rows: FlitRows) -> ReadPort:
         """Return the address and enable of the read port for copy number `number` of a bank.
 
-        During a run they come from the program, otherwise from the memory port. A word of the copy
-        has one flit or several, as `rows` says.
+        During a run the program drives the read port, otherwise the memory port of the node. A word
+        of the copy has one flit or several, as `rows` says.
         """
         copy = bank.copies[number]
         if self._is_register(bank, number):
@@ -362,9 +362,9 @@ class StoreModule(NodeModule):
     def _write_port(self, bank: Bank, rows: FlitRows, stored: WritePort) -> WritePort:
         """Return the signals that drive the write port of a copy of `bank`.
 
-        The port writes the words that arrive in a run (`stored` has their address, word and
-        enable), and those of the memory port. A word of the copy has one flit or several, as `rows`
-        says.
+        The write port stores the words that arrive in a run, whose address, word and enable are in
+        `stored`, and the words that an adapter writes by the memory port. A word of the copy has
+        one flit or several, as `rows` says.
         """
         address = self._row_address(stored.address, bank, rows, "section")
         stored = rows.write_flit(stored)
@@ -454,7 +454,8 @@ class StoreModule(NodeModule):
     def _add_reader(self, number: int, reader: Reader) -> Value:
         """Add the multiplexer of reader number `number`, and return the word that it passes.
 
-        For one reader, the memory port controls the multiplexer between runs.
+        A reader passes, in each row, a word of one of the memories. The multiplexer of one reader
+        of the node may also serve the memory port, which controls it between runs.
         """
         words = [
             self.identity_word()
@@ -498,7 +499,8 @@ class StoreModule(NodeModule):
     def _drive_read_data(self, read: list[Value]) -> None:
         """Drive ``read_data`` with the word that the memory port reads, or 0 if it reads none.
 
-        ``read[k]`` is the word of reader k. One reader can serve the memory port between runs.
+        ``read[k]`` is the word that reader k passes. Between runs, the multiplexer of one reader
+        can serve the memory port; its word is then the word that the port reads.
         """
         banks = [number for number in self.shape.received if number in self._shown]
         if not banks:

@@ -80,8 +80,8 @@ class AddressSource:
     counter : int or None
         The input for the word counter, as a number; None if rows have one word.
     early : bool
-        True if the node registers the sum of both. False if the address must act in the cycle in
-        which the table of the node shows the first address.
+        True if the node registers the sum of first address and word counter. False if the address
+        must act in the cycle in which the table of the node shows the first address.
     lag : tuple of Bit
         The sources of the bits of the *lag*, in a core with writable tables: cycles by which the
         address follows the word counter.
@@ -285,10 +285,10 @@ class _CopyPlan(NamedTuple):
     lag: IntArray | None = None
 
     def merge(self, other: _CopyPlan) -> _CopyPlan | None:
-        """Return one copy for the reads from this copy and from `other`.
+        """Return the plan of one copy that serves the reads from this copy and from `other`.
 
-        The result is None if both read in the same row at different addresses, or with different
-        delays, or if one of them has lags.
+        The result is None if one copy cannot serve them: in some row they have different addresses,
+        or their delays differ, or one of the two has lags.
         """
         a, b = self.values, other.values
         if (
@@ -373,11 +373,11 @@ class StoreKinds:
         )
 
     def reads_of_reader(self, reader: int) -> tuple[RowField, RowField] | None:
-        """Return the memory that a reader reads in each row, and the first address there.
+        """Return the memory, and the first address, that a reader reads in each row.
 
-        Both are a `RowField`, with values of shape (rows, variants): a column for each behaviour of
-        a node. The memory is -1 where the reader reads nothing. The result is None if the reader
-        reads nothing in any form.
+        The result is a pair of `RowField`, whose values have the shape (rows, variants): a column
+        for each behaviour of a node. A memory of -1 means that the reader reads nothing in the row.
+        The result is None if the reader reads nothing in any form.
         """
         memory, first = (self.rows.field(act, reader) for act in (Action.MEMORY, Action.READ))
         if memory is None or first is None:
@@ -428,11 +428,11 @@ class StoreKinds:
         return np.where(write.values >= 0, source.values, -1)
 
     def _find_readers(self) -> None:
-        """Find the readers that each kind of nodes uses, sorted by the memories that they read.
+        """Set `readers`: the readers of each kind of nodes, sorted by the memories that they read.
 
-        It sets `readers`. A set of memories is handled as a number, in which bit k stands for
-        memory k. `_sets` has, for each kind and reader, the rank of this set among all sets that
-        occur: kinds with equal rows of `_sets` have the same structure.
+        Also set `_sets`, an array with a number for each kind and each of its readers. Readers with
+        equal numbers read the same set of memories in the course of the program. So the readers of
+        two kinds have the same structure if their rows of `_sets` are equal.
         """
         last = len(self.rows.memories)
         found = []
@@ -456,10 +456,12 @@ class StoreKinds:
         self._sets = pad_rows(kind, rank[order], self.kinds.n_kinds)
 
     def _find_injections(self) -> None:
-        """Find the injection ports that each kind of nodes uses, sorted by the readers behind them.
+        """Set `injected`: the positions of the injection ports that each kind of nodes uses.
 
-        It sets `injected`. `_codes` has a number for each kind and port, in which each digit is the
-        position of one reader, plus 1: kinds with equal rows of `_codes` have the same structure.
+        The ports of a kind are sorted by the readers that feed them. Also set `_codes`, an array
+        with a number for each kind and port: equal numbers mean that readers at the same positions
+        feed the port. So the injection ports of two kinds have the same structure if their rows of
+        `_codes` are equal.
         """
         count, places = self.kinds.n_kinds, self.readers.shape[1] + 1
         place_of = np.zeros((count, self.sources.n_readers + 1), np.int8)
@@ -570,7 +572,7 @@ class _StorePlanner:
         )
 
     def _find_reads(self, place: int) -> _ReaderFields:
-        """Return the memory and addresses that a reader reads, at all nodes of the family.
+        """Return the memories and addresses that one reader reads, at all nodes of the family.
 
         `place` is the position of the reader in the module.
         """
@@ -670,10 +672,11 @@ class _StorePlanner:
         return 1 << (int(self._depth[number]) - 1).bit_length()
 
     def _form_banks(self, copies: dict[int, list[_CopyPlan]]) -> list[list[int]]:
-        """Return the memories of each bank, by their numbers: ``[[0, 1], [2]]`` for two banks.
+        """Group memories into banks, and return the numbers of the memories of each bank.
 
-        The memories of a bank are written and read at the same addresses. The argument is changed:
-        the copies of the first memory of a bank then also serve the readers of the other memories.
+        ``[[0, 1], [2]]`` are two banks. The memories of a bank are written and read at the same
+        addresses. `copies` has the copies of each memory, and is changed: afterwards the copies of
+        the first memory of a bank also serve the readers of the other memories.
         """
         if self._beat > 1:
             return [[number] for number in copies]
@@ -696,8 +699,8 @@ class _StorePlanner:
     def _plan_bank(self, members: list[int], copies: dict[int, list[_CopyPlan]]) -> Bank:
         """Return the plan of the bank of the memories `members`.
 
-        `copies` has the copies of each memory by its number. Those of the first member serve all
-        members.
+        A bank is a set of memories with common addresses. `copies` has the copies of each memory by
+        its number; the copies of the first of `members` serve all of them.
         """
         number = members[0]
         shown = bool({*members} & {*self._received})
@@ -803,9 +806,10 @@ class _StorePlanner:
     def _plan_arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[BankArrivals]:
-        """Return the arriving words that a bank stores, one entry for each length of links.
+        """Return the plan by which a bank stores arriving words, one entry for each link length.
 
-        The sources of enables, addresses and select bits are decided here.
+        Words from longer links arrive later in the row, so each length of links has its own write
+        enable, address and select bits. The method decides where each of these bits comes from.
 
         Parameters
         ----------
@@ -854,11 +858,11 @@ class _StorePlanner:
     def _plan_timed_arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[BankArrivals]:
-        """Return the arriving words that a bank stores in a core with writable tables: one entry.
+        """Return the plan by which a bank stores words, in a core with writable tables: one entry.
 
         A table of the node has, for each row, the number of cycles that words spend on links, or 0
         to store nothing. This number selects one of several strobes, each a cycle later than the
-        last. The parameters are those of `_plan_arrivals`.
+        strobe before it. The parameters are those of `_plan_arrivals`.
         """
         write, tap = self._all.writes_of_memory(members[0])
         firsts, late = self._values_at_members(write.values), self._values_at_members(tap)
