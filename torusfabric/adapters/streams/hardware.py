@@ -151,8 +151,9 @@ class StreamTop:
     def _request_bits(self) -> Parts:
         """Return the bits by which the watch for late nodes knows that a run is requested.
 
-        At least one of them is then high. With commands, there is a bit for each waiting command;
-        otherwise, for each node that sends, a bit that is high while a message of the node waits.
+        A run is requested while any of these bits is high. With commands, there is a bit for each
+        waiting command. Otherwise there is a bit for each node that sends, which is high while a
+        message of the node waits.
         """
         if self._facts.commanded:
             return self._build.all_bits(self.request_net)
@@ -189,10 +190,10 @@ class StreamTop:
             add_single_instance(build, "commands", Role.STREAM, commands, renamed=nets)
 
     def _command_nets(self) -> dict[str, str]:
-        """Return further inputs and outputs of `Commands` whose net has another name.
+        """Return those inputs and outputs of `Commands` whose nets have other names.
 
-        A key is the name of the input or output, the value that of the net to which it is
-        connected. The result is empty here; a subclass for loadable tables overrides the method.
+        The result is a dict from the name of the input or output to the name of the net that is
+        connected to it. Here it is empty; a subclass for loadable tables overrides the method.
         """
         return {}
 

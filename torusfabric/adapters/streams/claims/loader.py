@@ -240,11 +240,12 @@ def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _equals_model(register: str, known: str, shape: EngineShape) -> str:
-    """Return a Verilog expression: true if the loader has the right facts of a waiting message.
+    """Return a Verilog expression: true if loader and model agree about a waiting message.
 
-    `register` is the register of the loader with length and faults of the message, `known` that of
-    the proof harness. The length of a message with a wrong length does not matter. `shape` has the
-    width of the length.
+    They must agree in the faults and the length of the message, except that the length of a message
+    with a wrong length does not matter. The loader has these facts in the register `register`, the
+    model (a part of the proof harness) in the register `known`. `shape` has the width of the
+    length.
     """
     same = f"{register}[2:0] == {known}[2:0]"
     if shape.length_bits:

@@ -88,8 +88,9 @@ def unloader_harness(design: Design, shape: EngineShape) -> Harness:
 def _pipeline_stages(shape: EngineShape) -> list[tuple[str, str]]:
     """Return two Verilog expressions for each pipeline stage of an unloader, last stage first.
 
-    The first is true if the stage holds a word. The second has the tags of the word, `tlast` and
-    `tid`, and a bit for each valid flit. `shape` has the parameters of all unloaders.
+    The first expression is true if the stage holds a word. The second has the tags of this word
+    (`tlast` and `tid`), and a bit for each flit, high if the flit is valid. `shape` has the
+    parameters of all unloaders.
     """
     size = shape.keep_bits // shape.beat
     full = "".join(f"tkeep[{k * size}], " for k in reversed(range(1, shape.beat)))
@@ -101,10 +102,11 @@ def _pipeline_stages(shape: EngineShape) -> list[tuple[str, str]]:
 def _add_facts(model: HarnessBuilder, shape: EngineShape) -> None:
     """Add signals to the proof harness that describe the run being unloaded, such as its form.
 
-    They are its form, its root, the length of its packets, and high if it was dropped. A claim says
-    that the register ``brought`` of the unloader has a bit for each section of the memories: high
-    if the last run there has words for this node. The proof assumes that each section has a valid
-    form; a claim about `Commands` proves this. `shape` has the parameters of all unloaders.
+    The signals are its form, its root, the length of its packets, and a bit that is high if the run
+    was dropped. A claim says that the register ``brought`` of the unloader has a bit for each
+    section of the memories: high if the last run in the section has words for this node. The proof
+    assumes that the form of each section is valid; a claim about `Commands` proves this. `shape`
+    has the parameters of all unloaders.
     """
     facts, sections = shape.facts, shape.facts.sections
     widths = {"run_empty": 1, "unload_mode": facts.form_bits, "unload_root": facts.root_bits,

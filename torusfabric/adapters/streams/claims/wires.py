@@ -50,10 +50,12 @@ def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
 
 
 def _node_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield wires, as found and as expected, between the modules of each node.
+    """Yield the wires between the modules of each node, as found and as expected.
 
-    The modules are endpoint, loader, unloader, the memory for words to itself, and ROMs. Output and
-    input of such a wire have the same name. `text` is the emitted Verilog, read as gates.
+    Each is a tuple: instance, input, bits that are wired to the input in the Verilog, and expected
+    bits. The modules of a node are endpoint, loader, unloader, the memory for words to itself, and
+    ROMs. A wire leads from an output to an input with the same name. `text` is the emitted Verilog,
+    read as gates.
     """
     for store in fabric.netlist.instances_with_role(Role.ENDPOINT):
         engines = [text.instances[f"{name}_at_{store.node}"] for name in ("loader", "unloader")]
@@ -75,11 +77,12 @@ def _node_wires(fabric: Fabric, text: GateText) -> Wires:
 
 
 def _control_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield wires, as found and as expected, between control, commands, sequencer and all nodes.
+    """Yield the wires between control, commands, sequencer and all nodes, as found and expected.
 
-    An output of control, commands or sequencer drives all inputs of the same name, at nodes through
-    a register. The readiness tree leads from each node to the control. `text` is the emitted
-    Verilog, read as gates.
+    Each is a tuple: instance, input, bits that are wired to the input in the Verilog, and expected
+    bits. An output of control, commands or sequencer drives all inputs of the same name; those of
+    nodes are driven through a register. The readiness tree leads from each node to the control.
+    `text` is the emitted Verilog, read as gates.
     """
     given: dict[str, list[Bit]] = {}
     ones = [name for name in ("the_sequencer", "the_commands", "the_stream_control")
