@@ -206,16 +206,16 @@ class NodeAccess:
         return given
 
     def check_rest(self, rest: Snapshot) -> int:
-        """Check additional properties of the state between runs, and return how many were compared.
+        """Check additional properties of the state between runs; return the number of comparisons.
 
-        `rest` is this state, with unknown bits where it can differ. By default nothing is checked;
-        the subclass of an interface may add checks.
+        `rest` is this state: a bit that is not the same between all runs is unknown in it. By
+        default nothing is checked; the subclass of an interface may add checks.
         """
         del rest
         return 0
 
     def check_others(self, begin: Snapshot) -> None:
-        """Check that a write for one node leaves the memories of all others unchanged.
+        """Check that a write for one node leaves the memories of all other nodes unchanged.
 
         The write begins in the state `begin`. By default nothing is checked; the subclass of an
         interface may add the check.

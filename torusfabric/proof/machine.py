@@ -173,7 +173,7 @@ class SymbolicMachine:
     def _execution_order(self) -> list[str]:
         """Return the names of the modules in the order of their execution within a cycle.
 
-        A module whose combinational outputs another one reads comes before that one.
+        If module B reads a combinational output of module A, then A comes before B.
         """
         driver = {
             int(net): module
@@ -287,7 +287,7 @@ class SymbolicMachine:
             self._set_nets(numbers, shown)
 
     def forget_words(self) -> None:
-        """Make unknown the words on the links between nodes, and the results of operators."""
+        """Set the words on the links between nodes, and the results of operators, to unknown."""
         for group in self.groups.values():
             for port in WORD_OUTPUTS & group.outputs.keys():
                 self.nets[group.outputs[port]] = UNKNOWN

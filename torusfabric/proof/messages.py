@@ -119,7 +119,7 @@ def sent_words(program: Program, run: Run) -> IntArray:
 
 
 def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolArray]:
-    """Return the symbolic bits of the words that each node must hold at the end.
+    """Return the symbolic bits of the words that each node must hold at the end of a run.
 
     Parameters
     ----------

@@ -92,8 +92,8 @@ def _select_bits(choice: NodeMultiplexer, number: int) -> InputBits | None:
     """Return the values of the select bits for which a multiplexer outputs input `number`.
 
     `choice` describes the multiplexer. The result is a dict: (input port, position) -> 0 or 1. It
-    is None if these values cannot occur, because a select bit is another constant, or two of them
-    are the same bit of a table.
+    is None if these values cannot occur: a select bit is a constant with another value, or two
+    select bits with different values are the same bit of a table.
     """
     found: InputBits = {}
     for bit, value in zip(choice.bits, choice.bits_for_input(number), strict=True):

@@ -184,7 +184,7 @@ class Runs(ABC):
         now : Snapshot
             State of all runs after the end of the longest run.
         left : Snapshot
-            State of each run in the cycle in which it ends, the first one with done high.
+            State of each run in the cycle in which it ends, the first cycle with done high.
         """
         machine, cycles = self.machine, cycles + held
         given = self.starts.start_inputs(runs) | meanwhile.driven(-1)
@@ -231,9 +231,9 @@ class Runs(ABC):
         signal : str
             Name of the output.
         wanted : ndarray of bool, shape (runs,), or int
-            Expected value. An array has the bit of each run; every bit of the output must have this
-            value, because in a system of several fabrics each of them has a bit of its own. An int
-            is the value of the whole output in all runs.
+            Expected value. An int is the value of the whole output in all runs. An array has one
+            bit for each run, and every bit of the output must have this value. (In a system of
+            several fabrics, an output such as busy has one bit for each fabric.)
         there : ndarray of bool, shape (runs,), or True
             Runs in which the output is checked.
         """

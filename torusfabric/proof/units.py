@@ -85,10 +85,10 @@ def neutral_bits(fabric: Fabric, position: int) -> tuple[int, ...]:
 
 
 def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
-    """Return the name of the operator module of a fabric, with the classes of bit positions.
+    """Return the name of the operator module of a fabric, and the classes of bit positions.
 
-    `design` is the Verilog of the fabric. A fabric without a reduction has no operator module. For
-    the classes see `bit_classes`.
+    In a class of positions the identity words of all operators have equal bits, see `bit_classes`.
+    A fabric without a reduction has no operator module. `design` is the Verilog of the fabric.
     """
     modules, unit = [], fabric.operator_unit
     if unit is not None:
