@@ -359,8 +359,7 @@ class Sequencer(RunControl):
         return line[age]
 
     def _delay_for_form(self, name: str, ages: Delays) -> Value:
-        """Return the counter `name`, delayed by ``ages[k]`` cycles in a run of form k.
-        """
+        """Return the counter `name`, delayed by ``ages[k]`` cycles in a run of form k."""
         if len({*ages}) == 1:
             return self._delay_by_age(name, ages[0])
         # The multiplexer of ages lies in front of a register, because the path to the nodes is
