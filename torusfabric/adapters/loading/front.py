@@ -31,7 +31,7 @@ class LoadedFront(Front):
     Parameters
     ----------
     tables : Loading
-        The tables; their room decides between a host port and streams.
+        The tables, whose capacity says if the fabric has a host port or streams.
     for_bus : bool
         True if the front is behind a bus. With a host port the fabric then has an input that ends a
         run early. With streams it has a run port instead of the streams of commands and statuses.

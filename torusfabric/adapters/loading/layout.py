@@ -183,7 +183,7 @@ class TableLayout:
         A row is for one entry, which is one form of a mode, for one root. `receives`: the node
         receives. `own_last`: number of its last packet. `last_chunk`: number of the last chunk of a
         packet. `first_row`: row of `unload_row` for its first packet. `origin`: origin of its first
-        packet; absent if the room lists origins.
+        packet; absent if the table `unload_row` has an origin for each packet (`Room.lists`).
         """
         room, bits = self.room, address_width(self.room.nodes)
         chunk, row = address_width(room.sizes.chunks), address_width(room.sizes.blocks)

@@ -69,11 +69,12 @@ _Place = tuple[int, int]
 
 
 def canonical_sources(ports: int) -> Sources:
-    """Return the sources of canonical forms: source k of a stage has the number ``stage * P + k``.
+    """Return the numbering of sources in loadable programs.
 
     A source is an input that an out-port or an operator can select. A stage is the part of a node
-    that provides it, such as an in-port or the result of an operator. `ports` is the number P of
-    ports.
+    that provides it, such as an in-port or the result of an operator. Source k of a stage has the
+    number ``stage * P + k``, where P is `ports`, the number of ports. All programs that loaded
+    tables can hold (in *canonical form*) have these numbers.
 
     Examples
     --------
@@ -227,7 +228,7 @@ class _Rewriter:
         )
 
     def canonical_program(self) -> Program:
-        """Rewrite all rows, and return the program in canonical form."""
+        """Rewrite all rows, and return the new program, which loaded tables can hold."""
         program, loop, ports = self._program, self._loop, self._ports
         shape = len(self._of), self._nodes, ports
         select, operand = np.full((2, *shape), IDLE)
@@ -581,7 +582,7 @@ class _Rewriter:
         operand[passed] = Stage.IDENTITY * self._ports
 
     def _received_locations(self) -> IntArray:
-        """Return the location in canonical form (memory, first address) of each received block.
+        """Return the location (memory, first address) of each received block in the new program.
 
         The shape is (nodes, blocks, 2).
         """

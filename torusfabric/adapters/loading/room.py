@@ -241,7 +241,7 @@ class Room:
     def sources(self) -> Sources:
         """The sources (possible inputs) of out-ports and operators, with their numbers.
 
-        In a room with operators every arriving word passes through an operator, which leaves the
+        In a fabric with operators every arriving word passes through an operator, which leaves the
         word unchanged if the other operand is the identity. So out-ports and memories take arriving
         words from operators only.
         """
@@ -279,8 +279,9 @@ class Room:
     def source_numbers(self, action: Action, port: int) -> tuple[int, ...]:
         """Return the numbers, in this room, of the sources that one multiplexer can select.
 
-        With `Action.SELECT` as `action` it is the multiplexer of out-port `port`. With
-        `Action.OPERAND` it is that of the second operand of the operator behind in-port `port`.
+        A source is an input such as the word of an in-port. If `action` is `Action.SELECT`, the
+        multiplexer is the one of out-port `port`. If it is `Action.OPERAND`, the multiplexer
+        selects the second operand of the operator behind in-port `port`.
         """
         sources, adds = self.sources, bool(self.operators)
         operand = action is Action.OPERAND
@@ -488,7 +489,7 @@ class Room:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the room as JSON data, for a manifest."""
+        """Return the room, the capacity of a fabric, as JSON data for a manifest."""
         facts = asdict(self.sizes) | asdict(self.ways) | {"roots": self.roots}
         if self.streams:
             facts |= {"streams": True, "lists": self.lists}

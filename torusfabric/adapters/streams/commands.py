@@ -245,9 +245,9 @@ class Commands(Leaf):
         """Add registers for the words of a command, and a counter; return the words by name.
 
         The method drives `there`, which is high from the last word of the command until `taken`.
-        The input `taken` is high when the command has been put or refused, so that its words may be
-        overwritten. A word that is missing from the packet has the value 0. The count stops at one
-        more than a command has words.
+        The input `taken` is high when the command has been stored elsewhere or refused, so that its
+        words may be overwritten. A word that is missing from the packet has the value 0. The count
+        of words stops at one more than a command has.
         """
         number, beat = self._number, Signal(name="beat")
         m.d.comb += [self.tready.eq(~there), beat.eq(self.input_value("tvalid") & self.tready)]
@@ -296,8 +296,8 @@ class Commands(Leaf):
         Return two signals: high if an image follows the command, and high if it has been loaded.
         `command` has the words of the command by name. `there` is a register that is high while a
         whole command waits; the method keeps it low until the image has ended and `loaded` is
-        valid. `taken` is high when the command is put or refused, and `rests` if no run is under
-        way.
+        valid. `taken` is high when the command is accepted or refused, and `rests` if no run is
+        under way.
         """
         settled, loads = self.shape.settled, Signal(name="loads")
         ends, begun = Signal(name="image_ends"), Signal(name="image_begun")

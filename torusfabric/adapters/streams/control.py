@@ -40,13 +40,14 @@ class StreamControl(Leaf):
     program : Program
         The program of the core.
     round_trip : int
-        Cycles from the begin of a run until the readiness tree, which combines the states of all
-        nodes, reports the state that nodes have after this begin.
+        Cycles from the begin of a run until the inputs `ready`, `bad` and so on show the states
+        that the nodes have after this begin. The readiness tree, which combines the states of all
+        nodes, takes these cycles.
     shape : EngineShape
         Parameters of the loaders.
     flits : int, optional
-        Flits of the longest block, if other programs can be loaded: of any of these programs. By
-        default, flits of the longest block of `program`.
+        Flits of the longest block of any program that can be loaded. By default, flits of the
+        longest block of `program`.
     others : mapping of str to Member
         Signals that a subclass has in addition to those below.
 

@@ -63,8 +63,8 @@ RUN_PORT_NETS = {"entry": "mode", "last": "last_flit"}
 class StreamTop:
     """Builder of a fabric with streams: it adds modules to the netlist of a core.
 
-    These are a loader and an unloader for each node, which move words between streams and memories;
-    the control, which starts runs; and `Commands`, if runs have choices.
+    It adds a loader and an unloader for each node, which move words between streams and memories;
+    the control, which starts runs; and, if runs have choices, the module that takes commands.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class StreamTop:
             add(general, port.width, node=port.node)
 
     def _add_control(self) -> None:
-        """Add the control, and `Commands` if runs have choices."""
+        """Add the module that starts runs and, if runs have choices, the module `Commands`."""
         build, top = self._build, tree_levels(self._build.nodes) - 1
         # Round trip: to the nodes, into their registers, and up the tree.
         make = self._make_control(top + 2)

@@ -34,7 +34,7 @@ class OwnBlock(Leaf):
         Parameters of the unloaders.
     keeps : bool
         True if the node sends words to itself. If False, there is no memory, and `tdata` is always
-        the word of the memory port.
+        a word from the memories of the core.
 
     Members
     -------

@@ -144,9 +144,9 @@ class ReadinessMerge(Leaf):
 def add_readiness_tree(build: CoreBuilder, shape: MessageShape) -> None:
     """Add the readiness tree to a netlist: levels of modules that combine the states of all nodes.
 
-    The outputs of its last merge are the nets ``ready_<level>_0``, ``bad_<level>_0`` and so on,
-    where ``<level>`` is the number of the last level. `build` is the netlist under construction,
-    and `shape` decides which signals the tree has.
+    The last level is a single module; its outputs are the nets ``ready_<level>_0``,
+    ``bad_<level>_0`` and so on, where ``<level>`` is the number of the level. `build` is the
+    netlist under construction, and `shape` decides which signals the tree has.
     """
     widths = {
         "ready": 1,

@@ -220,8 +220,8 @@ class Unloader(Engine):
     def _origin_from_row(self, row: Value) -> Value:
         """Return the origin of a packet as it is stored in a row of the packet table.
 
-        Here the table has no origins, and the result has 0 bits; a subclass for loadable tables
-        overrides the method.
+        The packet table has a row for each block of a packet. Here it has no origins, and the
+        result has 0 bits; a subclass for loadable tables overrides the method.
         """
         del row
         return Const(0, 0)
@@ -345,9 +345,10 @@ class Unloader(Engine):
         )
 
     def _row_address(self, counter: WordPosition, packet: Value) -> Value:
-        """Return the address of the row of the packet table that locates the current block.
+        """Return the address of the packet-table row that locates the block of the current word.
 
-        `counter` is the position of the current word, and `packet` the number of its packet.
+        The packet table has a row for each block of a packet. `counter` is the position of the
+        word, and `packet` the number of its packet.
         """
         return self.shape.packet_table.row_address(
             counter.chunk, self._root_or_number(packet), self._current_form

@@ -216,9 +216,9 @@ def _claim_block_outputs(model: HarnessBuilder, blocks: IntArray) -> None:
 def _add_reader(model: HarnessBuilder, digest: int) -> None:
     """Add to a harness the *reader*, a model of a loader that follows the format of images.
 
-    Its register ``waits_for`` is the part of the image to which the next word belongs. Its other
-    registers are the fields that it has read, and the CRC. `model` is the harness, and `digest`
-    that of the fabric, which an image must have.
+    The register ``waits_for`` of the reader is the part of the image to which the next word
+    belongs. Its other registers are the CRC and the fields of the image so far. `model` is the
+    harness. `digest` is the digest of the fabric, which an image must contain.
     """
     count = model.port_width("fills") // PIECE_BITS
     fills = (

@@ -45,7 +45,10 @@ __all__ = ["unloader_harness"]
 
 
 def unloader_harness(design: Design, shape: EngineShape) -> Harness:
-    """Return the proof harness of an unloader: the emitted module, the model and the claims.
+    """Return the proof harness of an unloader, which sends received words to the user.
+
+    A harness is Verilog around the module, with a model of its behaviour and the statements to
+    prove.
 
     Parameters
     ----------
@@ -240,10 +243,10 @@ def _packet_origin(shape: EngineShape) -> str:
 def _add_location(model: HarnessBuilder, shape: EngineShape) -> None:
     """Add registers to the proof harness: the expected memory and address of each word read.
 
-    The claims say that the unloader reads there. The packet table gives the location in the row of
-    the word's block, which is read one cycle after the ROM has its address. For this cycle the
-    harness keeps the number of the row, the form, and the number of the word in its packet. `shape`
-    has the parameters of all unloaders.
+    The claims say that the unloader reads at this memory and address. The location is in the packet
+    table, in the row of the word's block; the ROM with the table shows the row one cycle after its
+    address. For this cycle, the harness keeps the number of the row, the form, and the number of
+    the word in its packet. `shape` has the parameters of all unloaders.
     """
     table, bits = shape.packet_table, shape.facts.sections.message_number_bits
     packet = (

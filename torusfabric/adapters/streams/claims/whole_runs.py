@@ -117,8 +117,9 @@ class StreamAccess(NodeAccess):
     def sampled_choices(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """Return the inputs of the core that are sampled with the start of each run, by name.
 
-        Examples are form, root and section. `runs` are executed at the same time; each value is an
-        array with one number for each.
+        Examples are the form, the root, and the section (the part of each memory that the run
+        uses). `runs` are executed at the same time; each value is an array with a number for each
+        run.
         """
         forms = [run.form_number(self.program) for run in runs]
         section = self.number % self.loader.facts.sections.n_sections
@@ -368,8 +369,8 @@ class StreamRuns(MemoryRuns):
         rest : Snapshot
             The idle state from which they start.
         variant : int
-            The run number, which decides the section of the memories. The value after the last run
-            number is for runs that follow without a pause.
+            The run number, which decides the section (part of each memory) that the runs use. The
+            value after the last run number is for runs that follow without a pause.
         compares : bool
             True to read and compare the received words.
         """
