@@ -129,7 +129,7 @@ class NodeAccess:
         }
 
     def top_net(self, name: str) -> str:
-        """Return the name of the top's net for a port of the sequencer, such as ``start``."""
+        """Return the name of the net at a port of the sequencer, such as the port ``start``."""
         return name
 
     @property
@@ -271,8 +271,8 @@ class NodeAccess:
         Returns
         -------
         ndarray of int, shape (bits, nodes, runs)
-            Bits of the port, 0 or 1; -1 (unknown) if the number is unknown. Bits on which no
-            executed output depends are left out.
+            Bits of the port, 0 or 1; -1 (unknown) if the number is unknown. Bits that affect no
+            simulated output are left out.
         """
         bits = self.machine.groups[module].program.inputs.get(port, [])
         shifts = np.array(bits, int)[:, None, None]

@@ -78,9 +78,10 @@ class GateMemory:
     def execute_reads(self, values: IntArray, words: IntArray) -> None:
         """Compute the data bits of all read ports, and write them into `values`.
 
-        `values` is the array of the symbolic values of all bits, shape (rows, columns). `words` has
-        the contents of the memory, shape (words, bits, instances). Data bits are unknown if the
-        address is unknown, or, with `collides`, if the same word may be written in this cycle.
+        `values` has the symbolic values of all bits of the module: a row for each bit, a column for
+        each instance. `words` has the contents of the memory, shape (words, bits, instances). Data
+        bits are unknown if the address is unknown, or, with `collides`, if the same word may be
+        written in this cycle.
         """
         for address, data in self.reads:
             at = number_of_bits(values[address])

@@ -91,7 +91,8 @@ class Environment(NamedTuple):
     driven : function of (cycle) -> dict of str to ndarray
         Returns nets of the top with their values in a cycle, in addition to those of the start.
     overrides : function of (cycle) -> dict of str to Override
-        Returns modules with values at the inputs of their instances, such as those of endpoints.
+        Returns, for some modules such as endpoints, values at inputs of their instances; these
+        replace the values of the connected nets.
     look : function of (cycle)
         Observer, called after all nets of the cycle have been computed.
     """
