@@ -324,14 +324,14 @@ def find_entry(
     m : Module
         The module that takes the logic.
     leaf : Leaf
-        The module with the members of `entry_members`.
+        The same module as a component; it has the inputs and outputs of `entry_members`.
     start : StructLayout
         The bit layout of mode, root and least length of an entry.
     chosen : dict of str to Value
         The mode, length and root of the start.
     beyond : Value, optional
-        High if the root that the user asks for is too large for ``chosen["root"]``, which has its
-        low bits only. No such node exists then.
+        High if the root that the user asks for is no node, because it is too large for
+        ``chosen["root"]``, which has only its low bits.
 
     Returns
     -------

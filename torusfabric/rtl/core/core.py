@@ -491,7 +491,8 @@ class Core:
         injections): the position of the word of each injection port in the net ``inject_K`` of node
         K. An injection port is a crossbar input for words from memories.
 
-        `idles` is True if the identity word of the operator is 0.
+        `idles` is True if the identity word, which leaves the result of an operator unchanged, is
+        0.
         """
         count = len(self.build.sources.injections)
         if not isinstance(self.memory_port, MemoryPort):

@@ -71,7 +71,7 @@ class NodeSettings:
 
     @property
     def identity_is_zero(self) -> bool:
-        """True if the identity word is 0, whichever operator a run chooses."""
+        """True if 0 is the identity word of all operators: it leaves their results unchanged."""
         unit = self.unit
         if unit is None:
             return True
@@ -117,8 +117,8 @@ class NodeMultiplexer:
     branched : bool
         True if the multiplexer has branches, see `torusfabric.rtl.multiplexer`.
     idles : bool
-        True if the multiplexer passes 0 when all select bits are 0. The identity word 0 then needs
-        no input.
+        True if the multiplexer passes 0 when all select bits are 0. The word 0 then needs no input;
+        it is the identity word, which leaves the result of an operator unchanged.
     """
 
     words: tuple[LocalWord, ...] = ()
@@ -216,7 +216,10 @@ class NodeInputs:
 
     @classmethod
     def from_placer(cls, placer: BitPlacer) -> NodeInputs:
-        """Return the inputs for all control values of a module, as `placer` has planned them."""
+        """Return the inputs of a module for its control values, such as select bits.
+
+        `placer` has the source of each control value: the sequencer or a table.
+        """
         columns = placer.columns
         addresses = tuple(
             columns.address_name(numbers.tolist(), slot)
@@ -451,7 +454,7 @@ def operator_code_input(
     settings : NodeSettings
         The properties that all nodes share.
     neutral : bool
-        True if the module uses the identity word.
+        True if the module uses the identity word, which leaves the result of an operator unchanged.
     combines : bool
         True if the module combines words.
     """

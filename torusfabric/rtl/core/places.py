@@ -57,7 +57,10 @@ class MemberDelays(NamedTuple):
 
     @classmethod
     def from_common_delays(cls, delays: Delays, members: int) -> MemberDelays:
-        """Return the delays of a family whose members all have the same `delays`."""
+        """Return the delays of a control value that are equal, `delays`, at all kinds of nodes.
+
+        `members` is the number of these kinds.
+        """
         return cls((delays,), np.zeros(members, int))
 
     @classmethod
@@ -593,8 +596,8 @@ class BitPlacer:
     def _find_table(self, wanted: NodeTable) -> int:
         """Return the number of a table with the same purpose and address as `wanted`.
 
-        If there is none, `wanted` is added to `tables`, and the row signal that addresses it is
-        requested from the sequencer.
+        If there is none, `wanted` is added to `tables`. The sequencer then has to send the number
+        of the current row, with the delay of this table, as its address.
         """
         for number, table in enumerate(self.tables):
             same = (table.by_row, table.by_choice) == (wanted.by_row, wanted.by_choice) and (

@@ -345,7 +345,11 @@ class RoomRows(Rows):
         return (1 << address_bits(self.room)) - 1
 
     def point_numbers(self, action: Action) -> list[int]:
-        """Return the numbers of the control points of an action, which are those of all ports."""
+        """Return the numbers of the control points with an action: the numbers of all ports.
+
+        A control point is a selector, an address or an enable of a node, such as the selector of an
+        out-port (`Action.SELECT`).
+        """
         return [*range(self.room.topology.ports)]
 
     def _random_values(
@@ -353,8 +357,9 @@ class RoomRows(Rows):
     ) -> IntArray:
         """Return random values of a control point, taken from `options`, shape (rows, nodes).
 
-        Each option occurs at least once. `action` and `number` identify the point, and seed the
-        random numbers. If `alike`, all nodes have the same value in a row.
+        A control point is a selector, an address or an enable of a node; `action` and `number`
+        identify it, and seed the random numbers. Each option occurs at least once. If `alike`, all
+        nodes have the same value in a row.
         """
         shape = self._template, 1 if alike else len(self.used)
         seed = [*Action].index(action), number
@@ -366,8 +371,9 @@ class RoomRows(Rows):
     def _join_point(self, action: Action, number: int) -> RowField | None:
         """Return the random values of a control point, followed by those of the program.
 
-        The point is that of the `action` at the port, reader or memory `number`. The result is None
-        if the room does not allow it any value.
+        A control point is a selector, an address or an enable of a node: here the point for
+        `action` at the port, reader or memory `number`. The result is None if the room does not
+        allow any value at this point.
         """
         delays = {Action.SELECT: SETTING, Action.OPERAND: SETTING + self.links}
         found = self._template_field(action, number)
@@ -383,8 +389,8 @@ class RoomRows(Rows):
     def _template_field(self, action: Action, number: int) -> IntArray | None:
         """Return random values of a control point, shape (rows, nodes), or None if it does nothing.
 
-        The point is that of the `action` at the port, reader or memory `number`. Every value that
-        the room allows occurs.
+        A control point is a selector, an address or an enable of a node: here the point for
+        `action` at the port, reader or memory `number`. Every value that the room allows occurs.
         """
         room, sources, draw = (
             self.room,
@@ -426,9 +432,9 @@ def assemble_tables(
     room : RoomShape
         The limits of the programs that can be loaded.
     values : mapping of Action to (ndarray of int)
-        The values of control points in the program, see `RoomRows`.
+        The values of all selectors, addresses and enables of nodes in the program, see `RoomRows`.
     idles : bool
-        True if the identity word of the operator is 0.
+        True if the identity word, which leaves the result of an operator unchanged, is 0.
 
     Returns
     -------
@@ -457,8 +463,9 @@ def check_template(
 ) -> None:
     """Assert that each select bit and address bit of the nodes has a bit of its own in a table.
 
-    The plan is made for random rows (see `RoomRows`). It fits every program if these rows contain
-    all values that the room allows, and no two control points have equal values in all of them.
+    The nodes are planned for random rows (see `RoomRows`). The plan fits every program if these
+    rows contain all values that the room allows, and if no two selectors, addresses or enables have
+    equal values in all rows.
 
     Parameters
     ----------

@@ -80,7 +80,8 @@ def plan_crossbars(
     action : Action
         `SELECT` for out-ports, `OPERAND` for operators.
     idles : bool
-        True if the identity word of the operator is 0, so that a multiplexer needs no input for it.
+        True if the identity word, which leaves the result of an operator unchanged, is 0. A
+        multiplexer then needs no input for it.
     fast : bool
         True if all multiplexers have branches that select in parallel, even if this takes more
         LUTs.
@@ -155,7 +156,8 @@ class Router(NodeModule):
     Members
     -------
     operator_code : In
-        The control bits of the operator, if the identity word depends on them.
+        The control bits of the operator, if the identity word (which leaves the result of the
+        operator unchanged) depends on them.
     tx : Out(ports * width)
         The word of each out-port.
     """

@@ -59,7 +59,7 @@ def signal_widths(rows: Rows, columns: SequencerSignals) -> dict[str, int]:
     Parameters
     ----------
     rows : Rows
-        The values of all control points.
+        The rows of the program, with the value of each selector, address and enable.
     columns : SequencerSignals
         The signals, after `SequencerSignals.fix_widths`.
     """
@@ -220,7 +220,7 @@ class Sequencer(RunControl):
     Parameters
     ----------
     rows : Rows
-        The values of all control points.
+        The rows of the program, with the value of each selector, address and enable.
     port : RunPort
         The inputs and outputs by which runs are started and observed.
     columns : SequencerSignals

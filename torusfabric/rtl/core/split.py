@@ -201,8 +201,9 @@ class SplitRows(Rows):
     def _join_point(self, action: Action, number: int) -> RowField | None:
         """Return the values of a control point in all rows, with memory numbers of the hardware.
 
-        A memory that both runs and the memory port write is split in two. `action` and `number` are
-        those of `Rows.field`.
+        A control point is a selector, an address or an enable of a node. A memory that is written
+        by runs and by the memory port is split in two, so the hardware has more memories than the
+        program. `action` and `number` are those of `Rows.field`.
         """
         if action in (Action.WRITE, Action.SOURCE, Action.TAP):
             return self._split_store_values(action, number)
@@ -225,10 +226,10 @@ class SplitRows(Rows):
         return RowField(values, found.delays)
 
     def _split_store_values(self, action: Action, number: int) -> RowField | None:
-        """Return the values of a control point that stores words, such as a write address.
+        """Return the values, in all rows, of a write address or another value that stores words.
 
         `number` is the number of a memory in hardware, where a memory of the program can be split
-        in two.
+        in two. `action` says which of its values is meant, such as `Action.WRITE`.
         """
         if any(split.memory == number for split in self.splits):
             return None

@@ -206,7 +206,10 @@ class StoreModule(NodeModule):
             self.banks.setdefault(number, []).append(bits)
 
     def _is_register(self, bank: Bank, copy: int) -> bool:
-        """Return True if a copy of a bank has one word, and so is a register without an address."""
+        """Return True if copy number `copy` of a bank has one word, so that it is a register.
+
+        A bank is a set of memories with common addresses. A register needs no address.
+        """
         return isinstance(self.cells[bank_name(bank, copy)], Signal)
 
     def _shares_ports(self) -> bool:
@@ -245,11 +248,11 @@ class StoreModule(NodeModule):
     # Addresses
 
     def _row_address(self, flit: Value, bank: Bank, rows: FlitRows, section: str) -> Value:
-        """Return the address, in a copy of a bank, of the word that contains a flit.
+        """Return the address, in a Verilog memory of a bank, of the word that contains a flit.
 
-        `flit` is the address of the flit. A word of the copy has one flit or several, as `rows`
-        says. The section (the part of the memory that a run uses) is added as high bits, from the
-        input `section`.
+        A bank is a set of memories with common addresses. `flit` is the address of the flit. A word
+        of the Verilog memory has one flit or several, as `rows` says. The section (the part of the
+        memory that a run uses) is added as high bits, from the input named `section`.
         """
         row, _ = rows.split_address_signal(flit)
         bits = (rows.n_rows(bank.size) - 1).bit_length()
@@ -315,7 +318,11 @@ class StoreModule(NodeModule):
     # Memories
 
     def _add_bank(self, bank: Bank) -> None:
-        """Add the Verilog memories of a bank: one for each copy, all written alike."""
+        """Add the Verilog memories of a bank, one for each copy.
+
+        A bank is a set of memories with common addresses. Its copies are written alike, and each
+        has a read port of its own.
+        """
         stored = self._run_write_port(bank)
         for number, copy in enumerate(bank.copies):
             rows, name = bank.rows_of(number), bank_name(bank, number)
@@ -387,9 +394,9 @@ class StoreModule(NodeModule):
     def _run_write_port(self, bank: Bank) -> WritePort:
         """Return the address, word and enable by which a bank stores arriving words in a run.
 
-        Words from links of different lengths arrive at different times in the row, each with a
-        strobe. They share one multiplexer of words. The strobe that is high selects the address and
-        the select bits, one cycle early.
+        A bank is a set of memories with common addresses. Words from links of different lengths
+        arrive at different times in the row, each with a strobe, and share one multiplexer of
+        words. The strobe that is high selects the address and the select bits, one cycle early.
         """
         number, arrivals = bank.members[0], bank.arrivals
         if not arrivals:
@@ -425,9 +432,10 @@ class StoreModule(NodeModule):
         return WritePort(address, Cat(*words), enable)
 
     def _arrival_strobe(self, arrival: BankArrivals) -> Value:
-        """Return a signal that is high one cycle before the bank stores a word of `arrival`.
+        """Return a signal that is high one cycle before memories store a word of `arrival`.
 
-        It is a strobe of the sequencer, enabled by the table of the node.
+        `arrival` stands for the words that arrive over links of one length. The signal is a strobe
+        of the sequencer, enabled by the table of the node.
         """
         strobes = [self.input_value(f"valid_{strobe}") for strobe in arrival.strobes]
         if arrival.late == (ALWAYS,):

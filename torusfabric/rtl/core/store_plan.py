@@ -199,7 +199,8 @@ class Reader:
     ----------
     inputs : tuple of (int, int)
         The memory and the copy that each input of the multiplexer reads: ``(2, 0)`` is copy 0 of
-        memory 2. The identity word of the operator is not listed.
+        memory 2. An input for the identity word, which leaves the result of an operator unchanged,
+        is not listed.
     choice : NodeMultiplexer
         The multiplexer that selects among these words. The positions of its words are indices into
         `inputs`.
@@ -621,9 +622,10 @@ class _StorePlanner:
     def _reader_memories(self, place: int) -> tuple[list[int], bool]:
         """Return the memories that a reader reads, and True if it also passes the identity word.
 
-        The memories are given by their numbers, in increasing order. A reader passes the identity
-        word in rows in which it has no operand for an operator. `place` is the position of the
-        reader in the module.
+        The memories are given by their numbers, in increasing order. The identity word leaves the
+        result of an operator unchanged. A reader passes it in rows in which the operator behind the
+        reader must not combine a word from memory. `place` is the position of the reader in the
+        module.
         """
         values = self._reads[place].memory
         last = len(self._depth)
@@ -750,7 +752,8 @@ class _StorePlanner:
     ) -> AddressSource:
         """Decide who computes an address of a memory: the sequencer, or the node itself.
 
-        The sequencer does if one signal can serve the nodes, see `BitPlacer.place_address`.
+        The sequencer computes it if one signal can serve the nodes that share the module, see
+        `BitPlacer.place_address`.
 
         Parameters
         ----------
@@ -924,7 +927,8 @@ def plan_stores(
     columns : SequencerSignals
         The signals of the sequencer, to which the plan adds those that it needs.
     idles : bool
-        True if the identity word of the operator is 0, so that a multiplexer needs no input for it.
+        True if the identity word, which leaves the result of an operator unchanged, is 0. A
+        multiplexer then needs no input for it.
     concurrent : bool
         True if the memory port reads and writes during runs.
     beat : int
