@@ -155,10 +155,9 @@ class TableLayout:
     def packet_row_fields(self) -> StructLayout:
         """The fields of a row of `unload_row`: memory, first address and origin of a chunk.
 
-        With streams each node has this table, with a row for each chunk that it receives. The
-        memory is that of an in-port, by number. The number after the last in-port is the send
-        memory, for the packet that a node sends to itself. The field `origin` exists only if
-        `Room.lists` is True.
+        With streams each node has this table, with a row for each chunk that it receives. Memory p
+        stores the words of in-port p. The number after the last in-port is the send memory, for the
+        packet that a node sends to itself. The field `origin` exists only if `Room.lists` is True.
         """
         room = self.room
         origin = {"origin": address_width(room.nodes)} if room.lists else {}
@@ -287,7 +286,7 @@ class TablePiece(NamedTuple):
     Parameters
     ----------
     table : int
-        Number of the table among those of its node, or 0 for a table that exists once.
+        Number of the table among the tables of its node, or 0 for a table that exists once.
     rows : int
         Number of rows of the table.
     low, width : int

@@ -332,8 +332,9 @@ class _Rewriter:
     def _row_values(self, action: Action, number: int) -> IntArray:
         """Return the values of one selector, address or enable of all nodes, in each new row.
 
-        The values are those of the old program, shape (new rows, nodes). `action` and `number` are
-        those of its `Point`, such as `Action.SELECT` and 2 for the selector of out-port 2.
+        New rows are the rows after the rewriting; the values are from the old program. The shape is
+        (new rows, nodes). `action` and `number` say which value is meant, such as `Action.SELECT`
+        and 2 for the selector of out-port 2.
         """
         found: IntArray = self._loop.point_values(action, number)[self._of][
             :, self._program.variant_of

@@ -236,7 +236,7 @@ def add_word_counter(
     restart : Value
         High if the current word is the last of its packet.
     last_chunk : Value, optional
-        Number of the last chunk of a packet, by default that of the form.
+        Number of the last chunk of a packet; by default it follows from `form`.
     """
     index, following = (
         make_register(shape.index_bits, name="index"),

@@ -334,11 +334,12 @@ def _written_rows(words: Sequence[int], nodes: int) -> dict[tuple[int, int, int]
 
 
 def loading_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the wires that the claim about loading compares: those of the loader and of all tables.
+    """Yield the wires of the loader and of all tables, as found and as expected.
 
-    They include the owner numbers of tables, and the bus from the loader to each table. The bus
-    reaches the tables of nodes through a register for each group of nodes, and other tables
-    directly. `text` is the Verilog of the fabric with constant tables, read as gates.
+    Among them are the bus from the loader to each table, and the number (*owner*) by which each
+    table is addressed on the bus. The bus reaches the tables of nodes through a register for each
+    group of nodes, and other tables directly. `text` is the Verilog of the fabric with constant
+    tables, read as gates.
     """
     layout, nodes, staged = fabric.tables.layout, fabric.nodes, control_tree_inputs(fabric, text)
     every = layout.room.nodes

@@ -240,8 +240,8 @@ class StreamAccess(NodeAccess):
     def _flits_per_beat(self, words: int, length: int) -> IntArray:
         """Return the number of flits in each beat, shape (1, beats).
 
-        The last beat of a packet may be shorter. `words` is the number of flits of all packets, and
-        `length` that of one packet, as in `_beat_indices`.
+        The last beat of a packet may be shorter. `words` is the number of flits of all packets
+        together, and `length` the number of flits of one packet.
         """
         return (group_by_beats(np.arange(words)[None], length, self.beat) >= 0).sum(axis=-1)
 
