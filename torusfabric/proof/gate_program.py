@@ -177,10 +177,11 @@ def _execute_write(words: IntArray, address: IntArray, data: IntArray, enable: I
 
 
 def _may_be_equal(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
-    """Return, for each instance, True unless two addresses differ in a bit that is known in both.
+    """Return, for each instance, True if two addresses may be equal.
 
-    `values` is the array of symbolic values, shape (bits, instances). `a` and `b` are the indices
-    of the bits of the two addresses in this array.
+    They cannot be equal if they differ in a bit that is known in each of them. `values` is the
+    array of symbolic values, shape (bits, instances). `a` has the indices in this array of the bits
+    of one address, and `b` of the other.
     """
     common = min(len(a), len(b))
     apart = (values[a[:common]] ^ values[b[:common]]) == 1
@@ -221,8 +222,8 @@ class ModuleState(NamedTuple):
 class _Batch(NamedTuple):
     """Gates of one kind that do not depend on each other, executed by one numpy operation.
 
-    `kind` is the kind of the gates. `y` has the rows of their outputs in the array of symbolic
-    values, and `a`, `b` and `s` those of their operands.
+    `kind` is the kind of the gates. The array of symbolic values has a row for each bit: `y` lists
+    the rows of the outputs of the gates, and `a`, `b` and `s` list the rows of their operands.
     """
 
     kind: str
@@ -305,8 +306,8 @@ class GateProgram:
     def _rows_of(self, bits: Collection[Bit]) -> IntArray:
         """Return the index of each bit in the array of symbolic values.
 
-        A bit on which no requested output depends has no row of its own; it gets row 2, that of the
-        unknown value.
+        A bit on which no requested output depends has no row of its own. It gets the index 2, the
+        row of the unknown value.
         """
         return np.array([self._number.get(bit, 2) for bit in bits], np.intp)
 
@@ -401,10 +402,10 @@ class GateProgram:
         return ModuleState(flops, [self._memories[n].unknown_words(instances) for n in self.rams])
 
     def cycle_bits(self, state: ModuleState, inputs: Mapping[str, IntArray]) -> IntArray:
-        """Return the symbolic values of one cycle, shape (rows, instances), for the other methods.
+        """Return the symbolic values of all bits in one cycle, shape (rows, instances).
 
-        There is a row for each bit that the requested outputs depend on; `outputs_of` finds the
-        rows of an output.
+        There is a row for each bit that the requested outputs depend on. `outputs_of` finds the
+        rows of an output, and `next_state` computes the state after the cycle.
 
         Parameters
         ----------

@@ -87,9 +87,9 @@ def word_claim(fabric: Fabric, text: GateText) -> Claim:
 def module_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     """Yield the claims about the modules of a fabric.
 
-    They are about the contents of ROMs (`check_roms`), the multiplexers of routers
-    (`check_routers`), and, for each module that words pass, about its bits (`check_alike`). `text`
-    is the Verilog as gates.
+    They say that ROMs have the planned contents (`check_roms`), that the multiplexers of routers
+    pass the selected words (`check_routers`), and that each module treats all bits of a word alike
+    (`check_alike`). `text` is the Verilog as gates.
     """
     says = "every ROM holds the contents of the netlist in every row"
     yield Claim("rom", "comparison", says, partial(check_roms, fabric, text))
@@ -157,7 +157,10 @@ class ClaimProver:
         return ModuleProof(lemma.name, lemma.method, says=lemma.statement, **known)
 
     def prove_harnesses(self, todo: Sequence[Harness]) -> Iterator[ModuleProof]:
-        """Prove the harnesses `todo` by induction, in parallel; yields the proofs in order."""
+        """Prove the harnesses `todo` by induction, in parallel; yields the proofs in order.
+
+        A harness is a Verilog module around a module of the fabric, with assertions.
+        """
         solved = map_in_threads(lambda harness: prove_harness(harness, self._cache), todo)
         for number, (harness, result) in enumerate(zip(todo, solved, strict=True)):
             if result.failed:

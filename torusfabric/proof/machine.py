@@ -144,8 +144,8 @@ class SymbolicMachine:
     def _add_group(self, module: GateModule, names: list[str]) -> None:
         """Add all instances of a module to the machine.
 
-        `names` are the names of the instances. At outputs that carry words, only the bits at
-        `positions` within each word are executed.
+        `names` are the names of the instances. Of each word at an output, only the bits at
+        `positions` are simulated.
         """
         width, wanted = self._width, {}
         for port, bits in module.outputs.items():
@@ -263,8 +263,8 @@ class SymbolicMachine:
     def _execute_module(self, module: str, now: Snapshot, override: Override) -> None:
         """Execute the gates of all instances of a module, and set the nets at its outputs.
 
-        `now` is the state of the registers. `override` has values for some inputs, in place of
-        those of the connected nets.
+        `now` is the state of the registers. `override` has values for some inputs, which replace
+        the values of the connected nets.
         """
         group, given = self.groups[module], {}
         for port, numbers in group.inputs.items():

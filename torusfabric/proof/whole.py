@@ -55,7 +55,7 @@ class AllRunsProof:
     text : GateText
         The emitted Verilog as gates.
     runs : function of (Fabric, SymbolicMachine) -> Runs
-        Makes the executor of runs; by default that of the fabric's interface.
+        Makes the object that executes runs; by default, the interface of the fabric makes it.
     """
 
     def __init__(
