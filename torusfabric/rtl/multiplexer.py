@@ -402,8 +402,8 @@ class Multiplexer:
 
         The inputs are `words` (first word lowest) and `select`, and the output is `word`. `logic`
         is a function of (Module, list of words, select bits) that returns the word. The name of the
-        module is `name` with the number of words and their bits; `about` and `shape` are those of
-        `SharedModule`.
+        module is `name` with the number of words and their bits. `about` describes the module in
+        one line, and `shape` is the key for hand-written forms of the module.
         """
 
         def fill_module(m: Module, words: Value, select: Value, word: Value) -> None:
@@ -479,8 +479,8 @@ def _multiplex_slices(
 
     Each slice of up to `SLICE_BITS` bits has a register of the select bits, because a register with
     a small fan-out is faster. `width` is the number of bits of each of the words `inputs`. The
-    names of the signals and instances of slice k begin with `name` and k. `branched` and `small`
-    are those of `add_multiplexer`.
+    names of the signals and instances of slice k begin with `name` and k. `branched` is True for
+    two branches that select in parallel, and `small` to prefer few LUTs to a fast clock.
     """
     passed: list[Value] = []
     constant = any(isinstance(word, Const) for word in inputs)

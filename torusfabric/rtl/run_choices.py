@@ -277,8 +277,8 @@ def find_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Val
 def _look_up_form(ranges: Sequence[Range], length: Value) -> Value:
     """Return the number of the form for a length, as the output of a look-up table.
 
-    `ranges` are those of the mode, see `find_form`. The table ends where the last range has begun;
-    longer lengths use its last entry.
+    `ranges` says for each form of the mode from which length on it is used, see `find_form`. The
+    table ends where the last range has begun; longer lengths use its last entry.
     """
     numbers = min(1 << len(length), 2 * ranges[-1].start)
     starts = [start for start, _ in ranges]

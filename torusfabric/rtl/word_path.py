@@ -116,9 +116,10 @@ def stage_code(stages: list[PathStage]) -> dict[str, str]:
 def _path_stages(
     program: Program, moments: list[Moment]
 ) -> Iterator[tuple[int, str, int, int, Code]]:
-    """Yield cycle, description, node, port and code of each stage on the path of a word.
+    """Yield each stage on the path of a word: its cycle, description, node, port and code.
 
-    The port is that of an out-port, or -1. The code is the function that builds the stage.
+    A stage is a register or memory that holds the word, or a signal that controls its path. The
+    port is the number of an out-port, or -1. The code is the function that builds the stage.
     `moments` lists the steps of the word through the program in order of time, from `follow_flit`.
     """
     (_, _, sender, _), read = moments[:2]

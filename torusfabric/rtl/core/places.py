@@ -481,9 +481,9 @@ class BitPlacer:
         """Return the slot of an address that the sequencer sends, or None if the node needs a
         table.
 
-        The sequencer sends an address if the members, the kinds of nodes of this module, have the
-        same one in each row. In addition all nodes of the core must agree (`alike`), or the module
-        must have many nodes.
+        A slot is an input of the module, given by its index in `address_slots`. The sequencer sends
+        an address if all kinds of nodes that share the module have the same address in each row. In
+        addition all nodes of the core must agree (`alike`), or the module must have many nodes.
 
         Parameters
         ----------

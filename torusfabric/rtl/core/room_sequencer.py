@@ -83,9 +83,9 @@ class RoomSequencer(RunControl):
 
     @property
     def _setting_tables(self) -> dict[str, SettingTable]:
-        """The writable tables of the nodes, by the names of their fields in the row table.
+        """The writable tables of the nodes, as a dict: field of the row table -> table.
 
-        Such a field, for example ``setting_read``, holds a row number of the table.
+        The field, for example ``setting_read``, has the number of a row of the table.
         """
         return {f"setting_{table.name.lower()}": table for table in SettingTable}
 

@@ -281,8 +281,8 @@ class PortOperators(NodeModule):
     def _add_chosen_sum(self, word: Value, choice: NodeMultiplexer, name: str) -> Value:
         """Return the sum of `word` and the operand that `choice` selects.
 
-        A `ChosenSum` contains both the multiplexer and the adder. It is used in emitted Verilog
-        only. The parameters are those of `add_port_operator`: `word`, `choice`, `name`.
+        The sum is made by a `ChosenSum`, a module with a multiplexer and an adder, which is used in
+        emitted Verilog only. `name` is the name of its instance.
         """
         width, inputs = self.settings.width, [self.word_value(each) for each in choice.words]
         from ..chosen_sum import ChosenSum

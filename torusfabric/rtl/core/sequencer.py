@@ -335,7 +335,7 @@ class Sequencer(RunControl):
         The signal is never high before the last slot (the last cycle with a row and a word),
         because the sequencer learns only there that no slot follows. If the run ends less than
         `early` cycles after its last slot, the signal is high in the last slot. `stages` is the
-        shift register of `_slot_valid_pipeline`.
+        shift register that shows which cycles are slots, from `_slot_valid_pipeline`.
         """
         ages = [timing.drain_cycles - min(early, timing.drain_cycles) for timing in self._timings]
         ended = {age: stages[age + 1] & ~stages[age] for age in ages}
@@ -420,8 +420,8 @@ class Sequencer(RunControl):
     def _scaled_word_count(self, ages: Delays, pitch: Delays) -> Value | None:
         """Return the delayed number of the word times the pitch; None if rows have one word.
 
-        The pitch is the distance between the addresses of successive flits. ``pitch[k]`` and the
-        delay ``ages[k]`` are those for form k.
+        The pitch is the distance between the addresses of successive flits. A run of form k has the
+        pitch ``pitch[k]`` and the delay ``ages[k]``.
         """
         most = self._rows.max_word_offset(pitch)
         if not most:

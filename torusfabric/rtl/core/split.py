@@ -52,7 +52,7 @@ class MemorySplit(NamedTuple):
 class SplitRows(Rows):
     """The rows of a program for a core whose memory port writes during runs.
 
-    A memory that both the port and the runs write is split into two: one for words that the node
+    A memory that is written by the port and by runs is split into two: one for words that the node
     sends, and a new one for words that arrive.
 
     Attributes
@@ -139,7 +139,8 @@ class SplitRows(Rows):
     def _row_addresses(self, memory: int, row: int, first: int) -> IntArray:
         """Return all addresses in a memory that a row reads or writes.
 
-        `first` is the first of them, `memory` the number of the memory, and `row` that of the row.
+        `memory` and `row` are the numbers of the memory and of the row, and `first` is the first of
+        the addresses.
         """
         form = int(self.form_of_row[row])
         loop = self.loops[form]
@@ -154,7 +155,8 @@ class SplitRows(Rows):
     ) -> tuple[IntArray, IntArray]:
         """Return the memory and the address of words in hardware, given those in the program.
 
-        They differ because a memory that both runs and the memory port write is two in hardware.
+        They differ because a memory of the program that is written by runs and by the memory port
+        becomes two memories in hardware.
 
         Parameters
         ----------

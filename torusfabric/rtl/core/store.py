@@ -98,8 +98,8 @@ class CellBits(NamedTuple):
 def bank_name(bank: Bank, copy: int) -> str:
     """Return the name of the Verilog memory for copy `copy` of a bank, such as ``bank_2_copy_1``.
 
-    The number behind ``bank`` is that of the first memory of the bank. The first copy has no
-    suffix.
+    A bank is a set of memories with common addresses; the number behind ``bank`` is the number of
+    its first memory. The first copy has no suffix.
     """
     return f"bank_{bank.members[0]}" + (f"_copy_{copy}" if copy else "")
 
@@ -446,11 +446,11 @@ class StoreModule(NodeModule):
     def _run_write_enable(
         self, arrivals: Sequence[BankArrivals], acts: list[Value], number: int
     ) -> Value:
-        """Return the write enable of a bank during runs.
+        """Return the write enable of a bank, a set of memories with common addresses, during runs.
 
-        A bank has one entry of `arrivals` for each length of links, and ``acts[k]`` is high one
-        cycle before a word of ``arrivals[k]`` is stored. `number` is that of the bank's first
-        memory.
+        `arrivals` has one entry for each length of links from which the bank stores words, and
+        ``acts[k]`` is high one cycle before a word of ``arrivals[k]`` is stored. `number` is the
+        number of the first memory of the bank.
         """
         if len(arrivals) == 1 and arrivals[0].late == (ALWAYS,):
             return self.node_register(f"valid_{arrivals[0].strobes[0]}")

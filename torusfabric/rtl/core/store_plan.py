@@ -501,8 +501,10 @@ class StoreKinds:
         return pad_rows(kind, links, self.kinds.n_kinds)
 
     def group_by_structure(self) -> list[IntArray]:
-        """Return sets of kinds whose stores have the same structure: an array of kinds for each
-        set.
+        """Return sets of kinds that can share a module, as an array of kinds for each set.
+
+        A kind are nodes that behave alike. The stores (memories and readers) of the kinds in a set
+        have the same structure.
         """
         depth, received = np.maximum(self.kinds.memory_depths, 0), self.kinds.received_memories
         sets = {each: number for number, each in enumerate(dict.fromkeys(received))}
