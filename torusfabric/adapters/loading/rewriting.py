@@ -316,8 +316,8 @@ class _Rewriter:
     def _own_addresses(self) -> IntArray:
         """Return the first address of each block in the send memory of a node.
 
-        The shape is (parts, chunks); a part is the message for one destination. Its flits lie in
-        the order in which the host writes them: one beat of each chunk in turn.
+        The shape is (parts, chunks); a part is the message for one destination. The flits of a part
+        lie in the order in which the host writes them: one beat of each chunk in turn.
         """
         layout = self._program.layout
         part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]

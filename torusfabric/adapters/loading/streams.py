@@ -82,7 +82,7 @@ class SentTable:
     def row_address(self, block: Value, packet: Value, form: Value) -> Value:
         """Return the number of a packet: `packet`, its destination.
 
-        A node that sends the same packet to all others sends one packet without a destination. Its
+        In some collectives, such as a gather, a node sends one packet without a destination. Its
         number is 0. `form` is the row of the loaded table `facts_row` that says if this is so.
         `block` is not used.
         """

@@ -36,10 +36,9 @@ COMMAND_SIGNALS = ("load_valid", "load_mode", "load_root", "unload_mode", "unloa
 def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     """Yield the claims that the wires of a fabric with streams lead where they should.
 
-    There are three: about wires within nodes, about wires to and from the control, which starts
-    runs, and about all other wires of loaders, unloaders and clock crossings.
-
-    The claims are proved of `text`, the emitted Verilog, read as gates.
+    There are three claims: about the wires within nodes, about the wires to and from the module
+    that starts runs (the control), and about all other wires of loaders, unloaders and queues
+    between clocks. The claims are proved of `text`, the emitted Verilog, read as gates.
     """
     says = "the engines of each node write and read that node, by rows of its own tables"
     yield wiring_claim("node ports", says, text, _node_wires(fabric, text))
