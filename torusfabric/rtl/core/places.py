@@ -39,9 +39,9 @@ __all__ = ["AddressColumn", "Bit", "BitPlacer", "SequencerSignals", "MemberDelay
 class MemberDelays(NamedTuple):
     """The delays of a control value at the members of a family.
 
-    A delay is the number of cycles from the slot of a row, in which the sequencer presents the row,
-    to the cycle in which the value acts. `Delays` has one delay for each form, and a member is a
-    kind of nodes that share the module.
+    A delay is the number of cycles from the slot of a row (the cycle in which the sequencer
+    presents it) to the cycle in which the value acts. `Delays` has one delay for each form, and a
+    member is a kind of nodes that share the module.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ class BitColumn(NamedTuple):
     values : ndarray of int, shape (rows,)
         0, 1, or -1 where the bit does not matter.
     delays : tuple of int
-        For each form, cycles from the slot of a row, in which the sequencer presents it, to the
-        cycle in which the bit acts.
+        For each form, cycles from the slot of a row (the cycle in which the sequencer presents it)
+        to the cycle in which the bit acts.
     """
 
     values: IntArray
@@ -154,8 +154,8 @@ class AddressColumn(NamedTuple):
     first : ndarray of int, shape (rows,)
         The first address in each row, -1 where it does not matter.
     delays : tuple of int
-        For each form, cycles from the slot of a row, in which the sequencer presents it, to the
-        address.
+        For each form, cycles from the slot of a row (the cycle in which the sequencer presents it)
+        to the address.
     pitch : tuple of int
         For each form, the distance between the addresses of successive flits of a block.
     bits : int
@@ -254,8 +254,8 @@ class SequencerSignals:
         values : ndarray of int, shape (rows,)
             The bit in each row, -1 where it does not matter.
         delays : Delays
-            For each form, cycles from the slot of a row, in which the sequencer presents it, to the
-            cycle in which the bit acts.
+            For each form, cycles from the slot of a row (the cycle in which the sequencer presents
+            it) to the cycle in which the bit acts.
         """
         for number, known in enumerate(self.bits):
             if known.delays == delays and _are_compatible(known.values, values):
@@ -275,8 +275,8 @@ class SequencerSignals:
         first : ndarray of int, shape (rows,)
             The first address of each row, -1 where it does not matter.
         delays : Delays
-            For each form, cycles from the slot of a row, in which the sequencer presents it, to the
-            address.
+            For each form, cycles from the slot of a row (the cycle in which the sequencer presents
+            it) to the address.
         pitch : Delays
             For each form, the distance between the addresses of successive flits of a block.
         bits : int
@@ -315,7 +315,8 @@ class SequencerSignals:
         Parameters
         ----------
         delays : Delays
-            Cycles from the slot of a row, in which the sequencer presents it, to the count.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the
+            count.
         pitch : Delays
             The number by which the counter counts, for each form.
         """
@@ -329,7 +330,8 @@ class SequencerSignals:
         Parameters
         ----------
         delays : Delays
-            Cycles from the slot of a row, in which the sequencer presents it, to the row signal.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the row
+            signal.
         """
         return _find_or_append(self.rows, delays)
 
@@ -341,7 +343,8 @@ class SequencerSignals:
         Parameters
         ----------
         delays : Delays
-            Cycles from the slot of a row, in which the sequencer presents it, to the strobe.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the
+            strobe.
         """
         return _find_or_append(self.valids, delays)
 
@@ -360,8 +363,8 @@ class NodeTable:
     Parameters
     ----------
     delays : MemberDelays
-        Cycles from the slot of a row, in which the sequencer presents it, to the output of the
-        table.
+        Cycles from the slot of a row (the cycle in which the sequencer presents it) to the output
+        of the table.
     by_row : bool
         True if the contents depend on the row.
     by_choice : bool
@@ -490,7 +493,8 @@ class BitPlacer:
         values : ndarray of int, shape (members, rows, choices)
             The first addresses, -1 where they do not matter.
         delays : MemberDelays
-            Cycles from the slot of a row, in which the sequencer presents the row, to the address.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the
+            address.
         pitch : tuple of int
             For each form, the distance between the addresses of successive flits.
         bits : int
@@ -524,7 +528,8 @@ class BitPlacer:
         Parameters
         ----------
         delays : MemberDelays
-            Cycles from the slot of a row, in which the sequencer presents the row, to the count.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the
+            count.
         pitch : Delays
             For each form, the number by which the counter counts up.
         """
@@ -559,8 +564,8 @@ class BitPlacer:
         values : ndarray of int, shape (members, rows, choices)
             The bit, -1 where it does not matter.
         delays : MemberDelays
-            Cycles from the slot of a row, in which the sequencer presents it, to the cycle in which
-            the bit acts.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the
+            cycle in which the bit acts.
         alike : bool
             True if all nodes at which the value matters agree, including other families.
         early : bool

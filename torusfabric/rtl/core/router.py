@@ -132,7 +132,7 @@ def plan_all_crossbars(
     Returns
     -------
     routers, operators : list of CrossbarPlan
-        The plan of the routers of each family, and that of the operators of each family.
+        One plan of routers, and one plan of operators, for each family (nodes that share a module).
     """
     routers = plan_crossbars(rows, kinds, columns, Action.SELECT, idles=idles, fast=False)
     operators: list[CrossbarPlan] = []

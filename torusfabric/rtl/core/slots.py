@@ -83,8 +83,8 @@ class _BlockLengths:
     skip : Value
         The distance from the address of the last flit of a block to the first of the next block.
     rest : Value or None
-        Cycles of the pause after the words of a row. None if no form has rows with a minimum
-        duration.
+        Cycles of the pause after the words of a row. None if the length is fixed, or if no form has
+        rows with a minimum duration.
     """
 
     left: Value

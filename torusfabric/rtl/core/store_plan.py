@@ -273,7 +273,7 @@ class _CopyPlan(NamedTuple):
     values : ndarray of int, shape (members, rows, choices)
         The first address that is read in each row, -1 where it does not matter.
     delays : MemberDelays
-        Cycles from the slot of a row, in which the sequencer presents the row, to the address.
+        Cycles from the slot of a row (the cycle in which the sequencer presents it) to the address.
     alike : bool
         True if all nodes, including those of other modules, have the same first addresses.
     lag : ndarray of int, shape (members, rows, choices), or None
@@ -317,7 +317,7 @@ class _ReaderFields(NamedTuple):
     lag : ndarray of int, shape (members, rows, choices), or None
         The cycles by which the address follows the word counter.
     delays : MemberDelays
-        Cycles from the slot of a row, in which the sequencer presents the row, to the address.
+        Cycles from the slot of a row (the cycle in which the sequencer presents it) to the address.
     fields : tuple of (ndarray of int, ndarray of int), shape (rows, variants)
         For each reader of the program that occurs here, the memory and the first address at all
         nodes of the core. Nodes with equal behaviour are one variant.
@@ -762,7 +762,8 @@ class _StorePlanner:
         values : ndarray of int, shape (members, rows, choices)
             The first address in each row, -1 where it does not matter. A member is a kind of nodes.
         delays : MemberDelays
-            Cycles from the slot of a row, in which the sequencer presents the row, to the address.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the
+            address.
         pitch : tuple of int
             For each form, the distance between the addresses of successive flits of a block.
         size : int
