@@ -75,8 +75,9 @@ class LoadedFront(Front):
     def front_of_part(self, cut: NodeBlock, *, for_bus: bool, closed_by: str) -> LoadedFront:
         """Return the hardware for the nodes of one board, of several that form the fabric together.
 
-        Its loader takes images of the whole fabric. `cut` is the block of nodes on the board.
-        `for_bus` and `closed_by` are parameters of `LoadedFront`.
+        The loader of the board takes images of the whole fabric. `cut` is the block of nodes on the
+        board. `for_bus` is True if the board has a bus. While one of the nets `start` and `busy`,
+        with the prefix `closed_by`, is high, writes at the host port are ignored.
         """
         return LoadedFront(self.tables, for_bus=for_bus, cut=cut, closed_by=closed_by)
 

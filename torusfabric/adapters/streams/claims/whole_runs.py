@@ -162,9 +162,10 @@ class StreamAccess(NodeAccess):
         return found
 
     def last_flits(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the number, from 0, of the last flit of a block in each of `runs`.
+        """Return a dict with the number, from 0, of the last flit of a block in each of `runs`.
 
-        The key is ``last``, the name of the core's input; the value has a number for each run.
+        The only key is ``last``, the name of an input of the core; its value is an array with a
+        number for each run.
         """
         forms = [self.program.forms[run.form_number(self.program)] for run in runs]
         last = [0 if form.loop.padded else form.block_of(run.length) - 1

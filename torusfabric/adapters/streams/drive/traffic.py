@@ -2,8 +2,8 @@
 
 A *beat* is one transfer of a stream. A *source* is the sender at a stream into the fabric, a *sink*
 the receiver at a stream out of it; both stall at random. The *driver* moves the beats in a
-simulation. A `StreamTraffic` passes itself to the driver for Amaranth's simulator or to that for a
-compiled model.
+simulation. A `StreamTraffic` passes itself to one of two drivers: the driver for Amaranth's
+simulator, or the driver for a compiled model.
 """
 
 from __future__ import annotations
