@@ -227,7 +227,7 @@ class SharedPort(MemoryPort):
     def node_signals(self, node: NodeModule, written: Sequence[int]) -> PortSignals:
         """Return the strobes, addresses and data of the port inside a node.
 
-        They act only if the number of the node is at the inputs.
+        The strobes are high only if the number of this node is at the inputs of the port.
 
         Parameters
         ----------

@@ -425,8 +425,10 @@ class NodeModule(Leaf):
             The input words.
         name : str
             The name of the multiplexer in emitted Verilog.
-        branched, small
-            The same as in `add_multiplexer`.
+        branched : bool
+            True for two branches that select in parallel, False for one chain of LUTs.
+        small : bool
+            True to prefer few LUTs to a fast clock.
         """
         if not self.is_unbound and len(code):
             code = unmerged_register(self.m, code, name=f"{name}_select")

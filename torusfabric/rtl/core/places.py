@@ -12,9 +12,10 @@ table      a ROM (or writable RAM) at the node, addressed by the row and by the 
 `BitPlacer` finds the place of each bit of a module, `SequencerSignals` collects all signals of the
 sequencer, and `NodeTable` is a table of a module. The nodes of a *family* share a module. They
 differ only in the contents of their tables, and in the columns that they are connected to. A *kind*
-of nodes are nodes with the same values at all control points. A *choice* is the variant by which a
-node acts in a run, if it depends on the root of the run. *Delays* are the cycles from the slot of a
-row to the cycle in which a signal acts, with an entry for each form.
+of nodes are nodes with the same values at all control points (selectors, addresses and enables). If
+the actions of a node depend on the root of the run, a *choice* is one of the behaviours between
+which it selects. The *slot* of a row is the cycle in which the sequencer presents the row. *Delays*
+are the cycles from this slot to the cycle in which a signal acts, with an entry for each form.
 
 Below, a *member* is a kind of nodes in the family. Values have the shape (members, rows, choices),
 and -1 means that a value does not matter.

@@ -12,8 +12,8 @@ yields the contents of the tables (`assemble_tables`).
 
 Each node has the tables of `SettingTable`. An entry of a table is a *setting*. A row of the
 sequencer has the number of a setting in each table, so that rows can share settings. An *entry* of
-a program is a form of a mode for a root. A *lag* is the number of cycles by which a reader follows
-the word counter of the sequencer.
+a program is a form of a mode for a root. A *lag* is the number of cycles by which a reader (a read
+port of a node's memories) follows the word counter of the sequencer.
 """
 
 from __future__ import annotations

@@ -7,12 +7,15 @@ consecutively; a run executes the rows of one form::
 
 Terms:
 
-- A *delay* of a control point is the number of cycles from the slot of a row to the cycle in which
-  the point acts on the row. `Delays` has an entry for each form.
-- A *kind* of nodes are nodes that execute the same variant, in each row and for each choice.
+- A *control point* is a selector, an address or an enable of a node, with a value in each row.
+- A *delay* of a control point is the number of cycles from the slot of a row (the cycle in which
+  the sequencer presents it) to the cycle in which the point acts on the row. `Delays` has an entry
+  for each form.
+- A *variant* is one behaviour that the program has for a node.
 - A *choice* is the variant that a node executes in a run, if the variant depends on the root of the
   run. A small table at the node maps the root to the choice. In other programs a node has a single
   choice.
+- A *kind* of nodes are nodes that execute the same variant, in each row and for each choice.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The sequencer: the controller that steps all nodes of a core through the program.
 
 It consists of the start and the state of runs (`RunControl`), the counters of rows and words
-(`SlotCounters`), ROMs of columns and addresses, and delay lines. The timing of a signal that acts
-at the nodes in cycle slot + d:
+(`SlotCounters`), ROMs of columns and addresses, and delay lines. A *slot* is a cycle in which the
+sequencer presents a row and a word. The timing of a signal that acts at the nodes d cycles after
+the slot:
 
 ========================= ==============================================================
 cycle                     event

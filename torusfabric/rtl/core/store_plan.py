@@ -417,11 +417,12 @@ class StoreKinds:
         return write, tap.values
 
     def word_source(self, number: int) -> IntArray:
-        """Return the number of the source that memory `number` stores, shape (rows, variants).
+        """Return the number of the source whose words memory `number` stores in each row.
 
-        A variant is one behaviour of a node. The number is -1 in rows in which the memory stores
-        nothing. Source numbers are those of `Sources`: for words of an in-port, the number of the
-        in-port.
+        The shape is (rows, variants); a variant is one behaviour of a node. A source is a component
+        whose words can be stored, such as an in-port; `Sources` has its number, which for an
+        in-port is the number of the in-port. The result is -1 in rows in which the memory stores
+        nothing.
         """
         write, source = (self.rows.field(act, number) for act in (Action.WRITE, Action.SOURCE))
         assert write is not None
