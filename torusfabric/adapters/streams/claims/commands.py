@@ -5,7 +5,7 @@ follows one arbitrary command, from its last word to the last word of its status
 the earlier commands whose statuses have not been sent. This number and the numbers of commands in
 each state determine the state of the followed command::
 
-    taken        received, neither put nor refused
+    taken        received, neither *put* (stored until its run begins) nor refused
     waiting      put; its run has not begun
     running      its run is under way
     shown        its status is in the queue of statuses

@@ -1,4 +1,10 @@
-"""Claims about wires in the emitted Verilog: of core, engines, own blocks, control and ports."""
+"""Claims that the wires between the modules of a fabric with streams are as planned.
+
+The modules of a node are its memories, its loader (which takes packets from the user), its unloader
+(which sends received words) and the memory for words that it sends to itself. The *control* starts
+runs when the *readiness tree*, which combines the states of all nodes, reports that all are ready.
+The claims are about the emitted Verilog, read as gates.
+"""
 
 from __future__ import annotations
 

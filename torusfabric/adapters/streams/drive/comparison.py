@@ -1,4 +1,4 @@
-"""Comparison of the words that sinks received with the expected words."""
+"""Comparison of the words that a simulated fabric has sent with the expected words."""
 
 from collections.abc import Sequence
 from itertools import groupby, islice, zip_longest
