@@ -4,8 +4,9 @@ In each step every node is written, or read, at the same time, each with inputs 
 inputs depend on the interface of the fabric, so each interface has a subclass of `NodeAccess`.
 
 The *machine* executes the gates of the fabric for several runs at once (see `machine`). A
-*snapshot* is the state of all its registers and memories, and the *resting state* is one that
-covers every state between two runs. In arrays, -1 stands for an unknown or missing number.
+*snapshot* is the state of all registers and memories of the fabric. The *resting state* is a
+snapshot that stands for every state between two runs: bits that can differ are unknown in it. In
+arrays, -1 stands for an unknown or missing number.
 """
 
 from __future__ import annotations

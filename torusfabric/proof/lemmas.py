@@ -4,7 +4,8 @@ A *claim* is a statement with a function that checks it by comparison or symboli
 *harness*, in contrast, is proved by an SMT solver; see `solver`.) The claims of this module are
 made for every interface. Claims about buses and node ports come from `torusfabric.adapters`.
 
-A *class* is here a set of bit positions of a word; see `units.bit_classes`.
+A *class* is here a set of bit positions of a word, at which the operators treat bits alike; see
+`units.bit_classes`.
 """
 
 from __future__ import annotations

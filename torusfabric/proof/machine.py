@@ -2,12 +2,12 @@
 
 Each module is executed as a gate program over all of its instances and runs. Links are executed as
 delay lines (`units`). Host ports, read trees, buses and streams have proofs of their own and are
-left out; other code drives their nets. Only one bit of each class of bit positions is executed,
-because `alike` proves that the others behave alike.
+left out; other code drives their nets.
 
-A *class* is here a set of bit positions of a word (see `units`). A *net* is a wire of the top, and
-the array `nets` has one row for each of its bits. *Relevant* bits are those on which an executed
-output depends.
+A *class* is here a set of bit positions of a word, at which the operators treat bits alike (see
+`units`). Only one bit of each class is executed, because `alike` proves that the others behave in
+the same way. A *net* is a wire of the top, and the array `nets` has one row for each bit of a net.
+*Relevant* bits are those on which an executed output depends.
 """
 
 from __future__ import annotations
