@@ -4,8 +4,8 @@
 A *core* is the hardware that executes a program, and a *front* the hardware of an adapter around
 it. The front provides the ports of the fabric (`torusfabric.rtl.front`).
 
-This class knows no adapter. `torusfabric.fabric` derives from it the `Fabric` that users make, and
-chooses the front from the arguments of the user.
+The class `Fabric` of this module knows no adapter. `torusfabric.fabric` derives from it the
+`Fabric` that users make, and chooses the front from the arguments of the user.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The path of a word through a core, cycle by cycle, with the code that builds each stage.
 
-It answers "where is this flit after clock edge 7, and which function made that register?". The path
-is the same for fabrics with fixed and with writable tables.
+The module answers questions such as "where is this flit after clock edge 7, and which function made
+this register?". The path is the same for fabrics with fixed and with writable tables.
 """
 
 import inspect

@@ -7,7 +7,8 @@ own hardware to the same builder; see `torusfabric.rtl.front`.
 
 A node has up to three modules: ``router_K``, ``combiner_K`` (its operators) and ``endpoint_K`` (its
 memories and readers). K is the number of the *family* of nodes that share the module. A *kind* of
-nodes are nodes with the same values at all control points; a family has one or more kinds.
+nodes are nodes whose selectors, addresses and enables have equal values in each row; a family has
+one or more kinds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Crossbars: the router and the operators of a node.
 
-Both modules have a multiplexer for each port. In `Router` it chooses the word that leaves by an
-out-port. In `PortOperators` it chooses the operand that is combined with the word of an in-port.
+A crossbar has a multiplexer for each port. The multiplexers of a `Router` choose the words that
+leave by the out-ports. The multiplexers of a `PortOperators` choose the operands that are combined
+with the words of the in-ports.
 
 `plan_all_crossbars` finds, for each family of nodes, the inputs of these multiplexers and the
 places of their select bits. The result is a `CrossbarPlan` for each module.
