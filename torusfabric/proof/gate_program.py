@@ -447,9 +447,10 @@ class GateProgram:
         v : ndarray of int, shape (rows, instances)
             Symbolic values of the cycle, from `begin_cycle`; changed in place.
         state : ModuleState
-            Registers and memories in this cycle, as for `begin_cycle`.
+            Registers and memories in this cycle, the same as for `begin_cycle`.
         inputs : dict of str to ndarray
-            Values of inputs, as for `cycle_bits`.
+            Input -> values of its relevant bits, shape (bits, instances); missing inputs are
+            unknown.
         """
         for name, numbers in self._in.items():
             if len(numbers):

@@ -116,8 +116,8 @@ def _check_bits_alike(module: GateModule, fabric: Fabric) -> int:
 def whole_runs_claim(whole: AllRunsProof, progress: Progress) -> Claim:
     """Return the claim that each run ends in the predicted cycle with the expected words.
 
-    `whole` checks the claim, and calls `progress` after each batch of runs. The program predicts
-    the cycle.
+    `whole` checks the claim, and calls `progress` after each batch of runs. The cycle in which a
+    run must end is computed from the program.
     """
     return Claim("whole runs", "symbolic execution to the end", whole.statement,
                  partial(whole.prove, progress))  # fmt: skip

@@ -81,8 +81,8 @@ class SymbolicMachine:
     runs : int
         Number of runs that are executed at once.
     positions : list of int
-        Positions in a word of the bits that are executed; all other bits behave like one of these,
-        see `units.bit_classes`.
+        Positions of the bits of a word that are simulated. Each other bit behaves like one of these
+        bits, see `units.bit_classes`.
     nets : ndarray of int, shape (bits, runs)
         Symbolic value of each bit of the top.
     numbers : dict of Bit to int
@@ -218,10 +218,11 @@ class SymbolicMachine:
         now : Snapshot
             State of registers and memories.
         driven : dict of str to ndarray of int, shape (bits, runs) or (bits, 1)
-            Values of inputs of the top, and of nets whose drivers are not executed, such as those
-            of the host port. Other such nets are unknown.
+            Values of nets that no executed module drives: inputs of the top, and for example the
+            outputs of the host port. A net of this kind is unknown if it has no value here.
         overrides : dict of str to Override
-            Module -> values at input ports of its instances, in place of those of the nets.
+            Module -> values at input ports of its instances, which replace the values of the
+            connected nets.
         only : collection of str, optional
             Modules to execute. All other nets keep their values of the last call, and `driven` has
             no effect. By default all modules are executed.

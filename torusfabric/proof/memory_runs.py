@@ -113,7 +113,7 @@ class MemoryRuns(Runs):
         Parameters
         ----------
         rest : Snapshot
-            The state between runs, with unknown bits where it can differ.
+            The state between runs. Bits that are not always the same between runs are unknown.
         written : Snapshot
             State directly after the writes.
         """

@@ -125,7 +125,8 @@ class Runs(ABC):
         Parameters
         ----------
         rest : Snapshot
-            The resting state: the registers between runs, with unknown bits where they can differ.
+            The resting state: the registers between runs. Bits that are not always the same between
+            runs are unknown in it.
         variant : int
             Number of the variant, which says when the start follows the writes; see `StartTiming`.
         compares : bool
@@ -134,8 +135,7 @@ class Runs(ABC):
         Returns
         -------
         Snapshot
-            State that covers the state after each of the runs: a bit that differs between them is
-            unknown.
+            The state after the runs: a bit that is not the same after all of them is unknown.
 
         Raises
         ------

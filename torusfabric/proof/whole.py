@@ -45,8 +45,8 @@ def all_runs(fabric: Fabric) -> list[Run]:
 class AllRunsProof:
     """Proof that every run of a fabric ends in the predicted cycle with the expected words.
 
-    All runs are executed on the gates of the fabric, with symbols in place of data. The program
-    predicts the cycle.
+    All runs are executed on the gates of the fabric, with symbols in place of data. The cycle in
+    which a run must end is computed from the program.
 
     Parameters
     ----------
