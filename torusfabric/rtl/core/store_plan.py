@@ -869,7 +869,11 @@ class _StorePlanner:
 
         A table of the node has, for each row, the number of cycles that words spend on links, or 0
         to store nothing. This number selects one of several strobes, each a cycle later than the
-        strobe before it. The parameters are those of `_plan_arrivals`.
+        strobe before it.
+
+        `members` has the only memory of the bank, and `size` is the number of its words. `codes`
+        has no select bits, because the memory stores the words of one source. `pitch` is the
+        distance between the addresses of successive flits of a block, for each form.
         """
         write, tap = self._all.writes_of_memory(members[0])
         firsts, late = self._values_at_members(write.values), self._values_at_members(tap)
